@@ -3,7 +3,8 @@
 // With a target only that one is rendered: a session has one, and the engine's code for one shape is not that for seven.
 import process from "node:process";
 import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts";
-import { buildContext, createHistory, historyTargets } from "../packages/history/src/index.ts";
+import { buildContext, createHistory } from "../packages/history/src/index.ts";
+import { historyTargets } from "../packages/history/src/history-targets.ts";
 import { median } from "./measure.ts";
 
 const [countText = "10000", roundsText = "15", targetName] = process.argv.slice(2);

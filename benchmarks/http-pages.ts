@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { openSession, sessionRef } from "../packages/core/src/index.ts";
-import { systemRandom } from "../packages/core/src/node.ts";
+import { systemRandom } from "../packages/core/src/node/system-ports.ts";
 import { createServer } from "../apps/server/src/index.ts";
 import { openRaw } from "./sqlite-control.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSession, sessionRef } from "../packages/core/src/index.ts";
-import { systemRandom } from "../packages/core/src/node.ts";
+import { systemRandom } from "../packages/core/src/node/system-ports.ts";
 import { createServer } from "../apps/server/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 

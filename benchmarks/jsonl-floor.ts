@@ -17,8 +17,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import { createRecordIds } from "../packages/core/src/index.ts";
-import { systemClock, systemRandom } from "../packages/core/src/node.ts";
+import { createRecordIds } from "../packages/core/src/record-ids.ts";
+import { systemClock, systemRandom } from "../packages/core/src/node/system-ports.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { turnMessages } from "./measure.ts";
 

@@ -8,8 +8,10 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Durability, SessionRef } from "../packages/core/src/index.ts";
-import { systemRandom } from "../packages/core/src/node.ts";
-import { createJsonlStore, kernelLocks, nodeFiles } from "../packages/store-jsonl/src/index.ts";
+import { systemRandom } from "../packages/core/src/node/system-ports.ts";
+import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
+import { kernelLocks } from "../packages/store-jsonl/src/lock-file.ts";
+import { nodeFiles } from "../packages/store-jsonl/src/files.ts";
 import { createSessionLocks } from "../packages/store-jsonl/src/session-lock.ts";
 
 const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:locks" };

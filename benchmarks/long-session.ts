@@ -6,7 +6,7 @@ import {
   type RecordDraft,
   type SessionStore,
 } from "../packages/core/src/index.ts";
-import { systemRandom } from "../packages/core/src/node.ts";
+import { systemRandom } from "../packages/core/src/node/system-ports.ts";
 import { createSessions } from "../packages/session/src/index.ts";
 
 // A session of many records, and turns on it without a provider. For benchmarks/loop-delays.ts.

@@ -2,7 +2,7 @@
 import { appendFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionRef } from "../packages/core/src/index.ts";
-import { attachEnvelope } from "../packages/openclaw-format/src/index.ts";
+import { attachEnvelope } from "../packages/openclaw-format/src/line-envelope.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 
 export const longRef: SessionRef = { namespace: "", agentId: "main", key: "agent:main:long" };

@@ -2,8 +2,8 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionRef } from "../packages/core/src/index.ts";
-import { createPayloadCoder } from "../packages/core/src/store.ts";
-import { attachEnvelope } from "../packages/openclaw-format/src/index.ts";
+import { createPayloadCoder } from "../packages/store-kit/src/payload-coder.ts";
+import { attachEnvelope } from "../packages/openclaw-format/src/line-envelope.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { ownHeaderLine } from "../packages/store-jsonl/src/own-header.ts";
 import { encodeRowChange } from "../packages/store-jsonl/src/session-row.ts";

@@ -7,12 +7,8 @@ import process from "node:process";
 import { crc32 } from "node:zlib";
 import type { AppendOptions, SessionRef } from "../packages/core/src/index.ts";
 import { createPostgresStore } from "../packages/store-postgres/src/index.ts";
-import type {
-  PostgresConnection,
-  PostgresPool,
-  PostgresStore,
-  PostgresStoreOptions,
-} from "../packages/store-postgres/src/index.ts";
+import type { PostgresConnection } from "../packages/store-postgres/src/connection-pool.ts";
+import type { PostgresPool, PostgresStore, PostgresStoreOptions } from "../packages/store-postgres/src/index.ts";
 import { startPostgres } from "../packages/store-postgres/test/postgres-server.ts";
 
 interface RawClient {

@@ -4,8 +4,8 @@
 // node --conditions=@throughline/source benchmarks/session-turn.ts [turns a round] [rounds] [messages…]
 import { randomUUID } from "node:crypto";
 import process from "node:process";
+import type { AppendedRecord } from "../packages/core/src/session-store.ts";
 import type {
-  AppendedRecord,
   AssistantMessage,
   ChatModel,
   RecordDraft,
@@ -14,9 +14,10 @@ import type {
   StoredRecord,
 } from "../packages/core/src/index.ts";
 import { guardCall } from "../packages/guard/src/index.ts";
-import { createHistory, historyTargets } from "../packages/history/src/index.ts";
+import { createHistory } from "../packages/history/src/index.ts";
+import { historyTargets } from "../packages/history/src/history-targets.ts";
 import { createSessions, type Session } from "../packages/session/src/index.ts";
-import type { TokenCounter } from "../packages/tokens/src/index.ts";
+import type { TokenCounter } from "../packages/tokens/src/token-counter.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 
 const [turnsARound = 50, rounds = 40, ...lengths] = process.argv.slice(2).map(Number);

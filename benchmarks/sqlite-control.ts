@@ -1,9 +1,9 @@
 // The bare database the SQLite store is measured against: its own rows in its own schema, and nothing around them.
 import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
-import { systemClock, systemRecordIds } from "../packages/core/src/node.ts";
-import { type AppendTarget, planAppend, prepareAppend } from "../packages/core/src/store.ts";
-import { lineBytes } from "../packages/core/src/internal.ts";
+import { systemClock, systemRecordIds } from "../packages/core/src/node/system-ports.ts";
+import { type AppendTarget, planAppend, prepareAppend } from "../packages/store-kit/src/plan-append.ts";
+import { lineBytes } from "../packages/core/src/prepare-drafts.ts";
 import { sqliteCapabilities } from "../packages/store-sqlite/src/sqlite-store.ts";
 import { schemaSteps } from "../packages/store-sqlite/src/schema.ts";
 

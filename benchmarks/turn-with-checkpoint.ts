@@ -9,8 +9,10 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { ChatModel, Summarizer } from "../packages/core/src/index.ts";
-import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts";
-import type { AgentSession, AgentSessions, WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
+import { createAgentSessions } from "../packages/session/src/whole-turn/agent-sessions.ts";
+import type { AgentSession } from "../packages/session/src/whole-turn/agent-session.ts";
+import type { AgentSessions } from "../packages/session/src/whole-turn/agent-sessions.ts";
+import type { WholeTurnEvent } from "../packages/session/src/whole-turn/whole-turn-event.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/index.ts";
 

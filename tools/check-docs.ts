@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import process from "node:process";
 import { freePort } from "./free-port.ts";
-import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
+import { createProviderSimulator } from "../packages/testing/src/index.ts";
 import type { PostgresServer } from "../packages/store-postgres/test/postgres-server.ts";
 import { findFiles, repositoryRoot } from "./find-files.ts";
 import { readMarkdown } from "./markdown.ts";

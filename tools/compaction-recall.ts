@@ -6,17 +6,17 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts";
-import {
-  extractDetails,
-  planCompaction,
-  settingsForWindow,
-  summaryText,
-  tokenMeasure,
-} from "../packages/compaction/src/internal.ts";
-import { proseOf } from "../packages/core/src/internal.ts";
-import type { CompactionPlan, TokenMeasure } from "../packages/compaction/src/internal.ts";
-import { buildContext, renderText } from "../packages/history/src/index.ts";
-import type { NeutralMessage } from "../packages/history/src/index.ts";
+import { extractDetails } from "../packages/compaction/src/extract-details.ts";
+import { planCompaction } from "../packages/compaction/src/plan-compaction.ts";
+import { settingsForWindow } from "../packages/compaction/src/compaction-settings.ts";
+import { summaryText } from "../packages/compaction/src/summary-text.ts";
+import { tokenMeasure } from "../packages/compaction/src/compactor.ts";
+import { proseOf } from "../packages/core/src/summary-parts.ts";
+import type { CompactionPlan } from "../packages/compaction/src/plan-compaction.ts";
+import type { TokenMeasure } from "../packages/compaction/src/compaction-work.ts";
+import { buildContext } from "../packages/history/src/index.ts";
+import { renderText } from "../packages/history/src/render-text.ts";
+import type { NeutralMessage } from "../packages/history/src/neutral-message.ts";
 import { storedRecords } from "../packages/history/test/stored-records.ts";
 import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/index.ts";
 import { createTokenEstimator, emptyCalibration } from "../packages/tokens/src/index.ts";

@@ -1,9 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { describeKind, settingAliases, settingTables } from "../packages/config/src/internal.ts";
-import { presets } from "../packages/config/src/index.ts";
-import type { SettingDefinition } from "../packages/config/src/internal.ts";
+import { describeKind } from "../packages/config/src/setting-definition.ts";
+import { settingAliases } from "../packages/config/src/setting-aliases.ts";
+import { settingTables } from "../packages/config/src/setting-tables.ts";
+import { presets } from "../packages/config/src/presets.ts";
+import type { SettingDefinition } from "../packages/config/src/setting-definition.ts";
 import { repositoryRoot } from "./find-files.ts";
 
 /** The page whose tables are made from the schema. */

@@ -9,7 +9,8 @@ import { corpusFolders, isDump } from "../packages/foreign-formats/test/corpus-f
 import { hostileFiles } from "../packages/foreign-formats/test/hostile-files.ts";
 import { programTotal, readTotal } from "../packages/foreign-formats/test/program-usage.ts";
 import { readUnits, refusals } from "../packages/foreign-formats/test/read-units.ts";
-import { detectForeignFormat, foreignFormats, type ForeignFormatName } from "../packages/foreign-formats/src/index.ts";
+import { detectForeignFormat, foreignFormats } from "../packages/foreign-formats/src/index.ts";
+import { type ForeignFormatName } from "../packages/foreign-formats/src/names.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { exportSession, importPaths, type ExportFormat } from "../packages/transfer/src/index.ts";
 import { skippedPrefix } from "./long-suite.ts";

@@ -12,7 +12,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { createServer, type Server } from "../apps/server/src/index.ts";
 import type { SessionStore } from "../packages/core/src/index.ts";
-import { systemClock } from "../packages/core/src/node.ts";
+import { systemClock } from "../packages/core/src/node/system-ports.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createPostgresStore } from "../packages/store-postgres/src/index.ts";

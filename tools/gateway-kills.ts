@@ -11,10 +11,10 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { createServer, type GatewayMode } from "../apps/server/src/index.ts";
-import { systemClock } from "../packages/core/src/node.ts";
-import { walkBranch } from "../packages/history/src/index.ts";
+import { systemClock } from "../packages/core/src/node/system-ports.ts";
+import { walkBranch } from "../packages/history/src/walk-branch.ts";
 import type { SessionRef, StoredRecord } from "../packages/core/src/index.ts";
-import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
+import { createProviderSimulator } from "../packages/testing/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { seededNumbers } from "../packages/store-jsonl/test/contention.ts";
 

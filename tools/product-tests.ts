@@ -23,7 +23,7 @@ const packages = [
   "store-postgres",
   "transfer",
   "openclaw-compat",
-  "session-tools",
+  "tools",
   "adapter-claude-agent-sdk",
 ];
 

@@ -9,10 +9,11 @@ import { parseArgs } from "node:util";
 import type { AgentTool, StoredRecord, Summarizer } from "../packages/core/src/index.ts";
 import { summarizerCheckpointWriter } from "../packages/checkpoint/src/index.ts";
 import { anthropic } from "../packages/models/src/anthropic.ts";
-import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
-import type { ProviderSimulator, ReplyPart } from "../packages/provider-simulator/src/index.ts";
-import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts";
-import type { WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
+import { createProviderSimulator } from "../packages/testing/src/index.ts";
+import type { ProviderSimulator } from "../packages/testing/src/index.ts";
+import type { ReplyPart } from "../packages/testing/src/simulated-reply.ts";
+import { createAgentSessions } from "../packages/session/src/whole-turn/agent-sessions.ts";
+import type { WholeTurnEvent } from "../packages/session/src/whole-turn/whole-turn-event.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createChatSummarizer, createExtractiveSummarizer } from "../packages/summarizer-providers/src/index.ts";
 

@@ -7,12 +7,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { sessionRef, type SessionStore } from "../packages/core/src/index.ts";
-import { searchText } from "../packages/core/src/store.ts";
+import { searchText } from "../packages/core/src/search-text.ts";
 import { buildContext } from "../packages/history/src/index.ts";
-import type { NeutralMessage } from "../packages/history/src/index.ts";
+import type { NeutralMessage } from "../packages/history/src/neutral-message.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
-import { createMemorySearchTool, type MemoryHit } from "../packages/workspace-tools/src/index.ts";
+import { createMemorySearchTool, type MemoryHit } from "../packages/tools/src/workspace/memory-search-tool.ts";
 import { canonical, cutPoints, kinds, said, textOf, type CutPoint, type Kind } from "./compaction-recall.ts";
 
 /** What the user said, or the command that failed, and what was needed from then on until the next of these. */

@@ -11,7 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { freePort } from "./free-port.ts";
 import { createTokenStore } from "../apps/server/src/index.ts";
-import { createHttpClient, HttpProblem, type HttpClient } from "../packages/http-client/src/index.ts";
+import { createHttpClient, type HttpClient } from "../packages/store-http/src/client/http-client.ts";
+import { HttpProblem } from "../packages/store-http/src/client/http-problem.ts";
 import { createPostgresStore } from "../packages/store-postgres/src/index.ts";
 import { startPostgres } from "../packages/store-postgres/test/postgres-server.ts";
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import process from "node:process";
 import { createTokenEstimator } from "../packages/tokens/src/index.ts";
-import type { CountMethod } from "../packages/tokens/src/internal.ts";
-import type { TokenCounter, TokenEstimator } from "../packages/tokens/src/index.ts";
+import type { CountMethod, TokenCounter } from "../packages/tokens/src/token-counter.ts";
+import type { TokenEstimator } from "../packages/tokens/src/index.ts";
 import {
   bandCoverage,
   bareCountWith,

@@ -55,7 +55,7 @@ export const allowedWords: readonly AllowedWords[] = [
     reason: "The prompt lists four headings with their content.",
   },
   {
-    path: "packages/provider-simulator/src/ollama/ollama-adapter.ts",
+    path: "packages/testing/src/ollama/ollama-adapter.ts",
     kind: "sentence",
     reason: "The error is Ollama's own.",
   },

@@ -12,7 +12,7 @@ import {
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { refused } from "../../packages/core/src/store.ts";
+import { refused } from "../../packages/core/src/refused.ts";
 import type { SessionEvent, SessionRef, SessionStore } from "../../packages/core/src/index.ts";
 import { createPostgresStore } from "../../packages/store-postgres/src/index.ts";
 import { startPostgres } from "../../packages/store-postgres/test/postgres-server.ts";

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { GatewayMode } from "../../apps/server/src/index.ts";
-import type { ReceivedRequest, ReplyPart, SimulatedReply } from "../../packages/provider-simulator/src/index.ts";
+import type { ReceivedRequest, SimulatedReply } from "../../packages/testing/src/index.ts";
+import type { ReplyPart } from "../../packages/testing/src/simulated-reply.ts";
 import { factsOf, task } from "./request-facts.ts";
 import type { Stand } from "./stand.ts";
 

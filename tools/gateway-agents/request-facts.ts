@@ -1,5 +1,5 @@
-import { isFields, type Fields } from "../../packages/core/src/internal.ts";
-import type { ReceivedRequest } from "../../packages/provider-simulator/src/index.ts";
+import { type Fields, isFields } from "../../packages/core/src/json-object.ts";
+import type { ReceivedRequest } from "../../packages/testing/src/index.ts";
 
 /** The task that a main agent gives its sub-agent. */
 export const task = "Say what you see in the project.";

@@ -8,7 +8,7 @@ import {
   type ProviderSimulator,
   type ReceivedRequest,
   type SimulatedReply,
-} from "../../packages/provider-simulator/src/index.ts";
+} from "../../packages/testing/src/index.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 
 /** A provider on this machine, with a gateway before it or without. */

@@ -1,25 +1,22 @@
 import { isDeepStrictEqual, inspect } from "node:util";
 import {
-  ThroughlineError,
   type ListQuery,
   type ReadOptions,
-  type ReadPayload,
-  type RecordHead,
   type SessionRef,
   type SessionState,
   type SessionStore,
-  type SourcedRecord,
+  ThroughlineError,
 } from "../../packages/core/src/index.ts";
+import { type ReadPayload, type RecordHead, type SourcedRecord } from "../../packages/core/src/stored-records.ts";
 import {
   findSession,
-  lineOf,
-  listInModel,
   type ModelRecord,
   ModelRefusal,
-  readInModel,
   type SessionModel,
   stateOf,
-} from "../../packages/store-conformance/src/internal.ts";
+} from "../../packages/store-conformance/src/model/session-model.ts";
+import { lineOf } from "../../packages/store-conformance/src/model/append-to-model.ts";
+import { listInModel, readInModel } from "../../packages/store-conformance/src/model/change-model.ts";
 
 /** A store that is not what the model says. */
 export class HistoryProblem extends Error {

@@ -1,4 +1,5 @@
-import type { Durability, ListQuery, ReadOptions, ReadPayload, RecordDraft } from "../../packages/core/src/index.ts";
+import type { Durability, ListQuery, ReadOptions, RecordDraft } from "../../packages/core/src/index.ts";
+import type { ReadPayload } from "../../packages/core/src/stored-records.ts";
 
 /**
  * Which session a step is about: a key by its number, or one of the agent's archived sessions, whichever there are by

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Clock, SessionStore, StoreLimits } from "../../packages/core/src/index.ts";
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
-import { createMemoryData, createMemoryStore, type MemoryData } from "../../packages/store-memory/src/index.ts";
+import { createMemoryData, type MemoryData } from "../../packages/store-memory/src/memory-data.ts";
+import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 
 /** Where the handles of one history open their store. */

@@ -1,6 +1,6 @@
 import type { AppendDraft, AppendOptions, Durability } from "../../packages/core/src/index.ts";
 import type { AppendStep, DraftPlan, EntryPlan } from "./history-steps.ts";
-import type { ModelSession } from "../../packages/store-conformance/src/internal.ts";
+import type { ModelSession } from "../../packages/store-conformance/src/model/session-model.ts";
 
 /** What a step stands at: the session it is about, if there is one, and the time. */
 export interface StepContext {

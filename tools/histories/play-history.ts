@@ -7,7 +7,7 @@ import { createHistoryPlace, type HistoryStore } from "./history-store.ts";
 import type { History } from "./history-steps.ts";
 import { createOtherPrograms } from "./other-programs.ts";
 import { playStep, type PlayContext } from "./play-step.ts";
-import { createSessionModel } from "../../packages/store-conformance/src/internal.ts";
+import { createSessionModel } from "../../packages/store-conformance/src/model/session-model.ts";
 
 export interface PlayedHistory {
   /** What was compared with the model. */

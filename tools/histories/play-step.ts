@@ -13,18 +13,20 @@ import type { HistoryPlace, HistoryStore } from "./history-store.ts";
 import { historyKeys, type AppendStep, type History, type HistoryStep, type StepAddress } from "./history-steps.ts";
 import type { OtherPrograms } from "./other-programs.ts";
 import { draftsOf, fieldsOf, optionsOf } from "./plan-drafts.ts";
+import { appendToModel } from "../../packages/store-conformance/src/model/append-to-model.ts";
 import {
-  appendToModel,
   findSession,
-  forkInModel,
   type ModelSession,
+  type SessionModel,
+  stateOf,
+} from "../../packages/store-conformance/src/model/session-model.ts";
+import {
+  forkInModel,
   moveInModel,
   redactInModel,
   removeInModel,
   saveInModel,
-  type SessionModel,
-  stateOf,
-} from "../../packages/store-conformance/src/internal.ts";
+} from "../../packages/store-conformance/src/model/change-model.ts";
 
 /** What steps are played on. */
 export interface PlayContext {

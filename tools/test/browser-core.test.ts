@@ -130,7 +130,7 @@ describe("in a browser or a worker", () => {
     expect(JSON.stringify(answer["text"])).toContain("Paint the quay.");
   });
 
-  it.each(["core", "history", "policy", "http-client"])(
+  it.each(["core", "history", "policy", "store-kit", "store-http"])(
     "the root of %s uses no module and no global of Node",
     async (name) => {
       const code = await bundled(`export * from "@throughline/${name}";`, `packages/${name}`);
@@ -146,6 +146,6 @@ describe("in a browser or a worker", () => {
   });
 
   it("fails for an entry point that needs Node", async () => {
-    await expect(bundled(`export * from "@throughline/core/node";`)).rejects.toThrow(/Could not resolve "node:/);
+    await expect(bundled(`export { builtinSqlite } from "@throughline/core/internal"; export * from "node:fs";`)).rejects.toThrow(/Could not resolve "node:/);
   });
 });

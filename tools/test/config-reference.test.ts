@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { settingTables } from "../../packages/config/src/internal.ts";
+import { settingTables } from "../../packages/config/src/setting-tables.ts";
 import { pageWithTables, referencePath } from "../config-reference.ts";
 
 const page = readFileSync(referencePath, "utf8");

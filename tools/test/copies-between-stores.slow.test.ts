@@ -2,9 +2,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { forkSession, resetSession, type SessionRef, type SessionStore } from "../../packages/core/src/index.ts";
-import { loadEntryBlobs } from "../../packages/core/src/internal.ts";
-import { systemRandom } from "../../packages/core/src/node.ts";
+import { forkSession } from "../../packages/core/src/fork-session.ts";
+import { resetSession } from "../../packages/core/src/open-session.ts";
+import { type SessionRef, type SessionStore } from "../../packages/core/src/index.ts";
+import { loadEntryBlobs } from "../../packages/core/src/entry-blobs.ts";
+import { systemRandom } from "../../packages/core/src/node/system-ports.ts";
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
 import { createPostgresStore } from "../../packages/store-postgres/src/index.ts";
 import { startPostgres, type PostgresServer } from "../../packages/store-postgres/test/postgres-server.ts";

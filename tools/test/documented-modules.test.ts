@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { formatSessionKey, parseSessionKey, peerSessionKey } from "../../packages/core/src/index.ts";
-import { buildContext, limitContext } from "../../packages/history/src/index.ts";
+import { formatSessionKey } from "../../packages/core/src/session-key.ts";
+import { parseSessionKey, peerSessionKey } from "../../packages/core/src/index.ts";
+import { buildContext } from "../../packages/history/src/index.ts";
+import { limitContext } from "../../packages/history/src/limit-context.ts";
 import { assistant, storedRecords, user } from "../../packages/history/test/stored-records.ts";
 import { planReset, planRetention, readResetPolicy } from "../../packages/policy/src/index.ts";
 import { checkLayers, forbiddenImport } from "../check-layers.ts";

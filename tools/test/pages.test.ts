@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { compactionSettings } from "../../packages/compaction/src/internal.ts";
-import { errorCodes } from "../../packages/core/src/index.ts";
-import { findingCodes } from "../../packages/core/src/internal.ts";
-import { memoryFlushSettings } from "../../packages/memory-flush/src/internal.ts";
+import { compactionSettings } from "../../packages/compaction/src/settings.ts";
+import { errorCodes } from "../../packages/core/src/error-codes.ts";
+import { findingCodes } from "../../packages/core/src/finding.ts";
+import { memoryFlushSettings } from "../../packages/compaction/src/memory-flush/settings.ts";
 import { repositoryRoot } from "../find-files.ts";
 
 function page(name: string): string {

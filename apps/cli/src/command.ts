@@ -1,7 +1,7 @@
 import type { ErrorCode, Finding, SessionStore } from "@throughline/core";
 import type { Config } from "@throughline/config";
 import type { Setting } from "@throughline/config/internal";
-import type { SessionScope } from "@throughline/queries";
+import type { SessionScope } from "@throughline/core/internal";
 import type { Host } from "./host.ts";
 import type { Output } from "./output.ts";
 import type { TokenPlaces } from "./server/server-access.ts";

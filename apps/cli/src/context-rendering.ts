@@ -1,5 +1,6 @@
-import { historyTargets, renderTextPieces } from "@throughline/history";
-import type { Context, Repair, TargetName } from "@throughline/history";
+import { historyTargets, renderTextPieces } from "@throughline/history/internal";
+import type { Context, Repair } from "@throughline/history";
+import type { TargetName } from "@throughline/history/internal";
 import { usageError } from "./error-report.ts";
 import { LongText } from "./terminal-safe.ts";
 

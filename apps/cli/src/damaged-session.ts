@@ -1,4 +1,5 @@
-import { createFinding, hasErrorCode } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
 import type { Finding, ThroughlineError } from "@throughline/core";
 
 /** The finding of a session that cannot be read while the others were done; null for what it was refused for otherwise. */

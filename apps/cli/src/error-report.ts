@@ -1,4 +1,5 @@
-import { type ErrorCode, errorCodes, ThroughlineError } from "@throughline/core";
+import { type ErrorCode, ThroughlineError } from "@throughline/core";
+import { errorCodes } from "@throughline/core/internal";
 import { maskDeep, maskSecrets } from "@throughline/config/internal";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
 

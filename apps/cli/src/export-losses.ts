@@ -1,4 +1,4 @@
-import type { ExportRemark } from "@throughline/transfer";
+import type { ExportRemark } from "@throughline/transfer/internal";
 import { counted } from "./counted.ts";
 
 /** What may be left out without a word of the conversation being lost. */

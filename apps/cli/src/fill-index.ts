@@ -1,4 +1,5 @@
-import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";

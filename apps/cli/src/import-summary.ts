@@ -1,8 +1,6 @@
 import { hasErrorCode, sessionRef, type SessionStore } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
-import { resolveSession } from "@throughline/queries";
-import { givenName } from "@throughline/queries/internal";
-import type { ImportSource } from "@throughline/transfer";
+import { givenName, resolveSession, shellWord } from "@throughline/core/internal";
+import type { ImportSource } from "@throughline/transfer/internal";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { programName } from "./program-names.ts";

@@ -1,4 +1,4 @@
-import { quote } from "@throughline/core/store";
+import { quote } from "@throughline/core/internal";
 import { usageError } from "./error-report.ts";
 
 /**

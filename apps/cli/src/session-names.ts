@@ -7,7 +7,7 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { blocksText, givenName, sessionName } from "@throughline/queries/internal";
+import { blocksText, givenName, sessionName } from "@throughline/core/internal";
 import { shorten } from "./cells.ts";
 import { programName } from "./program-names.ts";
 import { terminalSafeLine } from "./terminal-safe.ts";

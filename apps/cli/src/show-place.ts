@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { quote } from "@throughline/core/internal";
 import type { CommandContext } from "./command.ts";
 import { showRecord } from "./show-record.ts";
 

@@ -1,7 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
 import type { CommandContext } from "./command.ts";
-import { recordRole } from "@throughline/queries/internal";
-import { recordText } from "@throughline/queries";
+import { recordRole, recordText } from "@throughline/core/internal";
 import { jsonLine } from "./terminal-safe.ts";
 import { timeText } from "./time-text.ts";
 

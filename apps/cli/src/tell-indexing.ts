@@ -1,5 +1,5 @@
 import type { SearchFacet } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 

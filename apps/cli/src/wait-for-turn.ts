@@ -1,6 +1,11 @@
 import { ThroughlineError, type SessionRef, type SessionStore } from "@throughline/core";
-import { stillAnswering, turnHolder, waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core/internal";
-import { systemClock } from "@throughline/core/node";
+import {
+  stillAnswering,
+  systemClock,
+  turnHolder,
+  waitForTurnEnd,
+  type WaitForTurnOptions,
+} from "@throughline/core/internal";
 import type { Output } from "./output.ts";
 
 interface WaitingCommand {

@@ -1,4 +1,4 @@
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";
 

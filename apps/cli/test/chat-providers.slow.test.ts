@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulatorOptions } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulatorOptions } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";
 import { objects, runChild, runHere, start, temporaryDirectory } from "./harness.ts";

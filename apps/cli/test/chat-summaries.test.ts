@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, objects, runChild, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import { runInTerminal } from "./terminal.ts";

@@ -1,4 +1,4 @@
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, sentBody, temporaryDirectory, user } from "./harness.ts";
 

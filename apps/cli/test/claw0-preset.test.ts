@@ -1,5 +1,5 @@
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulator } from "@throughline/testing";
 import type { RecordDraft } from "@throughline/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, runHere, seed, temporaryDirectory, user } from "./harness.ts";

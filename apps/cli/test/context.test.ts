@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { historyTargets } from "@throughline/history";
-import type { TargetName } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
+import type { TargetName } from "@throughline/history/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import type { Run } from "./harness.ts";

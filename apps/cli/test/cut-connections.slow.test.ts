@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
 import type { ChatModel, SessionRef, StoredRecord } from "@throughline/core";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { createSessions } from "@throughline/session";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -13,7 +13,8 @@ import {
 import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { errorCodes, sessionRef } from "@throughline/core";
+import { errorCodes } from "@throughline/core/internal";
+import { sessionRef } from "@throughline/core";
 import { commandTable } from "../src/command-table.ts";
 import { withoutSelfAdvice } from "../src/error-report.ts";
 import { openStore } from "../src/open-store.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulator, ReceivedRequest } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulator, ReceivedRequest } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { managementBlock, migrationBlock, persistenceBlock } from "../../../packages/config/test/documents.ts";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";

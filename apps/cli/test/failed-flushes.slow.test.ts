@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionRef, StoredRecord } from "@throughline/core";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import {
   afterPowerCut,

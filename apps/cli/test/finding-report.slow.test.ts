@@ -1,5 +1,5 @@
 import { Writable } from "node:stream";
-import { createFinding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { createFindingReport } from "../src/finding-report.ts";
 import { createOutput } from "../src/output.ts";

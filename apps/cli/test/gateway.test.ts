@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Anthropic from "@anthropic-ai/sdk";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";
 import type { Run } from "./harness.ts";

@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { errorCodes } from "@throughline/core";
-import { findingCodes } from "@throughline/core/internal";
+import { errorCodes, findingCodes } from "@throughline/core/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundleCli } from "../../../tools/bundle-cli.ts";
 import { filledRemedy, remedyKey } from "./filled-remedy.ts";

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { createMemoryStore } from "@throughline/store-memory";
 import { sessionRef } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listSessions } from "@throughline/queries";
-import { scanRecords } from "@throughline/queries/internal";
+import { listSessions, scanRecords } from "@throughline/core/internal";
 import { objects, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();

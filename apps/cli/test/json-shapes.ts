@@ -1,4 +1,4 @@
-import { writableFormatNames } from "@throughline/foreign-formats/names";
+import { writableFormatNames } from "@throughline/foreign-formats/internal";
 import { expect } from "vitest";
 import { objects } from "./harness.ts";
 import {

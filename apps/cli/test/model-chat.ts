@@ -1,4 +1,4 @@
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { expect } from "vitest";
 import { runChild } from "./harness.ts";
 import type { Run } from "./harness.ts";

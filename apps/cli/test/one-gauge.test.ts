@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { updateEntry } from "@throughline/core";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { updateEntry } from "@throughline/core/internal";
+import { createProviderSimulator } from "@throughline/testing";
 import { createModel } from "@throughline/models";
 import { chatSettings } from "@throughline/config/internal";
 import { createSessions } from "@throughline/session";
-import { createAgentSessions } from "@throughline/session/whole-turn";
+import { createAgentSessions } from "@throughline/session/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../src/open-store.ts";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";

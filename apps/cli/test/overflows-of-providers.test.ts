@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulatorOptions } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulatorOptions } from "@throughline/testing";
 import { describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 

@@ -1,4 +1,4 @@
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import type { Run } from "./harness.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { describe, expect, it } from "vitest";
 import { objects, runHere, sentBody, temporaryDirectory } from "./harness.ts";
 import type { Run } from "./harness.ts";

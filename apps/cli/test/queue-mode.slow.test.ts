@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { join } from "node:path";
-import { loadExisting, sessionRef, updateEntry } from "@throughline/core";
+import { loadExisting, updateEntry } from "@throughline/core/internal";
+import { sessionRef } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { objects, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorCodes } from "@throughline/core";
-import { findingCodes } from "@throughline/core/internal";
+import { errorCodes, findingCodes } from "@throughline/core/internal";
 import { afterAll, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { createProgram } from "../src/program.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import type { Run } from "./harness.ts";

@@ -4,7 +4,7 @@ import { createServer as createProxy, request as httpRequest } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { connect, type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, runChild, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 

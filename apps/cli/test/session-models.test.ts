@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { objects, runHere, sentBody, temporaryDirectory } from "./harness.ts";
 import type { Run } from "./harness.ts";

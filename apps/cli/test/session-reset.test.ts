@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type PostgresServer } from "../../../packages/store-postgres/test/postgres-server.ts";
 import { withClient } from "../../../packages/store-postgres/test/store-under-test.ts";

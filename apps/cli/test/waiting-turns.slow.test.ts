@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { join } from "node:path";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, objects, runChild, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 import type { Run } from "./harness.ts";

@@ -1,4 +1,4 @@
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { z } from "zod";
 import { plainName } from "./result-text.ts";
 import { CallRefusal } from "./tool-failure.ts";

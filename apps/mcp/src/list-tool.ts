@@ -1,5 +1,5 @@
 import type { SessionState } from "@throughline/core";
-import { sessionRow } from "@throughline/queries";
+import { sessionRow } from "@throughline/core/internal";
 import { z } from "zod";
 import { argumentsOf, wholeNumber } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";

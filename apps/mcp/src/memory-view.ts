@@ -8,10 +8,7 @@ import type {
   SessionState,
   SessionStore,
 } from "@throughline/core";
-import { agentOfKey, sessionKeyAliases } from "@throughline/core/internal";
-import { refused } from "@throughline/core/store";
-import { mostIndexedHits } from "@throughline/queries/internal";
-import { searchHits } from "@throughline/queries";
+import { agentOfKey, mostIndexedHits, refused, searchHits, sessionKeyAliases } from "@throughline/core/internal";
 import type { MemoryScope } from "./memory-scope.ts";
 import { readOnlyStore } from "./read-only-store.ts";
 

@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
 import { openSession, type SessionRef, type StoredRecord } from "@throughline/core";
-import { isFields } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
-import { quotedText } from "@throughline/session-tools/internal";
+import { isFields, refused, systemRandom } from "@throughline/core/internal";
+import { quotedText } from "@throughline/tools/internal";
 import { z } from "zod";
 import { argumentsOf } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";

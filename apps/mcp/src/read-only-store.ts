@@ -1,5 +1,5 @@
 import type { SessionStore } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 /** A store of which a client can read: every method that writes refuses, whatever calls it. */
 export function readOnlyStore(store: SessionStore): SessionStore {

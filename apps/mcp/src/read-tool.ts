@@ -1,6 +1,6 @@
 import type { SessionState, StoredRecord } from "@throughline/core";
-import { searchText } from "@throughline/core/store";
-import { lineText } from "@throughline/session-tools/internal";
+import { searchText } from "@throughline/core/internal";
+import { lineText } from "@throughline/tools/internal";
 import type { z } from "zod";
 import { argumentsOf, sessionArguments, wholeNumber } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";

@@ -1,4 +1,4 @@
-import { plainText } from "@throughline/session-tools/internal";
+import { plainText } from "@throughline/tools/internal";
 import { countByCharacterKind } from "@throughline/tokens/internal";
 
 /** Stands over everything that comes from a transcript or a note. */

@@ -1,6 +1,6 @@
 import type { SearchHit } from "@throughline/core";
 import { parseSearch } from "@throughline/core/internal";
-import { quotedText, roleText } from "@throughline/session-tools/internal";
+import { quotedText, roleText } from "@throughline/tools/internal";
 import { z } from "zod";
 import { argumentsOf, sessionArguments, timeOf, wholeNumber } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";

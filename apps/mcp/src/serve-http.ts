@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { createMcpHandler, type AuthInfo, type McpHttpHandler } from "@modelcontextprotocol/server";
 import { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { CallLimits } from "./call-limits.ts";
 import { createMemoryServer } from "./create-memory-server.ts";
 import type { MemoryScope, MemoryServerOptions } from "./memory-scope.ts";

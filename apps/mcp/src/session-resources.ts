@@ -1,7 +1,7 @@
 import type { McpServer, ServerContext } from "@modelcontextprotocol/server";
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from "@modelcontextprotocol/server";
 import { hasErrorCode, type SessionRef } from "@throughline/core";
-import { sessionRow } from "@throughline/queries";
+import { sessionRow } from "@throughline/core/internal";
 import { listPage } from "./list-tool.ts";
 import { inCall, type CallHost, type MemoryCall } from "./memory-call.ts";
 import { readSession } from "./read-tool.ts";

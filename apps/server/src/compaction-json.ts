@@ -7,7 +7,7 @@ import {
 } from "@throughline/compaction/internal";
 import { readWindow } from "@throughline/core";
 import type { SessionRecord, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import type { SessionNames } from "./json-shapes.ts";
 
 /** A compaction as `--json` and the routes show it. What was only planned, or came to nothing, has no record. */

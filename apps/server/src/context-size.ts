@@ -1,20 +1,12 @@
 import type { SessionState, StoredRecord } from "@throughline/core";
-import { runInSlices } from "@throughline/core/internal";
+import { percentOf, runInSlices } from "@throughline/core/internal";
 import type { Context } from "@throughline/history";
-import { contextSteps, limitSteps } from "@throughline/history/internal";
-import { readHistoryCut } from "@throughline/session";
-import {
-  breakDown,
-  createTokenEstimator,
-  emptyCalibration,
-  estimateContext,
-  gaugeOf,
-  lastActual,
-  readCalibration,
-} from "@throughline/tokens";
-import type { ContextBreakdown, ModelName, TokenEstimator } from "@throughline/tokens";
-import { createAheadCounter, type EstimateSource } from "@throughline/tokens/internal";
-import { entryWindowTokens, percentOf } from "@throughline/queries/internal";
+import { contextSteps, entryWindowTokens, limitSteps } from "@throughline/history/internal";
+import { readHistoryCut } from "@throughline/session/internal";
+import { breakDown, createAheadCounter, type EstimateSource, readCalibration } from "@throughline/tokens/internal";
+import { createTokenEstimator, emptyCalibration, estimateContext, gaugeOf, lastActual } from "@throughline/tokens";
+import type { ContextBreakdown, ModelName } from "@throughline/tokens/internal";
+import type { TokenEstimator } from "@throughline/tokens";
 
 /** How full the window is, as `--json` shows it. */
 export interface ContextGauge {

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { hasErrorCode } from "@throughline/core";
-import { systemClock, monotonicMs } from "@throughline/core/node";
+import { monotonicMs, systemClock } from "@throughline/core/internal";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { apiDocument, apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";

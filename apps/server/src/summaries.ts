@@ -1,8 +1,9 @@
 import { createCheckpointer, summarizerCheckpointWriter } from "@throughline/checkpoint";
 import type { Checkpointer, CheckpointWriter } from "@throughline/checkpoint";
-import { createCompactor, type CompactionSettings, type Compactor, type RetryLimits } from "@throughline/compaction";
+import { type CompactionSettings, type Compactor, createCompactor } from "@throughline/compaction";
+import { type RetryLimits } from "@throughline/compaction/internal";
 import type { Clock, SessionStore, Summarizer } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createTokenEstimator, type TokenEstimator } from "@throughline/tokens";
 import { createSummaryRetries, type SummaryRetries } from "./summary-retries.ts";

@@ -1,7 +1,6 @@
-import { createEntryLease, createSummaryRetry, type RetryLimits } from "@throughline/compaction";
-import { tokenMeasure } from "@throughline/compaction/internal";
+import { createEntryLease, createSummaryRetry, type RetryLimits, tokenMeasure } from "@throughline/compaction/internal";
 import type { Clock, SessionRef, SessionStore, Summarizer } from "@throughline/core";
-import { sessionRefText } from "@throughline/core/store";
+import { sessionRefText } from "@throughline/core/internal";
 import { emptyCalibration, type TokenEstimator } from "@throughline/tokens";
 
 export interface SummaryRetriesOptions {

@@ -1,7 +1,6 @@
-import { type Clock, loadExisting, ThroughlineError } from "@throughline/core";
+import { type Clock, ThroughlineError } from "@throughline/core";
+import { loadExisting, shellWord, systemRandom } from "@throughline/core/internal";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
 import type { ResetPolicy, SendPolicy } from "@throughline/policy";
 import { resetBeforeTurn, sendDenialOf } from "@throughline/policy/internal";
 import { processOwners, readTurnMark } from "@throughline/session/internal";

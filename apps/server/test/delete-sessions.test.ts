@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSession, sessionRef, userMessage } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { createServer } from "@throughline/server";
 import type { Server } from "@throughline/server";
 import { openTurn } from "@throughline/session";

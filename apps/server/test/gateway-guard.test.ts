@@ -5,7 +5,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ProviderSimulatorOptions } from "@throughline/provider-simulator";
+import type { ProviderSimulatorOptions } from "@throughline/testing";
 import type { GatewayOptions, ServerOptions } from "@throughline/server";
 import { createMemoryStore } from "@throughline/store-memory";
 import { type GatewayServing, serveGateway, sha256 } from "./gateway-serving.ts";

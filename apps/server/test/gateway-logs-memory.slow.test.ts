@@ -1,6 +1,5 @@
 import { openSession, type SessionRef } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom, throughlineDraft } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { expect, it } from "vitest";
 import { SessionLogs } from "../src/gateway/session-logs.ts";

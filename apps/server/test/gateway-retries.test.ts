@@ -1,7 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { SimulatedReply } from "@throughline/provider-simulator";
+import type { SimulatedReply } from "@throughline/testing";
 import { type GatewayServing, serveGateway } from "./gateway-serving.ts";
 
 let gateway: GatewayServing;

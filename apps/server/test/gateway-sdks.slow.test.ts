@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import { createProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
+import { createProviderSimulator, type SimulatedReply } from "@throughline/testing";
 import { type GatewayServing, serveGateway, sha256 } from "./gateway-serving.ts";
 
 let gateway: GatewayServing | null = null;

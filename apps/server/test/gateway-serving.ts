@@ -1,9 +1,5 @@
 import { createHash } from "node:crypto";
-import {
-  createProviderSimulator,
-  type ProviderSimulator,
-  type ProviderSimulatorOptions,
-} from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type ProviderSimulatorOptions } from "@throughline/testing";
 import type { GatewayOptions, ServerOptions, UpstreamOptions } from "@throughline/server";
 import { serve, type Serving } from "./serving.ts";
 

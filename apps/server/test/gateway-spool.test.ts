@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { afterEach, expect, it } from "vitest";
 import { Spool } from "../src/gateway/spool.ts";
 import type { SpooledCall } from "../src/gateway/spool-file.ts";

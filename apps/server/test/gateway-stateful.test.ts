@@ -3,7 +3,7 @@ import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionStore } from "@throughline/core";
-import type { ProviderSimulatorOptions } from "@throughline/provider-simulator";
+import type { ProviderSimulatorOptions } from "@throughline/testing";
 import { createMemoryStore } from "@throughline/store-memory";
 import { type GatewayServing, serveGateway, sha256 } from "./gateway-serving.ts";
 import { createLeavingStore, type LeavingStore } from "./leaving-store.ts";

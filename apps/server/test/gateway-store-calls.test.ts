@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { redactRecords, resetSession, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
+import { redactRecords, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
+import { resetSession } from "@throughline/core/internal";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { type PostgresServer, startPostgres } from "../../../packages/store-postgres/test/postgres-server.ts";
 import { type GatewayServing, serveGateway, sha256 } from "./gateway-serving.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { createProviderSimulator, type ProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type SimulatedReply } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const program = join(import.meta.dirname, "../src/main.ts");

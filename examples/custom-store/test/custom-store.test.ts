@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSession, sessionRef, userMessage, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { describeStoreConformance, type StoreUnderTest } from "@throughline/store-conformance";
 import { describe, expect, it } from "vitest";
 import { kitRunner } from "../../../tools/kit-runner.ts";

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import type { StoredRecord } from "@throughline/core";
 import { createHistory } from "@throughline/history";
 import { recordsFromMessages } from "@throughline/history/anthropic";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { importMessages } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

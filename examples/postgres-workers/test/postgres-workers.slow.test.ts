@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { afterAll, describe, expect, it } from "vitest";
 import { startPostgres, type PostgresServer } from "../../../packages/store-postgres/test/postgres-server.ts";

@@ -4,7 +4,7 @@ import process from "node:process";
 import { sessionRef } from "@throughline/core";
 import { anthropic } from "@throughline/models/anthropic";
 import { createSessions } from "@throughline/session";
-import { createSessionTools } from "@throughline/session-tools";
+import { createSessionTools } from "@throughline/tools";
 import { createSqliteStore } from "@throughline/store-sqlite";
 
 const [task = "Start two sub-agents that each name one sea, and tell me both.", path = "sessions.db"] =

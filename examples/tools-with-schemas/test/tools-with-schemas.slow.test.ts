@@ -5,7 +5,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { spawn } from "@lydell/node-pty";
-import { createProviderSimulator, type ReplyPart } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
+import { type ReplyPart } from "@throughline/testing/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let folder = "";

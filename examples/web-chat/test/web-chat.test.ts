@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let folder = "";

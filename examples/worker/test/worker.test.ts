@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { createServer, type Server } from "@throughline/server";
 import { openHttpStore } from "@throughline/store-http";
 import { createMemoryStore } from "@throughline/store-memory";

@@ -1,35 +1,33 @@
-import {
-  hasErrorCode,
-  openSession,
-  patchEntry,
-  type SessionRef,
-  type SessionState,
-  type SourcedRecord,
-  updateEntry,
-} from "@throughline/core";
+import { hasErrorCode, openSession, type SessionRef, type SessionState } from "@throughline/core";
 import {
   assertArgument,
   assertKnownOptions,
+  type Fields,
   isFields,
   isSameJson,
   optionKinds,
-  type Fields,
   type OptionTable,
+  patchEntry,
+  type SourcedRecord,
+  updateEntry,
 } from "@throughline/core/internal";
-import { adkEvents, adkRecordId, storeAdkEvent, type LiveItemsOptions } from "@throughline/foreign-formats/live";
 import {
-  createFrameworkLog,
-  frameworkSessionKey,
-  type FrameworkLog,
-  type LogView,
-  type AdapterOptions,
   adapterOptions,
+  type AdapterOptions,
+  adapterOptionTable,
+  adkEvents,
+  adkRecordId,
   assertMaySend,
   beforeRun,
+  createFrameworkLog,
+  type FrameworkLog,
+  frameworkSessionKey,
+  type LiveItemsOptions,
+  type LogView,
   type RunPolicyOptions,
   runPolicyTable,
-  adapterOptionTable,
-} from "@throughline/framework-log";
+  storeAdkEvent,
+} from "@throughline/foreign-formats/internal";
 import { exists, missing, plain, stale } from "./adk-errors.ts";
 import type {
   AdkBase,

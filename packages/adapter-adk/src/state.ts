@@ -1,5 +1,5 @@
-import { openSession, type RandomSource, type SessionRef, type SessionStore, updateEntry } from "@throughline/core";
-import { isFields, type Fields } from "@throughline/core/internal";
+import { openSession, type RandomSource, type SessionRef, type SessionStore } from "@throughline/core";
+import { type Fields, isFields, updateEntry } from "@throughline/core/internal";
 
 /** State by whom it belongs to, without the prefixes of the keys. */
 export interface SplitState {

@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import type { Fields } from "@throughline/core/internal";
-import { cutLiveItems, type LiveItem } from "@throughline/foreign-formats/live";
-import type { LogPlace, LogView } from "@throughline/framework-log";
+import { cutLiveItems, type LiveItem } from "@throughline/foreign-formats/internal";
+import type { LogPlace, LogView } from "@throughline/foreign-formats/internal";
 
 /** The SDK's name in keys and records. */
 export const framework = "ai-sdk";

@@ -1,27 +1,25 @@
 import type { SessionRef } from "@throughline/core";
 import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import {
+  adapterOptions,
+  type AdapterOptions,
+  adapterOptionTable,
   aiSdkMessages,
-  liveNote,
-  type LiveItem,
-  type LiveItemsOptions,
-  type MessageChunk,
-} from "@throughline/foreign-formats/live";
-import {
+  assertMaySend,
   createFrameworkLog,
   firstBatch,
-  frameworkSessionKey,
-  movesHead,
   type FrameworkLog,
+  frameworkSessionKey,
+  type LiveItem,
+  type LiveItemsOptions,
+  liveNote,
   type LogChange,
   type LogView,
-  type AdapterOptions,
-  adapterOptions,
-  assertMaySend,
+  type MessageChunk,
+  movesHead,
   type RunPolicyOptions,
   runPolicyTable,
-  adapterOptionTable,
-} from "@throughline/framework-log";
+} from "@throughline/foreign-formats/internal";
 import { activeStreamOf, aliveForMs, isActiveStream, LiveStreams, streamFields } from "./active-streams.ts";
 import {
   changeOf,

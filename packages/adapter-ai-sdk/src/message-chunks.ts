@@ -1,6 +1,6 @@
 import type { Clock } from "@throughline/core";
 import type { Fields } from "@throughline/core/internal";
-import { type MessageChunk, MessageChunks } from "@throughline/foreign-formats/live";
+import { type MessageChunk, MessageChunks } from "@throughline/foreign-formats/internal";
 
 interface Growing {
   /** The last message as it is stored now, and how long its stream counts as active; null: it has ended. */

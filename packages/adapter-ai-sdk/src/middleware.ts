@@ -1,25 +1,23 @@
 import { type Clock, type RandomSource, type SessionRef, type SessionStore } from "@throughline/core";
 import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
 import {
-  aiSdkPrompt,
-  promptDrafts,
-  promptMessageFor,
-  replyDrafts,
-  replyFactsOf,
-  ReplyParts,
-  type LiveItemsOptions,
-  type ReplyFacts,
-} from "@throughline/foreign-formats/live";
-import {
   adapterOptions,
+  aiSdkPrompt,
   beforeRun,
   createFrameworkLog,
   firstBatch,
   type FrameworkLog,
+  type LiveItemsOptions,
   type LogView,
+  promptDrafts,
+  promptMessageFor,
+  replyDrafts,
+  type ReplyFacts,
+  replyFactsOf,
+  ReplyParts,
   type RunPolicyOptions,
   runPolicyTable,
-} from "@throughline/framework-log";
+} from "@throughline/foreign-formats/internal";
 import { withSdkErrors } from "./sdk-errors.ts";
 
 /** Options of `throughlineMiddleware`. */

@@ -1,4 +1,4 @@
-import { frameworkErrors, loadedOnce } from "@throughline/framework-log";
+import { frameworkErrors, loadedOnce } from "@throughline/foreign-formats/internal";
 
 const sdkErrorClass = loadedOnce(async () => (await import("ai")).AISDKError);
 

@@ -8,10 +8,10 @@ import {
   type UIMessage,
 } from "ai";
 import { describe, expect, it } from "vitest";
-import { updateEntry } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import { readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createChatStore, type StoredMessage } from "../src/index.ts";
+import { createChatStore, type StoredMessage } from "../src/chat-store.ts";
 import { say, scripted, toolCall } from "./scripted-model.ts";
 
 type Part = Readonly<Record<string, unknown>>;

@@ -11,11 +11,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode, openSession, type SessionStore } from "@throughline/core";
-import { buildContext, historyTargets } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { endingStore } from "@throughline/test-kit";
-import { createChatStore, type ChatStore, type StoredMessage } from "../src/index.ts";
+import { type ChatStore, createChatStore, type StoredMessage } from "../src/chat-store.ts";
 import { numbers, partTypes } from "./sample-parts.ts";
 import { recordsOf, spoken } from "./scripted-model.ts";
 

@@ -14,13 +14,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode, openSession } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { buildContext, historyTargets } from "@throughline/history";
+import { systemClock } from "@throughline/core/internal";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { endingStore } from "@throughline/test-kit";
-import { throughlineMiddleware } from "../src/index.ts";
+import { throughlineMiddleware } from "../src/middleware.ts";
 import { recordsOf, ref, say, scripted, spoken, toolCall, usage, type Part } from "./scripted-model.ts";
 
 const clock = (run: () => unknown = () => "noon") =>

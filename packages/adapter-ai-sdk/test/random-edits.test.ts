@@ -3,7 +3,7 @@ import type { SessionRef, SessionStore } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import { testSize } from "../../../tools/test-size.ts";
-import { createChatStore, type StoredMessage } from "../src/index.ts";
+import { createChatStore, type StoredMessage } from "../src/chat-store.ts";
 import { numbers, partTypes } from "./sample-parts.ts";
 import { recordsOf } from "./scripted-model.ts";
 

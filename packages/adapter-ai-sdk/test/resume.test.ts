@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Clock } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createChatStore, type ChatStore, type StoredMessage } from "../src/index.ts";
+import { type ChatStore, createChatStore, type StoredMessage } from "../src/chat-store.ts";
 
 const asked: StoredMessage = { id: "u1", role: "user", parts: [{ type: "text", text: "Hi" }] };
 const answer = (text: string, state: string = "done"): StoredMessage => ({

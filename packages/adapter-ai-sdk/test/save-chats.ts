@@ -1,7 +1,7 @@
 // Saves a chat again and again, each time with one message more: node save-chats.ts STORE.db NAME COUNT
 import process from "node:process";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createChatStore } from "../src/index.ts";
+import { createChatStore } from "../src/chat-store.ts";
 
 const [path = "", name = "", count = "1"] = process.argv.slice(2);
 const store = createSqliteStore({ path, create: true });

@@ -1,7 +1,7 @@
 import { simulateReadableStream, wrapLanguageModel, type LanguageModel } from "ai";
 import * as doubles from "ai/test";
 import { type SessionRef, sessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
-import { throughlineMiddleware, type ThroughlineMiddlewareOptions } from "../src/index.ts";
+import { throughlineMiddleware, type ThroughlineMiddlewareOptions } from "../src/middleware.ts";
 
 export type Part = Readonly<Record<string, unknown>> & { readonly type: string };
 

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
-import { createChatStore } from "../src/index.ts";
+import { createChatStore } from "../src/chat-store.ts";
 
 it("two processes that save one chat lose no message, and keep the order of each", async () => {
   const saves = testSize({ short: 20, long: 200 });

@@ -1,7 +1,7 @@
 import type { SessionKey, SessionStoreEntry, SessionSummaryEntry } from "@anthropic-ai/claude-agent-sdk";
 import {
-  appendOnce,
   type AppendDraft,
+  appendOnce,
   type Clock,
   hasErrorCode,
   openSession,
@@ -10,19 +10,18 @@ import {
   type SessionRef,
   type SessionState,
   type SessionStore,
-  type SourcedRecord,
   ThroughlineError,
 } from "@throughline/core";
-import { isSideRecord, type Fields } from "@throughline/core/internal";
+import { type Fields, isSideRecord, type SourcedRecord } from "@throughline/core/internal";
 import {
+  firstBatch,
   type LinedSession,
   LineMirror,
-  loggedLines,
   lineText,
   type LiveItemsOptions,
+  loggedLines,
   type MirroredLines,
-} from "@throughline/foreign-formats/live";
-import { firstBatch } from "@throughline/framework-log";
+} from "@throughline/foreign-formats/internal";
 import type { ClaudeSdk } from "./claude-sdk.ts";
 import { replyFields, type SpentTokens, spentTokens } from "./reply-fields.ts";
 

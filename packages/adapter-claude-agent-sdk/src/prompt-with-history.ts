@@ -1,5 +1,6 @@
 import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { buildContext, renderText } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { renderText } from "@throughline/history/internal";
 
 /**
  * A prompt that gives the earlier messages to an empty session: the newest whole messages that fit, and how much is

@@ -1,6 +1,5 @@
 import type { AppendDraft } from "@throughline/core";
-import { isFields, type Fields } from "@throughline/core/internal";
-import { readUsage } from "@throughline/tokens";
+import { type Fields, isFields, readUsage } from "@throughline/core/internal";
 
 /** Tokens that the replies of a session took so far, as its entry counts them. */
 export interface SpentTokens {

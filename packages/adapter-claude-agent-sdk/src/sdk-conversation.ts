@@ -3,14 +3,16 @@ import {
   assertKnownOptions,
   isFields,
   linearExpression,
+  loadExisting,
   optionKinds,
   type OptionTable,
+  systemClock,
+  systemRandom,
   throughlineDraft,
 } from "@throughline/core/internal";
 import {
   type Clock,
   hasErrorCode,
-  loadExisting,
   openSession,
   type RandomSource,
   type RecordDraft,
@@ -18,9 +20,13 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
-import { modelFailure } from "@throughline/guard";
-import { beforeNextCall, beforeRun, type RunPolicyOptions, runPolicyTable } from "@throughline/framework-log";
+import { modelFailure } from "@throughline/guard/internal";
+import {
+  beforeNextCall,
+  beforeRun,
+  type RunPolicyOptions,
+  runPolicyTable,
+} from "@throughline/foreign-formats/internal";
 import { loadAgentQuery, type AgentQuery } from "./agent-query.ts";
 import { promptWithHistory } from "./prompt-with-history.ts";
 import { SdkMessageReader, type SdkMessageFacts } from "./sdk-messages.ts";

@@ -1,6 +1,5 @@
 import type { AssistantMessage, RecordDraft, ToolResultMessage } from "@throughline/core";
-import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/internal";
-import { readUsage } from "@throughline/tokens";
+import { isNestedDeeper, maxArgumentsNesting, readUsage } from "@throughline/core/internal";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -3,13 +3,12 @@ import {
   type AppendOptions,
   type Clock,
   hasErrorCode,
-  loadExisting,
   type RandomSource,
   type RecordDraft,
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
-import { renewTurn, throughlineDraft } from "@throughline/core/internal";
+import { loadExisting, renewTurn, throughlineDraft } from "@throughline/core/internal";
 import { replyFields, spentTokens } from "./reply-fields.ts";
 import { withSdkSessionId } from "./sdk-session-id.ts";
 

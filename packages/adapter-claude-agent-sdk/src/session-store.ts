@@ -12,16 +12,16 @@ import {
   optionKinds,
   type OptionTable,
 } from "@throughline/core/internal";
-import type { LiveItemsOptions } from "@throughline/foreign-formats/live";
+import type { LiveItemsOptions } from "@throughline/foreign-formats/internal";
 import {
-  frameworkSessionKey,
-  type AdapterOptions,
   adapterOptions,
+  type AdapterOptions,
   adapterOptionTable,
   assertMaySend,
+  frameworkSessionKey,
   type RunPolicyOptions,
   runPolicyTable,
-} from "@throughline/framework-log";
+} from "@throughline/foreign-formats/internal";
 import { loadClaudeSdk } from "./claude-sdk.ts";
 import { MirroredSession, type MirrorContext } from "./mirrored-session.ts";
 

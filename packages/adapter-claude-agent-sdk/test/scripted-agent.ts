@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { AgentQuery } from "../src/index.ts";
+import type { AgentQuery } from "../src/agent-query.ts";
 
 /**
  * Stands in for the SDK: asks a process of its own, as the SDK does, and passes on the JSON lines it says. The process

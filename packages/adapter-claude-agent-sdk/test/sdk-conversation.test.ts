@@ -9,24 +9,17 @@ import {
   hasErrorCode,
   type Message,
   openSession,
-  resetSession,
   sessionRef,
   type SessionStore,
-  updateEntry,
 } from "@throughline/core";
-import { keptOnReset } from "@throughline/core/internal";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { keptOnReset, resetSession, systemClock, systemRandom, updateEntry } from "@throughline/core/internal";
 import { buildContext } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import {
-  createSdkConversation,
-  readSdkSessionId,
-  withSdkSessionId,
-  type SdkConversationOptions,
-} from "../src/index.ts";
+import { createSdkConversation, type SdkConversationOptions } from "../src/sdk-conversation.ts";
+import { readSdkSessionId, withSdkSessionId } from "../src/sdk-session-id.ts";
 import { scriptedAgent } from "./scripted-agent.ts";
 
 const ref = sessionRef({ key: "agent:main:main" });

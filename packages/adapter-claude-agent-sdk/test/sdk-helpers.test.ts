@@ -18,7 +18,8 @@ import {
 import { createClaudeSessionStore, type ClaudeSessionStore } from "@throughline/adapter-claude-agent-sdk";
 import { createAgentsSession } from "@throughline/adapter-openai-agents";
 import { appendOnce, redactRecords, type SessionStore } from "@throughline/core";
-import { buildContext, historyTargets } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { describeStores } from "./four-stores.ts";

@@ -1,6 +1,6 @@
 import type { SessionKey, SessionStoreEntry } from "@anthropic-ai/claude-agent-sdk";
 import { createClaudeSessionStore } from "@throughline/adapter-claude-agent-sdk";
-import { updateEntry } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import { readSendPolicy } from "@throughline/policy";
 import { expect, it } from "vitest";
 import { describeStores } from "./four-stores.ts";

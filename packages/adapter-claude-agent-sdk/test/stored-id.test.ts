@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSdkConversation } from "@throughline/adapter-claude-agent-sdk";
 import { openSession, sessionRef } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { systemClock, systemRandom } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";

@@ -1,7 +1,7 @@
 import type { Checkpoint } from "@langchain/langgraph-checkpoint";
 import type { AppendDraft, RecordDraft } from "@throughline/core";
 import { isSameJson, type Fields } from "@throughline/core/internal";
-import type { LogChange, LogView } from "@throughline/framework-log";
+import type { LogChange, LogView } from "@throughline/foreign-formats/internal";
 import { changeConversation, type SpokenMessage } from "./conversation.ts";
 import { listDifference } from "./list-difference.ts";
 import type { Thread } from "./thread.ts";

@@ -18,14 +18,14 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { RecordDraft, SessionEntry, SessionRef } from "@throughline/core";
 import { assertKnownOptions, isSameJson, optionKinds, type OptionTable } from "@throughline/core/internal";
-import type { LiveItemsOptions } from "@throughline/foreign-formats/live";
+import type { LiveItemsOptions } from "@throughline/foreign-formats/internal";
 import {
-  adapterOptionTable,
-  runPolicyTable,
   type AdapterOptions,
+  adapterOptionTable,
   type LogView,
   type RunPolicyOptions,
-} from "@throughline/framework-log";
+  runPolicyTable,
+} from "@throughline/foreign-formats/internal";
 import { checkpointChange, foreignRootId, type NewCheckpoint } from "./checkpoint-drafts.ts";
 import { placeIn, type RunConfig } from "./run-config.ts";
 import { RunRules } from "./run-rules.ts";

@@ -1,6 +1,6 @@
 import type { AppendDraft, RecordDraft } from "@throughline/core";
 import { isFields, parsedFields, type Fields } from "@throughline/core/internal";
-import { langchainMessages, liveNote, removedTypeOf, type LivePlace } from "@throughline/foreign-formats/live";
+import { langchainMessages, liveNote, type LivePlace, removedTypeOf } from "@throughline/foreign-formats/internal";
 import { listDifference } from "./list-difference.ts";
 import type { ThreadIndex } from "./thread-index.ts";
 import { messageIdOf } from "./values.ts";

@@ -1,2 +1,2 @@
-export { createCheckpointSaver, ThroughlineSaver } from "./checkpoint-saver.ts";
+export { ThroughlineSaver, createCheckpointSaver } from "./checkpoint-saver.ts";
 export type { CheckpointSaverOptions } from "./checkpoint-saver.ts";

@@ -2,12 +2,12 @@ import type { Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkp
 import type { SessionEntry, SessionRef } from "@throughline/core";
 import {
   adapterOptions,
+  type AdapterOptions,
   assertMaySend,
   beforeRun,
   keptOfRun,
-  type AdapterOptions,
   type RunPolicyOptions,
-} from "@throughline/framework-log";
+} from "@throughline/foreign-formats/internal";
 import { placeIn, type RunConfig } from "./run-config.ts";
 import { threadField, type Thread } from "./thread.ts";
 

@@ -1,6 +1,6 @@
-import type { SourcedRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, throughlineKind } from "@throughline/core/internal";
-import type { LogView } from "@throughline/framework-log";
+import type { LogView } from "@throughline/foreign-formats/internal";
 import {
   checkpointIn,
   checkpointKey,

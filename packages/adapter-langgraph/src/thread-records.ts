@@ -1,4 +1,4 @@
-import type { SourcedRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, type Fields } from "@throughline/core/internal";
 
 /** Of records that keep a message beside the conversation: of a sub-graph, or as the graph was given another program's. */

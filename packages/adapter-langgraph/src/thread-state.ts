@@ -1,4 +1,4 @@
-import type { LogView } from "@throughline/framework-log";
+import type { LogView } from "@throughline/foreign-formats/internal";
 import { ThreadIndex, type StoredMessage } from "./thread-index.ts";
 import type { ListPart, StoredChannel, StoredCheckpoint } from "./thread-records.ts";
 

@@ -1,13 +1,15 @@
 import { JsonPlusSerializer } from "@langchain/langgraph-checkpoint";
-import type { Clock, RandomSource, SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
-import { langchainMessages, type LiveItemsOptions } from "@throughline/foreign-formats/live";
+import type { Clock, RandomSource, SessionRef, SessionStore } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import {
   createFrameworkLog,
   firstBatch,
   type FrameworkLog,
+  langchainMessages,
+  type LiveItemsOptions,
   type LogChange,
   type LogView,
-} from "@throughline/framework-log";
+} from "@throughline/foreign-formats/internal";
 import type { SpokenMessage } from "./conversation.ts";
 import { ThreadState } from "./thread-state.ts";
 import { dump, load, type DumpedValue } from "./values.ts";

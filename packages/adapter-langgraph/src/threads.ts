@@ -1,5 +1,5 @@
 import { hasErrorCode, sessionRef, ThroughlineError, type SessionRef, type SessionStore } from "@throughline/core";
-import { frameworkSessionKey } from "@throughline/framework-log";
+import { frameworkSessionKey } from "@throughline/foreign-formats/internal";
 import { Thread, threadField, type ThreadOptions } from "./thread.ts";
 import { checkpointIn, checkpointKey } from "./thread-records.ts";
 

@@ -2,7 +2,7 @@ import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
 import { Buffer } from "node:buffer";
 import { ThroughlineError } from "@throughline/core";
 import { isFields } from "@throughline/core/internal";
-import { isLangchainMessage } from "@throughline/foreign-formats/live";
+import { isLangchainMessage } from "@throughline/foreign-formats/internal";
 import type { TypedText } from "./thread-records.ts";
 
 /** A value as it is to be stored. */

@@ -2,7 +2,7 @@ import { MemorySaver, uuid6, type BaseCheckpointSaver } from "@langchain/langgra
 import { describe, expect, it } from "vitest";
 import { hasErrorCode, redactRecords } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createCheckpointSaver } from "../src/index.ts";
+import { createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import {
   ai,
   at,

@@ -4,7 +4,7 @@ import type { AppendDraft, RecordPage } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { aroundCalls } from "@throughline/test-kit";
 import { testSize } from "../../../tools/test-size.ts";
-import { createCheckpointSaver } from "../src/index.ts";
+import { createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import { ai, at, human, put, type Config } from "./scripted.ts";
 
 interface Cost {

@@ -12,7 +12,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { aroundCalls } from "@throughline/test-kit";
 import { testSize } from "../../../tools/test-size.ts";
-import { createCheckpointSaver } from "../src/index.ts";
+import { createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import { cashier, resume, thread } from "./graphs.ts";
 import { ai, conversationOf, human, outline, recordsOf, refOf } from "./scripted.ts";
 

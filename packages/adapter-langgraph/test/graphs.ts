@@ -13,7 +13,7 @@ import { argv, exit, kill, pid, stdout } from "node:process";
 import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { aroundCalls } from "@throughline/test-kit";
-import { createCheckpointSaver } from "../src/index.ts";
+import { createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import { called, human, result, type Config } from "./scripted.ts";
 
 const State = Annotation.Root({

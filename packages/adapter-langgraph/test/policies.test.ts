@@ -1,9 +1,8 @@
-import { updateEntry } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock, updateEntry } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
-import { type CheckpointSaverOptions, createCheckpointSaver } from "../src/index.ts";
+import { type CheckpointSaverOptions, createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import { cashier, resume, thread } from "./graphs.ts";
 import { ai, conversationOf, human, outline, refOf } from "./scripted.ts";
 

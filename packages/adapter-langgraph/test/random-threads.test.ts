@@ -2,7 +2,7 @@ import type { BaseMessage } from "@langchain/core/messages";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { testSize } from "../../../tools/test-size.ts";
-import { createCheckpointSaver } from "../src/index.ts";
+import { createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import { ai, at, conversationOf, human, messagesOf, outline, put, type Config } from "./scripted.ts";
 
 /** Numbers that look random, the same ones for a seed. */

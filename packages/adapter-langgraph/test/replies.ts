@@ -4,7 +4,7 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { argv, stdout } from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createCheckpointSaver } from "../src/index.ts";
+import { createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import { thread } from "./graphs.ts";
 import { ai, human } from "./scripted.ts";
 

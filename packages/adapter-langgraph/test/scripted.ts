@@ -5,9 +5,11 @@ import {
   type BaseCheckpointSaver,
   type CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
-import type { SessionStore, SourcedRecord } from "@throughline/core";
-import { frameworkSessionKey } from "@throughline/framework-log";
-import { buildContext, historyTargets } from "@throughline/history";
+import type { SessionStore } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
+import { frameworkSessionKey } from "@throughline/foreign-formats/internal";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 
 export type Config = Parameters<BaseCheckpointSaver["getTuple"]>[0];
 

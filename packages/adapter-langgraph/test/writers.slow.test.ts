@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { testSize } from "../../../tools/test-size.ts";
-import { createCheckpointSaver } from "../src/index.ts";
+import { createCheckpointSaver } from "../src/checkpoint-saver.ts";
 import { thread } from "./graphs.ts";
 import { conversationOf, outline } from "./scripted.ts";
 

@@ -9,35 +9,33 @@ import type {
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertKnownOptions, isFields, optionKinds, type OptionTable } from "@throughline/core/internal";
 import {
-  compactAgentItems,
-  cutAgentItems,
-  isAgentCall,
-  isAgentResult,
-  openAiAgentsItems,
-  readAgentItems,
-  replaceAgentCall,
-  type LiveItem,
-  liveNote,
-  type LiveItemsOptions,
-  plainJson,
-  withBytes,
-} from "@throughline/foreign-formats/live";
-import {
+  adapterOptions,
+  type AdapterOptions,
+  adapterOptionTable,
   beforeNextCall,
   beforeRun,
+  compactAgentItems,
   createFrameworkLog,
-  frameworkSessionKey,
-  movesHead,
+  cutAgentItems,
   type FrameworkLog,
+  frameworkSessionKey,
+  isAgentCall,
+  isAgentResult,
+  type LiveItem,
+  type LiveItemsOptions,
+  liveNote,
   type LogChange,
   type LogView,
+  movesHead,
+  openAiAgentsItems,
+  plainJson,
+  readAgentItems,
+  replaceAgentCall,
   type RunPlace,
   type RunPolicyOptions,
   runPolicyTable,
-  type AdapterOptions,
-  adapterOptions,
-  adapterOptionTable,
-} from "@throughline/framework-log";
+  withBytes,
+} from "@throughline/foreign-formats/internal";
 import type { RunRecorder } from "./run-recorder.ts";
 import { userError, withSdkErrors } from "./sdk-errors.ts";
 import { asItem, checkTransaction, endsWith, operationRecordId, transactionTexts } from "./transactions.ts";

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Agent, AgentInputItem, Model, ModelProvider, ModelRequest, Runner } from "@openai/agents-core";
 import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
-import { plainJson } from "@throughline/foreign-formats/live";
-import { type RunPolicyOptions, runPolicyTable } from "@throughline/framework-log";
+import { plainJson, type RunPolicyOptions, runPolicyTable } from "@throughline/foreign-formats/internal";
 import type { AgentsSession } from "./agents-session.ts";
 import { RunRecorder } from "./run-recorder.ts";
 import { withSdkErrors } from "./sdk-errors.ts";

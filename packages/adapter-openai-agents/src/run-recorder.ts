@@ -6,7 +6,7 @@ import {
   isAgentResult,
   isSameAgentItem,
   plainJson,
-} from "@throughline/foreign-formats/live";
+} from "@throughline/foreign-formats/internal";
 
 /** What a recorder needs of the session that it writes to. */
 interface RecordedSession {

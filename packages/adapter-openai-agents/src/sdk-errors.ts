@@ -1,4 +1,4 @@
-import { frameworkErrors, loadedOnce } from "@throughline/framework-log";
+import { frameworkErrors, loadedOnce } from "@throughline/foreign-formats/internal";
 
 /** The SDK's class for what a caller did wrong or may handle. */
 const userErrorClass = loadedOnce(async () => (await import("@openai/agents-core")).UserError);

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { AgentInputItem, SessionHistoryTransactionArgs } from "@openai/agents-core";
 import { isFields, type Fields } from "@throughline/core/internal";
-import { plainJson, sameItems } from "@throughline/foreign-formats/live";
-import type { LogView } from "@throughline/framework-log";
+import { plainJson, sameItems } from "@throughline/foreign-formats/internal";
+import type { LogView } from "@throughline/foreign-formats/internal";
 import { userError } from "./sdk-errors.ts";
 
 /** A transaction that was checked, with the id of the record that remembers it. */

@@ -7,7 +7,8 @@ import { hasErrorCode } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { endingStore } from "@throughline/test-kit";
-import { createAgentsSession, recordRun } from "../src/index.ts";
+import { createAgentsSession } from "../src/agents-session.ts";
+import { recordRun } from "../src/record-run.ts";
 import { answer, call, newSession, outline, runner, scriptedAgent, user } from "./scripted.ts";
 
 const asItem = (value: unknown): AgentInputItem => value as AgentInputItem;

@@ -3,7 +3,8 @@ import { Agent } from "@openai/agents-core";
 import { ScriptedModel } from "@openai/agents-core/testing";
 import process from "node:process";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createAgentsSession, recordRun } from "../src/index.ts";
+import { createAgentsSession } from "../src/agents-session.ts";
+import { recordRun } from "../src/record-run.ts";
 import { call, chargeTool, runner } from "./scripted.ts";
 
 const store = createSqliteStore({ path: process.argv[2] as string });

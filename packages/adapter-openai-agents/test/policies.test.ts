@@ -2,10 +2,11 @@ import { Agent, RunContext, RunState, tool } from "@openai/agents-core";
 import { ScriptedModel } from "@openai/agents-core/testing";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
-import { type AgentsSession, recordRun } from "../src/index.ts";
+import { type AgentsSession } from "../src/agents-session.ts";
+import { recordRun } from "../src/record-run.ts";
 import { answer, call, chargeTool, finish, newSession, outline, runner, scriptedAgent } from "./scripted.ts";
 
 const deny = (session: AgentsSession): Promise<unknown> =>

@@ -3,7 +3,8 @@ import { assistantMessage, functionCall, modelError, ScriptedModel } from "@open
 import { expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { testSize } from "../../../tools/test-size.ts";
-import { type AgentsSession, createAgentsSession, recordRun } from "../src/index.ts";
+import { type AgentsSession, createAgentsSession } from "../src/agents-session.ts";
+import { recordRun } from "../src/record-run.ts";
 import { runner } from "./scripted.ts";
 
 type Kind = "memory" | "bare" | "recorded";

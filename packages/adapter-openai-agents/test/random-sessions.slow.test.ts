@@ -2,7 +2,7 @@ import { MemorySession, type AgentInputItem, type Session } from "@openai/agents
 import { expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { testSize } from "../../../tools/test-size.ts";
-import { createAgentsSession } from "../src/index.ts";
+import { createAgentsSession } from "../src/agents-session.ts";
 
 type Both = Session & Pick<MemorySession, "applyHistoryTransaction" | "applyHistoryMutations">;
 type Act = (session: Both) => Promise<unknown>;

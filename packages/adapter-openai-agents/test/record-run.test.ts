@@ -7,12 +7,14 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { buildContext, historyTargets } from "@throughline/history";
+import { systemClock } from "@throughline/core/internal";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createAgentsSession, recordRun } from "../src/index.ts";
+import { createAgentsSession } from "../src/agents-session.ts";
+import { recordRun } from "../src/record-run.ts";
 import {
   answer,
   call,

@@ -1,7 +1,7 @@
 import type { AgentInputItem } from "@openai/agents-core";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createAgentsSession, type AgentsSession } from "../src/index.ts";
+import { type AgentsSession, createAgentsSession } from "../src/agents-session.ts";
 
 const replacing = (callId: string, amount: number, newId = callId): object => ({
   type: "replace_function_call",

@@ -1,7 +1,7 @@
 import { Agent, Runner, tool, type AgentInputItem, type Session } from "@openai/agents-core";
 import { assistantMessage, functionCall, modelError, ScriptedModel } from "@openai/agents-core/testing";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createAgentsSession, type AgentsSession, type AgentsSessionOptions } from "../src/index.ts";
+import { type AgentsSession, type AgentsSessionOptions, createAgentsSession } from "../src/agents-session.ts";
 
 export const runner: Runner = new Runner({ tracingDisabled: true });
 

@@ -2,7 +2,7 @@ import { MemorySession, protocol, UserError, type AgentInputItem, type Session }
 import { describe, expect, it } from "vitest";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createAgentsSession, type AgentsSession } from "../src/index.ts";
+import { type AgentsSession, createAgentsSession } from "../src/agents-session.ts";
 import { answer, call, newSession, outline, runner, scriptedAgent, user } from "./scripted.ts";
 
 const message = (text: string): AgentInputItem => answer(text) as AgentInputItem;

@@ -2,14 +2,13 @@ import {
   appendOnce,
   type Clock,
   hasErrorCode,
-  loadExisting,
   type RecordDraft,
   type SessionEntry,
   type SessionRef,
   type SessionStore,
   ThroughlineError,
-  updateEntry,
 } from "@throughline/core";
+import { loadExisting, updateEntry } from "@throughline/core/internal";
 import { checkpointPatch, isClaimed, readCheckpointState, type CheckpointState } from "./checkpoint-state.ts";
 
 /** Where claims are kept. */

@@ -1,7 +1,7 @@
 import { findRecordProblem, isFlushMessage, outdatedSummaryIds, proseOf, type Steps } from "@throughline/core/internal";
 import { isRecordOfType, type StoredRecord } from "@throughline/core";
-import { type Context, renderTextPieces } from "@throughline/history";
-import { contextSteps, walkSteps } from "@throughline/history/internal";
+import { type Context } from "@throughline/history";
+import { contextSteps, renderTextPieces, walkSteps } from "@throughline/history/internal";
 
 /** What a checkpoint is made of. */
 export interface CheckpointMaterial {

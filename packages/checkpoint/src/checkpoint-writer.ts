@@ -1,7 +1,15 @@
-import { readUsage, type CallUsage } from "@throughline/tokens";
-import type { AssistantMessage, SessionModel, Summarizer } from "@throughline/core";
+import {
+  assertArgument,
+  assertKnownOptions,
+  type CallUsage,
+  modelTable,
+  optionKinds,
+  portKinds,
+  readUsage,
+} from "@throughline/core/internal";
+import type { AssistantMessage, Summarizer } from "@throughline/core";
+import type { SessionModel } from "@throughline/core/internal";
 import { checkpointPrompt, checkpointSystem } from "./checkpoint-prompt.ts";
-import { assertArgument, assertKnownOptions, modelTable, optionKinds, portKinds } from "@throughline/core/internal";
 
 /** What a checkpoint writer is asked to write about. */
 export interface CheckpointRequest {

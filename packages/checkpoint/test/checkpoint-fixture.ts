@@ -11,11 +11,13 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
-import { systemRandom, systemRecordIds } from "@throughline/core/node";
+import { systemRandom, systemRecordIds } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import type { CheckpointerOptions, CheckpointRequest, CheckpointWriter } from "@throughline/checkpoint";
+import type { CheckpointerOptions, CheckpointWriter } from "@throughline/checkpoint";
+import type { CheckpointRequest } from "../src/checkpoint-writer.ts";
 
 export const ref: SessionRef = sessionRef({ key: "agent:main:cli:direct:home" });
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadExisting, redactRecords, resetSession, type SessionEntry, type SessionStore } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
+import { loadExisting, resetSession, systemRandom, throughlineDraft } from "@throughline/core/internal";
+import { redactRecords, type SessionEntry, type SessionStore } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import { type CheckpointEvent, createCheckpointer, listCheckpoints } from "@throughline/checkpoint";
-import { readCheckpointState } from "@throughline/checkpoint/internal";
+import { type CheckpointEvent } from "../src/checkpoint-event.ts";
+import { createCheckpointer, listCheckpoints } from "@throughline/checkpoint";
+import { readCheckpointState } from "../src/checkpoint-state.ts";
 import {
   assistant,
   begin,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { loadExisting } from "@throughline/core";
+import { loadExisting } from "@throughline/core/internal";
 import { createCheckpointer, listCheckpoints } from "@throughline/checkpoint";
 import { endEverywhere } from "@throughline/test-kit";
 import {

@@ -1,9 +1,10 @@
 import { stoppingStore } from "@throughline/test-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadExisting, resetSession, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { type CheckpointEvent, type CheckpointWriter, createCheckpointer } from "@throughline/checkpoint";
-import { readCheckpointState } from "@throughline/checkpoint/internal";
+import { loadExisting, resetSession, systemRandom } from "@throughline/core/internal";
+import { type SessionStore } from "@throughline/core";
+import { type CheckpointEvent } from "../src/checkpoint-event.ts";
+import { type CheckpointWriter, createCheckpointer } from "@throughline/checkpoint";
+import { readCheckpointState } from "../src/checkpoint-state.ts";
 import {
   assistant,
   begin,

@@ -1,9 +1,16 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type CheckpointState, checkpointTrigger, readCheckpointState } from "@throughline/checkpoint/internal";
+import {
+  afterExpiry,
+  afterFailure,
+  type CheckpointState,
+  freshCheckpointState,
+  phaseAt,
+  readCheckpointState,
+} from "../src/checkpoint-state.ts";
+import { checkpointTrigger } from "../src/checkpoint-trigger.ts";
 import { firstColumn, specTables } from "@throughline/test-kit";
-import { afterExpiry, afterFailure, freshCheckpointState, phaseAt } from "../src/checkpoint-state.ts";
 import { checkpointSteps } from "../src/checkpoint-steps.ts";
 
 const spec = join(import.meta.dirname, "../SPEC.md");

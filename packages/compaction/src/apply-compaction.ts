@@ -2,7 +2,6 @@ import {
   appendOnce,
   type AppendResult,
   hasErrorCode,
-  loadExisting,
   type SessionRef,
   type SessionState,
   type SessionStore,
@@ -10,7 +9,13 @@ import {
   ThroughlineError,
   type TurnRequest,
 } from "@throughline/core";
-import { createWorkSlices, isFromNewerVersion, throughlineDraft, throughlineKind } from "@throughline/core/internal";
+import {
+  createWorkSlices,
+  isFromNewerVersion,
+  loadExisting,
+  throughlineDraft,
+  throughlineKind,
+} from "@throughline/core/internal";
 import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";

@@ -9,7 +9,8 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { createWorkSlices, runInSlices, type Steps, tellListener } from "@throughline/core/internal";
-import type { Context, NeutralMessage } from "@throughline/history";
+import type { Context } from "@throughline/history";
+import type { NeutralMessage } from "@throughline/history/internal";
 import { contextSteps } from "@throughline/history/internal";
 import type { CompactionListener } from "./compaction-event.ts";
 import { settingsForWindow, type CompactionSettings } from "./compaction-settings.ts";

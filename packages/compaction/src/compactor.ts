@@ -6,7 +6,8 @@ import {
   type SessionStore,
   type Summarizer,
 } from "@throughline/core";
-import { calibratedFactor, estimateContext, type Calibration, type TokenCounter } from "@throughline/tokens";
+import { calibratedFactor, type Calibration, type TokenCounter } from "@throughline/tokens/internal";
+import { estimateContext } from "@throughline/tokens";
 import type { ApplyOptions } from "./apply-compaction.ts";
 import {
   abortedBefore,

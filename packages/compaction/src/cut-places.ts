@@ -1,5 +1,5 @@
 import type { Steps } from "@throughline/core/internal";
-import type { NeutralMessage } from "@throughline/history";
+import type { NeutralMessage } from "@throughline/history/internal";
 
 /**
  * Where a conversation may be cut, by the index of the first message that stays. `clean`: no call is separated from its

@@ -1,5 +1,5 @@
 import { createWorkSlices, pathArgumentNames, writeToolNames } from "@throughline/core/internal";
-import type { NeutralMessage, NeutralBlock } from "@throughline/history";
+import type { NeutralBlock, NeutralMessage } from "@throughline/history/internal";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { findConstraints, findIdentifiers, findNames, findPaths, findQuoted } from "./detail-patterns.ts";
 import { Scoreboard } from "./scoreboard.ts";

@@ -1,5 +1,5 @@
-import { type Checkpoint, isRecordOfType, type StoredRecord } from "@throughline/core";
-import { findRecordProblem, outdatedSummaryIds, type Steps } from "@throughline/core/internal";
+import { type Checkpoint, findRecordProblem, outdatedSummaryIds, type Steps } from "@throughline/core/internal";
+import { isRecordOfType, type StoredRecord } from "@throughline/core";
 import { walkSteps } from "@throughline/history/internal";
 
 /** A checkpoint that covers a part of the branch behind its newest compaction. */

@@ -1,5 +1,5 @@
 import { type Clock, hasErrorCode, type Summarizer, ThroughlineError } from "@throughline/core";
-import { renderTextPieces, type NeutralMessage } from "@throughline/history";
+import { type NeutralMessage, renderTextPieces } from "@throughline/history/internal";
 import { type AuditProblem, auditSummary, createWorkSlices, Deadline, untilAborted } from "@throughline/core/internal";
 import type { SummarySource, SummaryUsage } from "./compaction-details.ts";
 import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./compaction-steps.ts";

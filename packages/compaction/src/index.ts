@@ -1,13 +1,4 @@
-export type { BackgroundCompaction, CompactionResult } from "./background-compaction.ts";
-export type { CompactionEvent } from "./compaction-event.ts";
+export type { CompactionResult } from "./background-compaction.ts";
 export type { CompactionSettings } from "./compaction-settings.ts";
 export { createCompactor } from "./compactor.ts";
 export type { CompactionRequest, Compactor, CompactorOptions } from "./compactor.ts";
-export { createEntryLease } from "./retry-lease.ts";
-export type { EntryLeaseOptions } from "./retry-lease.ts";
-export { runRetryLoop } from "./retry-loop.ts";
-export type { RetryLoopOptions } from "./retry-loop.ts";
-export type { RetryLimits } from "./retry-steps.ts";
-export { createSummaryRetry } from "./retry-summaries.ts";
-export type { SummaryRetry } from "./retry-summaries.ts";
-export type { RetryOutcome, SummaryRetryOptions } from "./retry-options.ts";

@@ -1,12 +1,28 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+export type { BackgroundCompaction } from "./background-compaction.ts";
 export { readCompactionDetails } from "./compaction-details.ts";
-export { compactionNeed, settingsForWindow } from "./compaction-settings.ts";
+export type { CompactionEvent } from "./compaction-event.ts";
+export { settingsForWindow } from "./compaction-settings.ts";
 export type { SettingRepair } from "./compaction-settings.ts";
-export type { TokenMeasure } from "./compaction-work.ts";
 export { tokenMeasure } from "./compactor.ts";
-export { extractDetails } from "./extract-details.ts";
-export { planCompaction } from "./plan-compaction.ts";
-export type { CompactionInput, CompactionPlan, NothingReason, NothingToCompact } from "./plan-compaction.ts";
+export { decideFlush } from "./memory-flush/decide-flush.ts";
+export type { FlushDecision } from "./memory-flush/decide-flush.ts";
+export { checkFlushSettings } from "./memory-flush/flush-settings.ts";
+export type { FlushThreshold, MemoryFlushSettings } from "./memory-flush/flush-settings.ts";
+export { readFlushState } from "./memory-flush/flush-state.ts";
+export type { FlushPhase } from "./memory-flush/flush-steps.ts";
+export { endFlush, observeFlush } from "./memory-flush/observe-flush.ts";
+export type { FlushObservation, ObservedCall } from "./memory-flush/observe-flush.ts";
+export { reachableThresholds } from "./memory-flush/reachable-thresholds.ts";
+export type { ThresholdRepair } from "./memory-flush/reachable-thresholds.ts";
+export { memoryFlushSettings } from "./memory-flush/settings.ts";
+export { isSilentReply, mayBecomeSilent } from "./memory-flush/silent-reply.ts";
+export type { CompactionPlan, NothingReason, NothingToCompact } from "./plan-compaction.ts";
 export { readRetries } from "./retry-entry.ts";
+export { createEntryLease } from "./retry-lease.ts";
+export { runRetryLoop } from "./retry-loop.ts";
+export type { RetryOutcome } from "./retry-options.ts";
+export type { RetryLimits } from "./retry-steps.ts";
+export { createSummaryRetry } from "./retry-summaries.ts";
+export type { SummaryRetry } from "./retry-summaries.ts";
 export { compactionSettings } from "./settings.ts";
-export { summaryText } from "./summary-text.ts";

@@ -1,6 +1,12 @@
 import type { StoredRecord } from "@throughline/core";
-import { type Context, readSummaryText, walkBranch, type NeutralMessage } from "@throughline/history";
-import { contextSteps, walkSteps } from "@throughline/history/internal";
+import { type Context } from "@throughline/history";
+import {
+  contextSteps,
+  type NeutralMessage,
+  readSummaryText,
+  walkBranch,
+  walkSteps,
+} from "@throughline/history/internal";
 import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";

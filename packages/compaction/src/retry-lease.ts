@@ -1,11 +1,12 @@
-import { updateEntry, type Clock, type SessionRef, type SessionStore } from "@throughline/core";
 import {
   assertKnownOptions,
   optionKinds,
-  portKinds,
-  withSystemPorts,
   type OptionTable,
+  portKinds,
+  updateEntry,
+  withSystemPorts,
 } from "@throughline/core/internal";
+import { type Clock, type SessionRef, type SessionStore } from "@throughline/core";
 
 /** Lets one process at a time write the summaries of a session again. */
 export interface RetryLease {

@@ -2,16 +2,22 @@ import {
   appendOnce,
   type AppendResult,
   hasErrorCode,
-  loadExisting,
-  patchEntry,
   type RecordDraft,
   type SessionRef,
   type SessionState,
   type StoredRecord,
   ThroughlineError,
-  updateEntry,
 } from "@throughline/core";
-import { proseOf, runInSlices, tellListener, throughlineDraft, type SystemPorts } from "@throughline/core/internal";
+import {
+  loadExisting,
+  patchEntry,
+  proseOf,
+  runInSlices,
+  type SystemPorts,
+  tellListener,
+  throughlineDraft,
+  updateEntry,
+} from "@throughline/core/internal";
 import type { CompactionDetails, ExtractedDetails, SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { stepFrom } from "./compaction-steps.ts";

@@ -9,7 +9,7 @@ import {
   tellListener,
   untilAborted,
 } from "@throughline/core/internal";
-import type { NeutralMessage } from "@throughline/history";
+import type { NeutralMessage } from "@throughline/history/internal";
 import type { SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { defaultToolResultChars } from "./compaction-settings.ts";

@@ -1,11 +1,12 @@
-import { loadExisting, type SessionRef } from "@throughline/core";
 import {
   assertKnownOptions,
+  loadExisting,
   optionKinds,
+  type OptionTable,
   portKinds,
   withSystemPorts,
-  type OptionTable,
 } from "@throughline/core/internal";
+import { type SessionRef } from "@throughline/core";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { readRetries } from "./retry-entry.ts";
 import type { SummaryRetryOptions, RetryOutcome } from "./retry-options.ts";

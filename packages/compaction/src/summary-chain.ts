@@ -6,8 +6,7 @@ import {
   throughlineKind,
   withheldSummary,
 } from "@throughline/core/internal";
-import { type NeutralMessage, walkBranch } from "@throughline/history";
-import { contextSteps } from "@throughline/history/internal";
+import { contextSteps, type NeutralMessage, walkBranch } from "@throughline/history/internal";
 import { conversationMessages, flushIdsOf } from "./plan-compaction.ts";
 import {
   readCompactionDetails,

@@ -10,12 +10,14 @@ import type {
   Summarizer,
   SummaryRequest,
 } from "@throughline/core";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/internal";
 import { buildContext, type Context } from "@throughline/history";
 import { createJsonlStore } from "@throughline/store-jsonl";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createTokenEstimator, emptyCalibration, type TokenCounter } from "@throughline/tokens";
+import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
+import { type TokenCounter } from "@throughline/tokens/internal";
 import type { CompactionRequest, CompactorOptions } from "@throughline/compaction";
 
 export const ref: SessionRef = sessionRef({ key: "agent:main:cli:direct:home" });

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RecordDraft, redactRecords, type SessionStore } from "@throughline/core";
 import { createCompactor } from "@throughline/compaction";
-import { readCompactionDetails, readRetries } from "@throughline/compaction/internal";
-import type { CompactionEvent, Compactor, CompactorOptions } from "@throughline/compaction";
+import { readCompactionDetails } from "../src/compaction-details.ts";
+import { readRetries } from "../src/retry-entry.ts";
+import type { CompactionEvent } from "../src/compaction-event.ts";
+import type { Compactor, CompactorOptions } from "@throughline/compaction";
 import { replaceMembers } from "@throughline/test-kit";
 import {
   allRecords,

@@ -3,11 +3,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { openSession, readWindow, type RecordDraft, type SessionRecord, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { buildContext, type Context } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { createCompactor } from "@throughline/compaction";
-import { readCompactionDetails, tokenMeasure } from "@throughline/compaction/internal";
+import { readCompactionDetails } from "../src/compaction-details.ts";
+import { tokenMeasure } from "../src/compactor.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { emptyCalibration } from "@throughline/tokens";
 import {

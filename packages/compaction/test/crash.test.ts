@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { loadExisting, type SessionStore } from "@throughline/core";
-import { systemRecordIds } from "@throughline/core/node";
-import { createCompactor, createSummaryRetry } from "@throughline/compaction";
-import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
+import { loadExisting, systemRecordIds } from "@throughline/core/internal";
+import { type SessionStore } from "@throughline/core";
+import { createCompactor } from "@throughline/compaction";
+import { createSummaryRetry } from "../src/retry-summaries.ts";
+import { readRetries } from "../src/retry-entry.ts";
+import { tokenMeasure } from "../src/compactor.ts";
 import { endEverywhere } from "@throughline/test-kit";
 import { emptyCalibration } from "@throughline/tokens";
 import { StoppedClock } from "./stopped-clock.ts";

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { proseOf } from "@throughline/core/internal";
-import type { NeutralBlock, NeutralMessage } from "@throughline/history";
-import { extractDetails, readCompactionDetails, summaryText } from "@throughline/compaction/internal";
+import type { NeutralBlock, NeutralMessage } from "@throughline/history/internal";
+import { extractDetails } from "../src/extract-details.ts";
+import { readCompactionDetails } from "../src/compaction-details.ts";
+import { summaryText } from "../src/summary-text.ts";
 
 let seq = 0;
 function message(

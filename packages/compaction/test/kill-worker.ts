@@ -2,9 +2,10 @@
 import { join } from "node:path";
 import process from "node:process";
 import { type SessionStore, type Summarizer, ThroughlineError } from "@throughline/core";
-import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { createCompactor, createSummaryRetry } from "@throughline/compaction";
-import { tokenMeasure } from "@throughline/compaction/internal";
+import { systemClock, systemRecordIds } from "@throughline/core/internal";
+import { createCompactor } from "@throughline/compaction";
+import { createSummaryRetry } from "../src/retry-summaries.ts";
+import { tokenMeasure } from "../src/compactor.ts";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { emptyCalibration } from "@throughline/tokens";

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { loadExisting } from "@throughline/core";
+import { loadExisting } from "@throughline/core/internal";
 import { buildContext } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
-import { readCompactionDetails } from "@throughline/compaction/internal";
+import { readCompactionDetails } from "../src/compaction-details.ts";
 import { allRecords, places, ref } from "./compaction-fixture.ts";
 
 /** Runs the worker until it has appended so often, and kills it a moment later. */

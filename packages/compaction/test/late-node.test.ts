@@ -1,10 +1,13 @@
 import { stoppingStore } from "@throughline/test-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadExisting, resetSession, type SessionStore, type Summarizer } from "@throughline/core";
-import { systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createCompactor, createEntryLease, createSummaryRetry } from "@throughline/compaction";
-import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
-import type { SummaryRetry } from "@throughline/compaction";
+import { loadExisting, resetSession, systemRandom, systemRecordIds } from "@throughline/core/internal";
+import { type SessionStore, type Summarizer } from "@throughline/core";
+import { createCompactor } from "@throughline/compaction";
+import { createEntryLease } from "../src/retry-lease.ts";
+import { createSummaryRetry } from "../src/retry-summaries.ts";
+import { readRetries } from "../src/retry-entry.ts";
+import { tokenMeasure } from "../src/compactor.ts";
+import type { SummaryRetry } from "../src/retry-summaries.ts";
 import { emptyCalibration } from "@throughline/tokens";
 import { StoppedClock } from "./stopped-clock.ts";
 import {

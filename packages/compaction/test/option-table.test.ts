@@ -4,9 +4,9 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator } from "@throughline/tokens";
 import { describeOptions } from "@throughline/test-kit/options";
 import { compactorTable, compactTable, requestTable, sizeTable } from "../src/compactor.ts";
-import { entryLeaseTable } from "../src/retry-lease.ts";
-import { retryLoopTable } from "../src/retry-loop.ts";
-import { retryRunTable, summaryRetryTable } from "../src/retry-summaries.ts";
+import { createEntryLease, entryLeaseTable } from "../src/retry-lease.ts";
+import { retryLoopTable, runRetryLoop } from "../src/retry-loop.ts";
+import { createSummaryRetry, retryRunTable, summaryRetryTable } from "../src/retry-summaries.ts";
 
 const store = createMemoryStore();
 const ref = sessionRef({ key: "agent:main:main" });
@@ -17,7 +17,7 @@ const request = {
   windowTokens: 1000,
 };
 const retryOptions = { store, summarizers: [], measure: { countMessage: () => 1, countText: () => 1 } };
-const retry = exported.createSummaryRetry(retryOptions);
+const retry = createSummaryRetry(retryOptions);
 
 describeOptions(exported, [
   { name: "createCompactor", table: compactorTable, valid: { store }, call: (all) => exported.createCompactor(all) },
@@ -46,7 +46,7 @@ describeOptions(exported, [
     name: "createEntryLease",
     table: entryLeaseTable,
     valid: { store, owner: "worker-1" },
-    call: (options) => exported.createEntryLease(options),
+    call: (options) => createEntryLease(options),
   },
   {
     name: "runRetryLoop",
@@ -58,13 +58,13 @@ describeOptions(exported, [
       onError: () => undefined,
       signal: AbortSignal.abort(),
     },
-    call: (options) => exported.runRetryLoop(options),
+    call: (options) => runRetryLoop(options),
   },
   {
     name: "createSummaryRetry",
     table: summaryRetryTable,
     valid: retryOptions,
-    call: (options) => exported.createSummaryRetry(options),
+    call: (options) => createSummaryRetry(options),
   },
   { name: "run", of: "createSummaryRetry", table: retryRunTable, call: (options) => retry.run(ref, options) },
 ]);

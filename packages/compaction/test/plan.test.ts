@@ -2,14 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSideRecord } from "@throughline/core/internal";
 import { type RecordDraft, type SessionRecord, type StoredRecord } from "@throughline/core";
-import { buildContext, type NeutralMessage } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { type NeutralMessage } from "@throughline/history/internal";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
-import {
-  type CompactionInput,
-  type CompactionPlan,
-  planCompaction,
-  settingsForWindow,
-} from "@throughline/compaction/internal";
+import { type CompactionInput, type CompactionPlan, planCompaction } from "../src/plan-compaction.ts";
+import { settingsForWindow } from "../src/compaction-settings.ts";
 import { assistant, call, result, turns, user } from "./compaction-fixture.ts";
 
 function stored(drafts: readonly RecordDraft[]): StoredRecord[] {

@@ -1,11 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { redactRecords, resetSession, type SessionEntry, type SessionStore, type Summarizer } from "@throughline/core";
-import { systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createHistory, historyTargets } from "@throughline/history";
-import { createCompactor, createEntryLease, createSummaryRetry, runRetryLoop } from "@throughline/compaction";
-import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
-import type { RetryOutcome, SummaryRetry, SummaryRetryOptions } from "@throughline/compaction";
-import type { TokenMeasure } from "@throughline/compaction/internal";
+import { redactRecords, type SessionEntry, type SessionStore, type Summarizer } from "@throughline/core";
+import { resetSession, systemRandom, systemRecordIds } from "@throughline/core/internal";
+import { createHistory } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
+import { createCompactor } from "@throughline/compaction";
+import { createEntryLease } from "../src/retry-lease.ts";
+import { createSummaryRetry } from "../src/retry-summaries.ts";
+import { runRetryLoop } from "../src/retry-loop.ts";
+import { readRetries } from "../src/retry-entry.ts";
+import { tokenMeasure } from "../src/compactor.ts";
+import type { RetryOutcome, SummaryRetryOptions } from "../src/retry-options.ts";
+import type { SummaryRetry } from "../src/retry-summaries.ts";
+import type { TokenMeasure } from "../src/compaction-work.ts";
 import { emptyCalibration } from "@throughline/tokens";
 import { StoppedClock } from "./stopped-clock.ts";
 import {

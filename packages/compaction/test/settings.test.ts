@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compactionNeed, settingsForWindow } from "@throughline/compaction/internal";
+import { compactionNeed, settingsForWindow } from "../src/compaction-settings.ts";
 
 describe("when compaction is due", () => {
   it("is at window less reserve, to the token [CMP-01]", () => {

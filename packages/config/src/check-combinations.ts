@@ -1,5 +1,4 @@
-import { checkFlushSettings } from "@throughline/memory-flush";
-import { type FlushThreshold } from "@throughline/memory-flush/internal";
+import { checkFlushSettings, type FlushThreshold } from "@throughline/compaction/internal";
 import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";

@@ -1,7 +1,5 @@
-import { settingsForWindow } from "@throughline/compaction/internal";
+import { type FlushThreshold, reachableThresholds, settingsForWindow } from "@throughline/compaction/internal";
 import { type CompactionSettings } from "@throughline/compaction";
-import { type FlushThreshold } from "@throughline/memory-flush/internal";
-import { reachableThresholds } from "@throughline/memory-flush";
 import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";

@@ -1,11 +1,6 @@
 export { explainSettings } from "./explain-settings.ts";
-export type { ExplainedSetting } from "./explain-settings.ts";
 export { loadConfigFile } from "./find-config-file.ts";
-export { presets } from "./presets.ts";
 export { resolveConfig } from "./resolve-config.ts";
 export type { Config, ResolveConfigOptions } from "./resolve-config.ts";
 export { sessionSettings } from "./session-settings.ts";
-export type { SessionSettings } from "./session-settings.ts";
 export { parseStoreUrl } from "./store-url.ts";
-export type { StoreAddress } from "./store-url.ts";
-export { windowNotes } from "./window-notes.ts";

@@ -1,6 +1,6 @@
-import type { CheckpointSettings } from "@throughline/checkpoint";
-import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
-import type { MemoryFlushSettings } from "@throughline/memory-flush";
+import type { CheckpointSettings } from "@throughline/checkpoint/internal";
+import type { CompactionSettings } from "@throughline/compaction";
+import type { MemoryFlushSettings, RetryLimits } from "@throughline/compaction/internal";
 import { readResetPolicy, readSendPolicy, type ResetPolicy, type SendPolicy } from "@throughline/policy";
 import { type SendPolicyMode } from "@throughline/policy/internal";
 import type { SettingValue } from "@throughline/core/internal";

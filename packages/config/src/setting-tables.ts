@@ -1,6 +1,5 @@
 import { checkpointSettings } from "@throughline/checkpoint/internal";
-import { compactionSettings } from "@throughline/compaction/internal";
-import { memoryFlushSettings } from "@throughline/memory-flush/internal";
+import { compactionSettings, memoryFlushSettings } from "@throughline/compaction/internal";
 import { policySettings } from "@throughline/policy/internal";
 import { summarizerSettings } from "@throughline/summarizer-providers/internal";
 import { chatSettings } from "./chat-settings.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sessionSettings, windowNotes } from "@throughline/config";
+import { sessionSettings } from "@throughline/config";
+import { windowNotes } from "../src/window-notes.ts";
 import { filePath, resolve, settingsOf, type Written } from "./resolve.ts";
 
 /** What is said of a configuration, in short. */

@@ -1,7 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { chatCheckpointWriter } from "@throughline/checkpoint";
 import { sessionSettings } from "@throughline/config";
-import { type HelperModel } from "@throughline/config/internal";
+import { type HelperModel } from "../src/session-settings.ts";
 import type {
   AgentTool,
   AssistantMessage,
@@ -11,11 +11,11 @@ import type {
   SessionEntry,
   StoredRecord,
 } from "@throughline/core";
-import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
+import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/internal";
 
 import { createMemoryStore } from "@throughline/store-memory";
+import { type ChainedSummarizer } from "@throughline/summarizer-providers/internal";
 import {
-  type ChainedSummarizer,
   createChatSummarizer,
   createExtractiveSummarizer,
   createSummarizerBreakers,

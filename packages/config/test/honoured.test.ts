@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ListQuery, SessionStore } from "@throughline/core";
 import { readRetries } from "@throughline/compaction/internal";
 import { sessionSettings } from "@throughline/config";
-import { settingTables } from "@throughline/config/internal";
+import { settingTables } from "../src/setting-tables.ts";
 import { createOpenclawSessions } from "@throughline/openclaw-compat";
 import { resolveSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";

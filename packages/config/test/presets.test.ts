@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { presets, sessionSettings } from "@throughline/config";
-import { settingTables } from "@throughline/config/internal";
+import { presets } from "../src/presets.ts";
+import { sessionSettings } from "@throughline/config";
+import { settingTables } from "../src/setting-tables.ts";
 import { resultLimitsFor, safePromptTokens } from "@throughline/guard/internal";
 import { settingsForWindow } from "@throughline/compaction/internal";
 import { managementBlock, persistenceBlock } from "./documents.ts";

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { explainSettings } from "@throughline/config";
-import { parseSettingText, settingAliases, settingTables } from "@throughline/config/internal";
+import { parseSettingText } from "../src/setting-definition.ts";
+import { settingAliases } from "../src/setting-aliases.ts";
+import { settingTables } from "../src/setting-tables.ts";
 import type { SettingKind, SettingValue } from "@throughline/core/internal";
 import { filePath, resolve, settingsOf } from "./resolve.ts";
 

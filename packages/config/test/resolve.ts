@@ -1,5 +1,5 @@
 import { type Config, resolveConfig, type ResolveConfigOptions } from "@throughline/config";
-import { type Setting } from "@throughline/config/internal";
+import { type Setting } from "../src/setting-set.ts";
 
 /** What a test may say of where settings come from. */
 export interface Written {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { expandStoreUrl, maskDeep, maskSecrets } from "@throughline/config/internal";
+import { expandStoreUrl } from "../src/store-url.ts";
+import { maskDeep, maskSecrets } from "../src/mask-secrets.ts";
 import { parseStoreUrl } from "@throughline/config";
 
 describe("expandStoreUrl", () => {

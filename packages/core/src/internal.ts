@@ -1,77 +1,141 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { isUnknown } from "./append-once.ts";
-export { assertKeyFits, assertSignal } from "./assert-arguments.ts";
+export type { AppendOnceOptions } from "./append-once.ts";
+export { storedRecord, withStored } from "./append-stored.ts";
 export { auditSummary } from "./audit-summary.ts";
 export type { AuditProblem } from "./audit-summary.ts";
-export { BranchWalk, readContextRecords, SettingsSearch } from "./branch-walk.ts";
-export { labelSessionKey } from "./build-session-key.ts";
+export { BranchWalk, SettingsSearch, readContextRecords } from "./branch-walk.ts";
+export { mainSessionKey, subagentSessionKey } from "./build-session-key.ts";
 export { readUsage } from "./call-usage.ts";
 export type { CallUsage } from "./call-usage.ts";
-export { assertBatchSize, headAfterAppend } from "./check-append.ts";
 export { misspelt } from "./check-draft.ts";
 export { isColumnText } from "./column-text.ts";
 export { commandPackage } from "./command-package.ts";
+export { crc32 } from "./crc32.ts";
 export { Deadline } from "./deadline.ts";
-export { applyRoute, normalizeDelivery } from "./delivery.ts";
+export { applyRoute } from "./delivery.ts";
 export { endOfValue } from "./end-of-value.ts";
-export { archivedAtMs, assertMayEnd, noteArchiving, waitForTurnEnd, waitTable } from "./end-session.ts";
+export { archivedAtMs, archivingEntry, assertMayEnd, noteArchiving, waitForTurnEnd } from "./end-session.ts";
 export type { WaitForTurnOptions } from "./end-session.ts";
-export { sessionBusy, stillAnswering, turnHolder } from "./turn-holder.ts";
 export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";
 export type { SplitEntry } from "./entry-blobs.ts";
-export { entryFieldNames, findEntryFieldProblem, misspeltEntryField } from "./entry-fields.ts";
+export {
+  assertEntryBounds,
+  assertFewMembers,
+  entryExcess,
+  entryTooLarge,
+  maxEntryBytes,
+  maxEntryMembers,
+} from "./entry-bounds.ts";
+export { errorCodes } from "./error-codes.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
-export type { RecordProblem } from "./find-record-problem.ts";
-export { findingCodes } from "./finding.ts";
-export { followSession } from "./follow-session.ts";
-export type { FollowWork, FollowedPage, Reached } from "./follow-session.ts";
-export { copyRecords, forkByCopy } from "./fork-session.ts";
-export { inboundFields } from "./inbound-message.ts";
+export { createFinding, findingCodes } from "./finding.ts";
+export type { FindingCode, FindingPlace } from "./finding.ts";
+export { copyRecords, forkByCopy, forkSession } from "./fork-session.ts";
+export { isSideRecord } from "./is-side-record.ts";
 export { isFields, parsedFields } from "./json-object.ts";
 export type { Fields } from "./json-object.ts";
-export { isSameJson } from "./same-json.ts";
-export { isSideRecord } from "./is-side-record.ts";
+export { KeyedQueues } from "./keyed-queues.ts";
 export { linearExpression } from "./linear/linear-expression.ts";
 export type { LinearExpression } from "./linear/linear-expression.ts";
-export { listPage } from "./list-page.ts";
-export type { ListedSession, ListPosition } from "./list-page.ts";
-export type { ListSource } from "./list-states.ts";
-export { keptOnReset } from "./merge-entry.ts";
-export { nearestName } from "./nearest-name.ts";
-export type { NearestNameOptions } from "./nearest-name.ts";
+export { keptOnReset, mergeEntry, statedFields } from "./merge-entry.ts";
 export { isContinueMessage, isFlushMessage } from "./message-source.ts";
-export { assertFewMembers, entryTooLarge, maxEntryBytes, maxEntryMembers } from "./entry-bounds.ts";
+export { nearestName } from "./nearest-name.ts";
 export { isNestedDeeper, maxArgumentsNesting, maxNesting } from "./nesting.ts";
+export { builtinSqlite } from "./node/builtin-sqlite.ts";
+export { inOneThread } from "./node/one-thread.ts";
+export { monotonicMs, systemClock, systemRandom, systemRecordIds, withSystemPorts } from "./node/system-ports.ts";
+export type { SystemPorts } from "./node/system-ports.ts";
+export { followingEntry, loadExisting, resetSession, saveOnce, sessionNotFound, updateEntry } from "./open-session.ts";
+export type { ResetSessionOptions } from "./open-session.ts";
+export { openThread } from "./open-thread.ts";
 export { assertArgument, assertKnownOptions, optionKinds } from "./option-checks.ts";
 export type { OptionKind, OptionTable } from "./option-checks.ts";
-export { patchedWithin } from "./plan-append.ts";
-export { assertMoveAction, assertNotArchived, planArchive } from "./plan-move.ts";
-export { beginningMs } from "./plan-save.ts";
-export { draftsFingerprint, lineBytes, linkRecords, prepareDrafts } from "./prepare-drafts.ts";
-export { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
-export type { PromotedColumns } from "./promoted-columns.ts";
 export { modelKind, modelTable, portKinds } from "./port-kinds.ts";
+export type { Environment, SessionModel } from "./ports.ts";
+export {
+  draftsFingerprint,
+  headAfter,
+  lineBytes,
+  linkRecords,
+  prepareDrafts,
+  serializeRecord,
+} from "./prepare-drafts.ts";
+export type { LinkedRecord, PreparedRecord } from "./prepare-drafts.ts";
+export { providerLimits } from "./provider-limits.ts";
+export type { NameLimit } from "./provider-limits.ts";
+export { createSession, freeRef } from "./queries/create-session.ts";
+export { findRecord } from "./queries/find-record.ts";
+export { followRecords } from "./queries/follow-records.ts";
+export { forkToNewSession } from "./queries/fork-to-new-session.ts";
+export { MemoryBudget, withinMemory } from "./queries/memory-budget.ts";
+export { readRecords } from "./queries/read-records.ts";
+export { blocksText, messageRole, recordRole, recordText } from "./queries/record-text.ts";
+export { renameSession } from "./queries/rename-session.ts";
+export {
+  listSessions,
+  locateSession,
+  matchSession,
+  newSessionRef,
+  refsOf,
+  resolveSession,
+  sessionCandidate,
+} from "./queries/resolve-session.ts";
+export type { SessionScope } from "./queries/resolve-session.ts";
+export { restoreSession } from "./queries/restore-session.ts";
+export { scanRecords } from "./queries/scan-records.ts";
+export { mostIndexedHits, searchHits } from "./queries/search-hits.ts";
+export type { FoundHits, HitQuery } from "./queries/search-hits.ts";
+export {
+  givenName,
+  modelName,
+  percentOf,
+  sessionLabel,
+  sessionName,
+  sessionProgram,
+  sessionRow,
+} from "./queries/session-row.ts";
+export type { SessionRow } from "./queries/session-row.ts";
+export { sessionTotals } from "./queries/session-totals.ts";
+export { isTerminalKey, terminalSessionKey } from "./queries/terminal-keys.ts";
 export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";
 export type { RecentBranch } from "./recent-branch.ts";
+export type { RecordSource, SourcedDraft } from "./record-draft.ts";
+export { createRecordIds } from "./record-ids.ts";
+export { derivedFromOf, sourceFormatOf } from "./record-origin.ts";
 export { isKnownRecordType, wrappedTypes } from "./record-types.ts";
 export { recordUsage } from "./record-usage.ts";
+export type { BashExecutionMessage, Checkpoint, UnknownBlock } from "./record.ts";
 export { isTombstone, redactionTombstone } from "./redaction-tombstone.ts";
-export { assertIdempotencyKey, assertNotForgotten, defaultIdempotency } from "./remembered-appends.ts";
+export { abortedBefore, refused } from "./refused.ts";
+export {
+  RememberedAppends,
+  assertIdempotencyKey,
+  assertNotForgotten,
+  defaultIdempotency,
+} from "./remembered-appends.ts";
 export { renewTurn } from "./renew-turn.ts";
-export { resetUnchanged } from "./reset-unchanged.ts";
-export { redactedRecord } from "./row-coder.ts";
-export type { RedactionInfo } from "./row-coder.ts";
-export { parseSearch } from "./search-plan.ts";
-export { toolWord } from "./search-words.ts";
-export { nextUpdatedAtMs, ownEntry } from "./session-entry.ts";
-export { isAgentId, isSessionId } from "./session-id.ts";
+export { isSameJson } from "./same-json.ts";
+export { findMatches, searchSnippet } from "./search-match.ts";
+export { parseSearch, readSearchQuery } from "./search-plan.ts";
+export type { SearchClause, SearchPlan, SearchScope } from "./search-plan.ts";
+export { searchText } from "./search-text.ts";
+export { searchIndexText, toolWord } from "./search-words.ts";
+export type { MessageDraft, NewMessage, ReplyDraft, SessionDraft } from "./session-draft.ts";
+export { givenEntry, givenPatch, nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";
+export type { DeliveryContext, SessionOrigin } from "./session-entry.ts";
+export { assertAgentId, assertNamespace, assertSessionId, isAgentId, isSessionId, quote } from "./session-id.ts";
 export { agentOfKey, sessionKeyAliases, sessionKeyHasPrefix } from "./session-key.ts";
+export { sessionRefText } from "./session-ref.ts";
+export type { AppendedRecord } from "./session-store.ts";
 export type { SettingField, SettingFragment, SettingKind, SettingValue } from "./setting-fragment.ts";
-export { spawnLineage } from "./spawn-lineage.ts";
-export type { SpawnLineage } from "./spawn-lineage.ts";
-export { childSessionKey } from "./spawn-session.ts";
-export { bulkBatchOf } from "./store-capabilities.ts";
+export { sha256Hex } from "./sha256.ts";
+export { bulkBatchOf, defaultStoreLimits } from "./store-capabilities.ts";
+export type { RebuiltFile, SharedRecords } from "./store-facets.ts";
+export { assertStoreOptions, storeFactoryKinds, storeOptionTables } from "./store-option-tables.ts";
+export type { StoreMethodName } from "./store-option-tables.ts";
+export type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "./stored-records.ts";
 export {
   isOutdatedSummary,
   outdatedSummaryIds,
@@ -84,23 +148,11 @@ export { thinkingLevels } from "./thinking-levels.ts";
 export { shellWord } from "./throughline-error.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
 export { argumentProblem } from "./tool-arguments.ts";
-export { KeyedQueues } from "./keyed-queues.ts";
-export { saveOnce } from "./open-session.ts";
-export { providerLimits } from "./provider-limits.ts";
-export type { NameLimit } from "./provider-limits.ts";
-export { toolNameRule, toolsByWireName, wireToolName } from "./tool-names.ts";
+export { toolsByWireName, wireToolName } from "./tool-names.ts";
+export { stillAnswering, turnHolder } from "./turn-holder.ts";
+export { nextTurnState } from "./turn-lease.ts";
+export { TurnQueue } from "./turn-queue.ts";
 export { untilAborted } from "./until-aborted.ts";
-export { withSystemPorts } from "./node/system-ports.ts";
-export type { SystemPorts } from "./node/system-ports.ts";
-export { wrongOptions } from "./wrong-options.ts";
-export type { WrongOption } from "./wrong-options.ts";
-export { sessionKeySlug } from "./build-session-key.ts";
-export { mergeEntry } from "./merge-entry.ts";
-export type { MergeEntryOptions } from "./merge-entry.ts";
-export { derivedFromOf, derivedRecordId, sourceFormatOf } from "./record-origin.ts";
-export type { DerivedFrom } from "./record-origin.ts";
-export { pageRows, seqsIn } from "./read-pages.ts";
-export { abortedBefore } from "./refused.ts";
-export { searchIndexText } from "./search-words.ts";
 export { createWorkSlices, fewerSteps, inFewerSteps, runInSlices, runSteps, sliceSteps } from "./work-slices.ts";
-export type { Steps, WorkSlices } from "./work-slices.ts";
+export type { Steps } from "./work-slices.ts";
+export { wrongOptions } from "./wrong-options.ts";

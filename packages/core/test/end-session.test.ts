@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Clock, endSession, sessionRef, type SessionRef } from "@throughline/core";
-import { archivedAtMs } from "@throughline/core/internal";
+import { archivedAtMs } from "../src/end-session.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const ref = sessionRef({ key: "agent:main:discord:direct:7" });

@@ -1,13 +1,9 @@
 import { describe, expect, it } from "vitest";
-import {
-  openSession,
-  patchEntry,
-  resetSession,
-  type SessionEntry,
-  type SessionStore,
-  updateEntry,
-} from "@throughline/core";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { openSession, type SessionEntry, type SessionStore } from "@throughline/core";
+import { patchEntry } from "../src/session-entry.ts";
+import { resetSession, updateEntry } from "../src/open-session.ts";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 
 const ref = { namespace: "", agentId: "main", key: "agent:main:cli:direct:bounds" };
 const many = (count: number, value: unknown = 1): Record<string, unknown> =>

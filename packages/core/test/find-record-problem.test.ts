@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { findRecordProblem } from "@throughline/core/internal";
+import { findRecordProblem } from "../src/find-record-problem.ts";
 
 // The same rules as a schema. The check is written by hand because replay runs it on every record.
 const text = z.string();

@@ -1,4 +1,4 @@
-import { isContinueMessage, isFlushMessage } from "@throughline/core/internal";
+import { isContinueMessage, isFlushMessage } from "../src/message-source.ts";
 import { describe, expect, it } from "vitest";
 
 describe.each([

@@ -1,4 +1,4 @@
-import { nearestName } from "@throughline/core/internal";
+import { nearestName } from "../src/nearest-name.ts";
 import { describe, expect, it } from "vitest";
 
 describe("the nearest of the known names", () => {

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "../src/option-checks.ts";
 import { describe, expect, it } from "vitest";
 
 interface PageOptions {

@@ -1,14 +1,9 @@
 import { describe, expect, it } from "vitest";
-import {
-  draftsFingerprint,
-  isSideRecord,
-  linkRecords,
-  prepareDrafts,
-  throughlineDraft,
-} from "@throughline/core/internal";
+import { draftsFingerprint, headAfter, linkRecords, prepareDrafts, serializeRecord } from "../src/prepare-drafts.ts";
+import { isSideRecord } from "../src/is-side-record.ts";
+import { throughlineDraft } from "../src/throughline-record.ts";
 import { type AppendDraft } from "@throughline/core";
-import { defaultStoreLimits, serializeRecord } from "@throughline/core/store";
-import { headAfter } from "../src/prepare-drafts.ts";
+import { defaultStoreLimits } from "../src/store-capabilities.ts";
 
 function prepareOptions() {
   let count = 0;

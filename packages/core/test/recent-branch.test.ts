@@ -1,4 +1,4 @@
-import { createRecentBranch, danglingTailBytes } from "@throughline/core/internal";
+import { createRecentBranch, danglingTailBytes } from "../src/recent-branch.ts";
 import { describe, expect, it } from "vitest";
 
 const timestamp = "2026-01-01T00:00:02.000Z";

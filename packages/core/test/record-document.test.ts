@@ -1,17 +1,12 @@
 import { readFileSync } from "node:fs";
 import { type SessionRecord } from "@throughline/core";
-import {
-  derivedFromOf,
-  findRecordProblem,
-  isFromNewerVersion,
-  isSideRecord,
-  sourceFormatOf,
-  throughlineKind,
-} from "@throughline/core/internal";
+import { derivedFromOf, sourceFormatOf } from "../src/record-origin.ts";
+import { findRecordProblem } from "../src/find-record-problem.ts";
+import { isFromNewerVersion, throughlineKind, throughlineRecordRules } from "../src/throughline-record.ts";
+import { isSideRecord } from "../src/is-side-record.ts";
 import { describe, expect, it } from "vitest";
 import { isKnownRecordType } from "../src/record-types.ts";
 import { textCopies } from "../src/text-copies.ts";
-import { throughlineRecordRules } from "../src/throughline-record.ts";
 
 const document = readFileSync(new URL("../../../docs/formats/records.md", import.meta.url), "utf8");
 

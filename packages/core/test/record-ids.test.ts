@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createRecordIds } from "@throughline/core";
+import { systemRandom, systemRecordIds } from "../src/node/system-ports.ts";
+import { createRecordIds } from "../src/record-ids.ts";
 
 function fixedPorts(times: number[], firstCount: number) {
   let index = 0;

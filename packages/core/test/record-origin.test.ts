@@ -1,15 +1,14 @@
+import { derivedFromOf, derivedRecordId, sourceFormatOf } from "../src/record-origin.ts";
 import {
-  derivedFromOf,
-  derivedRecordId,
   isFromNewerVersion,
-  sourceFormatOf,
   throughlineDraft,
-} from "@throughline/core/internal";
+  type ThroughlineRecordKind,
+  throughlineRecordRules,
+} from "../src/throughline-record.ts";
 import { describe, expect, it } from "vitest";
-import { systemClock, systemRecordIds } from "../src/node.ts";
+import { systemClock, systemRecordIds } from "../src/node/system-ports.ts";
 import { prepareDrafts } from "../src/prepare-drafts.ts";
 import { defaultStoreLimits } from "../src/store-capabilities.ts";
-import { throughlineRecordRules, type ThroughlineRecordKind } from "../src/throughline-record.ts";
 import type { AppendDraft } from "../src/record-draft.ts";
 
 const prepare = (draft: AppendDraft): unknown =>

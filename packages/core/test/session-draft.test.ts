@@ -2,12 +2,12 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import {
   assistantMessage,
   customRecord,
+  type RecordDraft,
   sessionRef,
   toolResult,
   userMessage,
-  type RecordDraft,
-  type SessionDraft,
 } from "@throughline/core";
+import { type SessionDraft } from "../src/session-draft.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const ref = sessionRef({ key: "home" });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { patchEntry, type SessionEntry } from "@throughline/core";
-import { applyRoute, nextUpdatedAtMs, normalizeDelivery, ownEntry } from "@throughline/core/internal";
+import { nextUpdatedAtMs, ownEntry, patchEntry } from "../src/session-entry.ts";
+import { type SessionEntry } from "@throughline/core";
+import { applyRoute, normalizeDelivery } from "../src/delivery.ts";
 
 describe("patchEntry", () => {
   it("sets, removes and leaves alone", () => {

@@ -4,16 +4,17 @@ import {
   readWindow,
   type RecordDraft,
   redactRecords,
-  resetSession,
   sessionRef,
   type SessionState,
   type SessionStore,
   type StoredRecord,
-  updateEntry,
 } from "@throughline/core";
-import { forkByCopy, throughlineDraft, withheldSummary } from "@throughline/core/internal";
+import { resetSession, updateEntry } from "../src/open-session.ts";
+import { forkByCopy } from "../src/fork-session.ts";
+import { throughlineDraft } from "../src/throughline-record.ts";
+import { withheldSummary } from "../src/summary-parts.ts";
 
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "../src/node/system-ports.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { aroundCalls, replaceMembers } from "@throughline/test-kit";
 

@@ -1,14 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  formatSessionKey,
-  mainSessionKey,
-  parseSessionKey,
-  peerSessionKey,
-  subagentSessionKey,
-  ThroughlineError,
-} from "@throughline/core";
-import { labelSessionKey, sessionKeyAliases, sessionKeyHasPrefix, sessionKeySlug } from "@throughline/core/internal";
+import { formatSessionKey, sessionKeyAliases, sessionKeyHasPrefix } from "../src/session-key.ts";
+import { labelSessionKey, mainSessionKey, sessionKeySlug, subagentSessionKey } from "../src/build-session-key.ts";
+import { parseSessionKey, peerSessionKey, ThroughlineError } from "@throughline/core";
 
 describe("parseSessionKey", () => {
   it("reads the three-segment short form [KEY-01]", () => {

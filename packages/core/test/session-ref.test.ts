@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isAgentId, isSessionId } from "@throughline/core/internal";
+import { isAgentId, isSessionId } from "../src/session-id.ts";
 import { sessionRef } from "@throughline/core";
 
 describe("sessionRef", () => {

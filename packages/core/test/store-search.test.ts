@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { findMatches, readSearchQuery, searchSnippet, searchText } from "@throughline/core/store";
-import { parseSearch, searchIndexText, toolWord } from "@throughline/core/internal";
+import { findMatches, searchSnippet } from "../src/search-match.ts";
+import { parseSearch, readSearchQuery } from "../src/search-plan.ts";
+import { searchText } from "../src/search-text.ts";
+import { searchIndexText, toolWord } from "../src/search-words.ts";
 import type { SessionRecord } from "../src/record.ts";
 import type { SearchQuery } from "../src/store-facets.ts";
 

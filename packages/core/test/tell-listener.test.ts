@@ -1,4 +1,4 @@
-import { tellListener } from "@throughline/core/internal";
+import { tellListener } from "../src/tell-listener.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 

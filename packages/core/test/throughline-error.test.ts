@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createFinding, errorCodes, hasErrorCode, ThroughlineError } from "@throughline/core";
-import { findingCodes, isFromNewerVersion, throughlineDraft } from "@throughline/core/internal";
+import { createFinding, findingCodes } from "../src/finding.ts";
+import { errorCodes } from "../src/error-codes.ts";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { isFromNewerVersion, throughlineDraft } from "../src/throughline-record.ts";
 
 describe("ThroughlineError", () => {
   it("carries what a program decides by", () => {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { runInSlices, runSteps, sliceSteps, type Steps } from "@throughline/core/internal";
+import { runInSlices, runSteps, sliceSteps, type Steps } from "../src/work-slices.ts";
 
 const count = 4 * sliceSteps;
 

@@ -1,4 +1,4 @@
-import { detectLineFormat } from "@throughline/openclaw-format";
+import { detectLineFormat } from "@throughline/openclaw-format/internal";
 import type { FileLayout, ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { detectForeignFormat } from "./format-table.ts";
 

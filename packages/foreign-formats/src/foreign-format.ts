@@ -1,4 +1,5 @@
-import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import type { Finding, SessionRecord } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 import type { UnparsedReason } from "@throughline/openclaw-format/internal";
 import type { DocumentPart, ListPlace } from "./document-units.ts";
 import type { FormatDatabase } from "./format-database.ts";

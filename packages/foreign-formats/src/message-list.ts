@@ -1,6 +1,6 @@
-import type { Fields } from "@throughline/core/internal";
+import type { Fields, RecordSource } from "@throughline/core/internal";
 import { asText } from "./as-text.ts";
-import type { Finding, RecordSource } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
 import type { ForeignFormatName } from "./names.ts";
 import { callsOf } from "./mapped-messages.ts";

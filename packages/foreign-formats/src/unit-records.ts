@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
-import type { RecordSource, SessionRecord } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
+import type { SessionRecord } from "@throughline/core";
 import {
   findRecordProblem,
   isNestedDeeper,

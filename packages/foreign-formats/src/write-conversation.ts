@@ -1,6 +1,7 @@
 import type { StoredRecord } from "@throughline/core";
 import { findRecordProblem, inFewerSteps, type Steps } from "@throughline/core/internal";
-import type { Context, NeutralBlock, NeutralMessage } from "@throughline/history";
+import type { Context } from "@throughline/history";
+import type { NeutralBlock, NeutralMessage } from "@throughline/history/internal";
 import {
   contextSteps,
   renderSteps,

@@ -1,6 +1,6 @@
 import type { Steps } from "@throughline/core/internal";
-import type { Repair, RepairRule } from "@throughline/history";
-import type { OmitReason } from "@throughline/history/internal";
+import type { Repair } from "@throughline/history";
+import type { OmitReason, RepairRule } from "@throughline/history/internal";
 import type { FormatLoss } from "./format-writer.ts";
 
 type Told = Pick<FormatLoss, "what" | "kind">;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { foreignFormatNames, type ForeignFormatName } from "@throughline/foreign-formats/names";
+import { type ForeignFormatName, foreignFormatNames } from "../src/names.ts";
 
 const root = process.env["THROUGHLINE_CORPUS"];
 /** Folders of the corpus that have another name than the format. */

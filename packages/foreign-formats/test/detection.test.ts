@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { detectForeignFormat, foreignFormats } from "@throughline/foreign-formats";
-import { foreignFormatNames, writableFormatNames } from "@throughline/foreign-formats/names";
+import { foreignFormatNames, writableFormatNames } from "../src/names.ts";
 import { describe, expect, it } from "vitest";
 import { corpusFolders, isDump } from "./corpus-files.ts";
 import { hostileFiles } from "./hostile-files.ts";

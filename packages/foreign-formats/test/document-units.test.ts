@@ -1,4 +1,5 @@
-import { createDocumentSplitter, type DocumentUnit, type ListPlace } from "@throughline/foreign-formats";
+import { createDocumentSplitter } from "@throughline/foreign-formats";
+import { type DocumentUnit, type ListPlace } from "../src/document-units.ts";
 import { describe, expect, it } from "vitest";
 
 const lists: readonly ListPlace[] = [[], ["messages"], ["body", "messages"]];

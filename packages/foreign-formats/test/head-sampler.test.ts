@@ -1,6 +1,7 @@
-import { createHeadSampler, detectForeignFormat, type FormatSample } from "@throughline/foreign-formats";
+import { createHeadSampler } from "../src/head-sampler.ts";
+import { detectForeignFormat, type FormatSample } from "@throughline/foreign-formats";
 import { describe, expect, it } from "vitest";
-import { foreignFormatNames } from "@throughline/foreign-formats/names";
+import { foreignFormatNames } from "../src/names.ts";
 import { isText, sampleTexts, textOf } from "./sample-texts.ts";
 
 function sampled(bytes: Uint8Array, path = "/p/x.jsonl", chunkBytes = 256 * 1024): FormatSample {

@@ -1,4 +1,4 @@
-import type { ForeignFormatName } from "@throughline/foreign-formats";
+import type { ForeignFormatName } from "../src/names.ts";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { readUnits, refusals } from "./read-units.ts";

@@ -1,4 +1,4 @@
-import type { ForeignFormatName } from "@throughline/foreign-formats";
+import type { ForeignFormatName } from "../src/names.ts";
 import type { ReadSession } from "./read-units.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -2,20 +2,15 @@ import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import { isSideRecord } from "@throughline/core/internal";
 import {
   createDocumentSplitter,
-  createTextSplitter,
-  foreignFormats,
   type ForeignFormat,
-  type ForeignFormatName,
+  foreignFormats,
   type ForeignReader,
-  type UnitPlace,
 } from "@throughline/foreign-formats";
-import {
-  buildContext,
-  historyTargets,
-  type Context,
-  type NeutralBlock,
-  type NeutralMessage,
-} from "@throughline/history";
+import { createTextSplitter } from "../src/text-units.ts";
+import { type ForeignFormatName } from "../src/names.ts";
+import { type UnitPlace } from "../src/foreign-format.ts";
+import { buildContext, type Context } from "@throughline/history";
+import { historyTargets, type NeutralBlock, type NeutralMessage } from "@throughline/history/internal";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 
 /** A session as a reader gave it, with what a store would have added. */

@@ -1,5 +1,6 @@
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
-import type { Actual, Calibration, ContextEstimate, ModelName, TokenCounter } from "@throughline/tokens";
+import type { Actual, Calibration, ModelName, TokenCounter } from "@throughline/tokens/internal";
+import type { ContextEstimate } from "@throughline/tokens";
 import type { GuardChange, RecordIdsOfMessages } from "./guard-change.ts";
 import type { Remedy } from "./guard-steps.ts";
 import type { LearnedLimits } from "./learned-limits.ts";

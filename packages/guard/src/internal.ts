@@ -1,7 +1,16 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
-export type { CallContext } from "./guard-options.ts";
-export { nothingLearned } from "./learned-limits.ts";
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+export { applyChanges } from "./apply-changes.ts";
+export { compactInFlight } from "./compact-in-flight.ts";
+export type { CompactInFlightOptions } from "./compact-in-flight.ts";
+export type { GuardChange } from "./guard-change.ts";
+export { createGuardTurn } from "./guard-options.ts";
+export type { CompactionRequest, GuardEvent, GuardTurn, GuardedRequest } from "./guard-options.ts";
+export { limitsOf, nothingLearned, readLimits } from "./learned-limits.ts";
+export type { LearnedLimits } from "./learned-limits.ts";
+export { modelFailure } from "./model-failure.ts";
+export { ollamaRequestFields, ollamaWindowTokens, readOllamaWindow } from "./ollama.ts";
 export type { OverflowKind } from "./overflow.ts";
+export { recoveryAction } from "./recovery-action.ts";
 export { safePromptTokens } from "./request-size.ts";
 export { resultLimitsFor } from "./result-limits.ts";
 export type { ResultSettings } from "./result-limits.ts";

@@ -1,5 +1,5 @@
 import { isFields } from "@throughline/core/internal";
-import type { ModelName } from "@throughline/tokens";
+import type { ModelName } from "@throughline/tokens/internal";
 import type { OverflowClassification } from "./overflow.ts";
 
 /** What errors have told of one model at one provider. */

@@ -1,5 +1,4 @@
-import { isFields } from "@throughline/core/internal";
-import { readUsage } from "@throughline/tokens";
+import { isFields, readUsage } from "@throughline/core/internal";
 
 /** What the guard looks at in a reply. */
 export interface ReplyFacts {

@@ -1,5 +1,5 @@
 import { isFields } from "@throughline/core/internal";
-import type { ModelName } from "@throughline/tokens";
+import type { ModelName } from "@throughline/tokens/internal";
 import { fingerprint } from "./fingerprint.ts";
 import { bytesOf, type GuardChange } from "./guard-change.ts";
 import type { OverflowKind } from "./overflow.ts";

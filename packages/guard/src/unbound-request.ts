@@ -1,5 +1,5 @@
 import { isFields } from "@throughline/core/internal";
-import type { ModelName } from "@throughline/tokens";
+import type { ModelName } from "@throughline/tokens/internal";
 import type { Remedied } from "./apply-remedy.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { GuardChange } from "./guard-change.ts";

@@ -1,11 +1,12 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, describe, expect, it } from "vitest";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulator, SimulatedReply } from "@throughline/provider-simulator";
-import { compactInFlight, guardApiCall } from "@throughline/guard";
-import { safePromptTokens } from "@throughline/guard/internal";
-import type { ApiCallRequest, GuardEvent } from "@throughline/guard";
-import { inFlightSplit } from "../src/compact-in-flight.ts";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulator, SimulatedReply } from "@throughline/testing";
+import { compactInFlight, inFlightSplit } from "../src/compact-in-flight.ts";
+import { guardApiCall } from "../src/guard-api-call.ts";
+import { safePromptTokens } from "../src/request-size.ts";
+import type { ApiCallRequest } from "../src/guard-api-call.ts";
+import type { GuardEvent } from "../src/guard-options.ts";
 import { toolTurn } from "./models.ts";
 
 const model = "claude-opus-4-5";

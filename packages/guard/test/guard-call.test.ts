@@ -1,18 +1,12 @@
 import { describe, expect, it } from "vitest";
-import {
-  classifyOverflow,
-  createGuardTurn,
-  learnLimits,
-  limitsOf,
-  ollamaWindowTokens,
-  readLimits,
-  readOllamaWindow,
-} from "@throughline/guard";
-import { nothingLearned } from "@throughline/guard/internal";
-import type { GuardedRequest, GuardOptions } from "@throughline/guard";
+import { classifyOverflow } from "@throughline/guard";
+import { createGuardTurn } from "../src/guard-options.ts";
+import { learnLimits, limitsOf, nothingLearned, readLimits } from "../src/learned-limits.ts";
+import { ollamaWindowTokens, readOllamaWindow, silentTruncation } from "../src/ollama.ts";
+import type { GuardedRequest } from "../src/guard-options.ts";
+import type { GuardOptions } from "@throughline/guard";
 import { dropOldest } from "../src/drop-oldest.ts";
 import { serializeMessages } from "../src/serialize-messages.ts";
-import { silentTruncation } from "../src/ollama.ts";
 import { fine, model, overflow, run, turns, type Run } from "./guarded-run.ts";
 import { openFixture, stages } from "./guard-fixture.ts";
 

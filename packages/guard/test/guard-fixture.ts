@@ -1,9 +1,11 @@
 import { createTokenEstimator } from "@throughline/tokens";
-import type { TokenCounter } from "@throughline/tokens";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulator, ProviderSimulatorOptions } from "@throughline/provider-simulator";
-import { compactInFlight, guardCall } from "@throughline/guard";
-import type { GuardedRequest, GuardEvent, GuardOptions, GuardOutcome } from "@throughline/guard";
+import type { TokenCounter } from "@throughline/tokens/internal";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulator, ProviderSimulatorOptions } from "@throughline/testing";
+import { compactInFlight } from "../src/compact-in-flight.ts";
+import { guardCall } from "@throughline/guard";
+import type { GuardedRequest, GuardEvent } from "../src/guard-options.ts";
+import type { GuardOptions, GuardOutcome } from "@throughline/guard";
 import { wirings, type WiringName } from "./models.ts";
 
 const estimator = createTokenEstimator();

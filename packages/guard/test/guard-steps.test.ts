@@ -10,7 +10,8 @@ import {
   type GuardState,
   type Remedy,
 } from "../src/guard-steps.ts";
-import { classifyOverflow, recoveryAction } from "@throughline/guard";
+import { classifyOverflow } from "@throughline/guard";
+import { recoveryAction } from "../src/recovery-action.ts";
 import type { OverflowKind } from "../src/overflow.ts";
 
 /** The rows of the table under a heading of SPEC.md. */

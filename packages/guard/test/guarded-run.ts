@@ -1,7 +1,9 @@
 import { createTokenEstimator } from "@throughline/tokens";
-import type { ModelName, TokenCounter } from "@throughline/tokens";
-import { compactInFlight, guardCall } from "@throughline/guard";
-import type { GuardedRequest, GuardEvent, GuardOptions, GuardOutcome } from "@throughline/guard";
+import type { ModelName, TokenCounter } from "@throughline/tokens/internal";
+import { compactInFlight } from "../src/compact-in-flight.ts";
+import { guardCall } from "@throughline/guard";
+import type { GuardedRequest, GuardEvent } from "../src/guard-options.ts";
+import type { GuardOptions, GuardOutcome } from "@throughline/guard";
 import { toolTurn } from "./models.ts";
 
 export const model: ModelName = { provider: "anthropic", modelId: "claude-opus-4-5" };

@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import process from "node:process";
-import { createTokenEstimator, lastActual, type Actual } from "@throughline/tokens";
+import { createTokenEstimator, lastActual } from "@throughline/tokens";
+import { type Actual } from "@throughline/tokens/internal";
 import { describe, expect, it } from "vitest";
-import { compactInFlight, guardCall } from "@throughline/guard";
+import { compactInFlight } from "../src/compact-in-flight.ts";
+import { guardCall } from "@throughline/guard";
 import { anthropicModel, toolTurn } from "./models.ts";
 import { recordedMessages } from "./recorded-messages.ts";
 import { gaugeError, replayConversation } from "./replay-conversation.ts";

@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { ThroughlineError } from "@throughline/core";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { modelFailure } from "@throughline/guard";
+import { modelFailure } from "../src/model-failure.ts";
 
 const streamed = (type: string): Error =>
   new Anthropic.APIError(undefined, { type: "error", error: { type, message: "No." } }, undefined, undefined);

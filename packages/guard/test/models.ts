@@ -2,9 +2,8 @@ import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";
 import type { ChatResponse } from "ollama";
 import OpenAI from "openai";
-import { ollamaRequestFields } from "@throughline/guard";
-import type { CallContext } from "@throughline/guard/internal";
-import type { GuardedRequest } from "@throughline/guard";
+import { ollamaRequestFields } from "../src/ollama.ts";
+import type { CallContext, GuardedRequest } from "../src/guard-options.ts";
 
 /** A provider's SDK behind the function that the guard calls. */
 interface WiredModel {

@@ -1,8 +1,8 @@
-import type { Calibration } from "@throughline/tokens";
+import type { Calibration } from "@throughline/tokens/internal";
 import { afterEach, describe, expect, it } from "vitest";
 import { ThroughlineError } from "@throughline/core";
-import type { SimulatedReply } from "@throughline/provider-simulator";
-import { ollamaRequestFields } from "@throughline/guard";
+import type { SimulatedReply } from "@throughline/testing";
+import { ollamaRequestFields } from "../src/ollama.ts";
 import { toolTurn, wirings, type WiringName } from "./models.ts";
 import { openFixture, stages, type Fixture } from "./guard-fixture.ts";
 

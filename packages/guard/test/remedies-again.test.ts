@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limitsOf } from "@throughline/guard";
+import { limitsOf } from "../src/learned-limits.ts";
 import { counter, run, turns } from "./guarded-run.ts";
 import { stages } from "./guard-fixture.ts";
 

@@ -1,6 +1,9 @@
-import { emptyCalibration, observe, readUsage, type Actual, type Calibration } from "@throughline/tokens";
-import { createGuardTurn } from "@throughline/guard";
-import type { GuardChange, GuardOutcome } from "@throughline/guard";
+import { emptyCalibration } from "@throughline/tokens";
+import { type Actual, type Calibration, observe } from "@throughline/tokens/internal";
+import { readUsage } from "@throughline/core/internal";
+import { createGuardTurn } from "../src/guard-options.ts";
+import type { GuardChange } from "../src/guard-change.ts";
+import type { GuardOutcome } from "@throughline/guard";
 import { openFixture, type Fixture } from "./guard-fixture.ts";
 
 /** One call: what the gauge said before it, and what the provider counted. */

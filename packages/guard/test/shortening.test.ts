@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { applyChanges } from "@throughline/guard";
-import type { GuardChange } from "@throughline/guard";
+import { applyChanges } from "../src/apply-changes.ts";
+import type { GuardChange } from "../src/guard-change.ts";
 import { findResults } from "../src/message-slots.ts";
 import { leaveOutMedia } from "../src/leave-out-media.ts";
 import { shortenText, shortenToHead } from "../src/shorten-text.ts";

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { guardCall } from "@throughline/guard";
-import { createTokenEstimator, type ModelName } from "@throughline/tokens";
+import { createTokenEstimator } from "@throughline/tokens";
+import { type ModelName } from "@throughline/tokens/internal";
 import { stages } from "./guard-fixture.ts";
-import type { GuardEvent, GuardedRequest } from "@throughline/guard";
+import type { GuardedRequest, GuardEvent } from "../src/guard-options.ts";
 
 /** The profiles of real models, with a vocabulary that is quick enough for a million tokens. */
 const estimator = createTokenEstimator({ loadVocabulary: async () => (slice) => slice.length / 4 });

@@ -1,12 +1,12 @@
-import { createFinding } from "@throughline/core";
 import {
+  createFinding,
   findRecordProblem,
   isContinueMessage,
   misspelt,
+  quote,
   type Steps,
   throughlineKind,
 } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import type { Boundary } from "./find-boundary.ts";
 import { neutralFromRecord } from "./neutral-from-record.ts";

@@ -1,5 +1,5 @@
-import { createFinding, type Finding, type StoredRecord } from "@throughline/core";
-import { danglingTailBytes, findRecordProblem } from "@throughline/core/internal";
+import { createFinding, danglingTailBytes, findRecordProblem } from "@throughline/core/internal";
+import { type Finding, type StoredRecord } from "@throughline/core";
 
 /** Where the newest compaction or reset of a branch cuts it. */
 export interface Boundary {

@@ -1,25 +1,25 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
-export type { HistoryWork } from "./create-history.ts";
-export type { HistoryWindow } from "./growing-window.ts";
-export { summaryPrefixes } from "./message-texts.ts";
-export { TitleFinder, titleOf } from "./title-of.ts";
-export type { OmitReason } from "./omitted-ranges.ts";
-export type { Truncation } from "./truncate-results.ts";
-export { renderSteps, renderWith } from "./replay-history.ts";
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { contextSteps } from "./build-context.ts";
+export type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./from-messages/options.ts";
+export { historyTargets, validationSteps } from "./history-targets.ts";
 export { limitSteps } from "./limit-context.ts";
-export { validationSteps } from "./history-targets.ts";
-export { rewindSteps } from "./plan-rewind.ts";
-export { walkSteps } from "./walk-branch.ts";
-export type { ProviderMapping } from "./replay-history.ts";
+export { readSummaryText } from "./message-texts.ts";
+export type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
+export type { OmitReason } from "./omitted-ranges.ts";
+export { planRewind, rewindSteps } from "./plan-rewind.ts";
+export { providerMappings } from "./provider-mappings.ts";
+export type { TargetName } from "./provider-mappings.ts";
+export { readTail } from "./read-tail.ts";
+export { renderText, renderTextPieces } from "./render-text.ts";
+export type { RepairRule } from "./repair.ts";
+export { renderSteps } from "./replay-history.ts";
+export type { ProviderMapping, Rendering } from "./replay-history.ts";
 export { madeUpTexts } from "./replay-rules.ts";
 export type { ProviderRules } from "./replay-rules.ts";
-export type {
-  AssistantTurn,
-  ReplayResult,
-  ReplaySource,
-  ReplayTurn,
-  ReplayUserBlock,
-  UserTurn,
-} from "./replay-turn.ts";
-export { providerMappings } from "./provider-mappings.ts";
+export type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
+export { isBoundary, isChosen, selectRecords } from "./select-records.ts";
+export type { RecordSelection } from "./select-records.ts";
+export { TitleFinder, titleOf } from "./title-of.ts";
+export { walkBranch, walkSteps } from "./walk-branch.ts";
+export type { ContextLimit, WindowCut } from "./window-cutter.ts";
+export { entryWindowTokens, omittedWithWindow } from "./window-facts.ts";

@@ -1,5 +1,5 @@
-import { createFinding, type Finding, type StoredRecord } from "@throughline/core";
-import { derivedFromOf } from "@throughline/core/internal";
+import { createFinding, derivedFromOf } from "@throughline/core/internal";
+import { type Finding, type StoredRecord } from "@throughline/core";
 
 /** The first record of a unit stands right before those derived from it. */
 const nearbyRecords = 64;

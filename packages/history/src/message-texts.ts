@@ -1,4 +1,4 @@
-import type { BashExecutionMessage } from "@throughline/core";
+import type { BashExecutionMessage } from "@throughline/core/internal";
 
 /** What a summary begins with in the messages of the programs whose transcripts are read; ours is the first. */
 export const summaryPrefixes: readonly string[] = ["[Previous conversation summary]", "[Previous context summary]"];

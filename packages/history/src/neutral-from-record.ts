@@ -1,5 +1,6 @@
 import { throughlineKind, isFields, type Fields } from "@throughline/core/internal";
-import type { BashExecutionMessage, SessionRecord, StoredRecord, Usage } from "@throughline/core";
+import type { BashExecutionMessage } from "@throughline/core/internal";
+import type { SessionRecord, StoredRecord, Usage } from "@throughline/core";
 import { bashExecutionText, redactedText } from "./message-texts.ts";
 import type { NeutralBlock, NeutralMessage, NeutralToolCall } from "./neutral-message.ts";
 

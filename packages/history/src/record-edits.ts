@@ -1,5 +1,4 @@
-import { createFinding } from "@throughline/core";
-import { findRecordProblem, throughlineKind } from "@throughline/core/internal";
+import { createFinding, findRecordProblem, throughlineKind } from "@throughline/core/internal";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 
 /** What the last edit of a record says it contributes. */

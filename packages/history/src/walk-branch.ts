@@ -1,5 +1,5 @@
-import { createFinding, type Finding, type StoredRecord } from "@throughline/core";
-import { runSteps, type Steps } from "@throughline/core/internal";
+import { createFinding, runSteps, type Steps } from "@throughline/core/internal";
+import { type Finding, type StoredRecord } from "@throughline/core";
 
 /** The records from the root to the head, and what was odd on the way. */
 interface BranchWalk {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, contextFromSeq, listBranches, planRetry, planRewind, planUndo } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { contextFromSeq, planRetry, planRewind, planUndo } from "../src/plan-rewind.ts";
+import { listBranches } from "../src/list-branches.ts";
 import { assistant, compaction, storedRecords, text, user } from "./stored-records.ts";
 
 const said = (value: string): ReturnType<typeof assistant> => assistant([text(value)]);

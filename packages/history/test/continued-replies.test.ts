@@ -1,7 +1,8 @@
 import { throughlineDraft } from "@throughline/core/internal";
 import { type StoredRecord } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { buildContext, createHistory, type HistoryTarget, historyTargets } from "@throughline/history";
+import { buildContext, createHistory, type HistoryTarget } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const targets = [...historyTargets.values()].map((target) => [target.name, target] as const);

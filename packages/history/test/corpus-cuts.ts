@@ -2,8 +2,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import type { StoredRecord } from "@throughline/core";
-import { buildContext, historyTargets } from "@throughline/history";
-import type { TargetName } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
+import type { TargetName } from "../src/provider-mappings.ts";
 import { corpusFolder } from "./corpus.ts";
 
 /** Every transcript in version 3 that the corpus holds, by its path. */

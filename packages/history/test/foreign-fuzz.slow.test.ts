@@ -1,8 +1,9 @@
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildContext, createHistory, type HistoryTarget, historyTargets } from "@throughline/history";
+import { buildContext, createHistory, type HistoryTarget } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import type { Context } from "@throughline/history";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { foreignLog } from "./foreign-logs.ts";
 import { thirdReading } from "./third-reading.ts";
 

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, historyTargets } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import type { AnthropicRenderOptions } from "@throughline/history/anthropic";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { randomLog } from "./random-logs.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 import { accepted } from "./third-reading.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, historyTargets } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import { corpusFolder, readCorpusRecords, readGolden } from "./corpus.ts";
 import { corpusTranscripts, violationsOf } from "./corpus-cuts.ts";
 

@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, createHistory, historyTargets, limitContext, truncateResults } from "@throughline/history";
-import type { HistoryOptions, HistoryTarget, NeutralMessage } from "@throughline/history";
-import type { HistoryWindow } from "@throughline/history/internal";
+import { buildContext, createHistory } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
+import { limitContext } from "../src/limit-context.ts";
+import { truncateResults } from "../src/truncate-results.ts";
+import type { HistoryOptions, HistoryTarget } from "@throughline/history";
+import type { NeutralMessage } from "../src/neutral-message.ts";
+import type { HistoryWindow } from "../src/growing-window.ts";
 import { randomLog, validLog } from "./random-logs.ts";
 import { openEnd } from "./sent-prefix.ts";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, renderText } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { renderText } from "../src/render-text.ts";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, createHistory, historyTargets } from "@throughline/history";
+import { buildContext, createHistory } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import type { AnthropicMessage } from "@throughline/history/anthropic";
 import type { GeminiContent } from "@throughline/history/gemini";
-import type { HistoryWork } from "@throughline/history/internal";
+import type { HistoryWork } from "../src/create-history.ts";
 import type { HistoryTarget } from "@throughline/history";
 import { randomLog, validLog } from "./random-logs.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";

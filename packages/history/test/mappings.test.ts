@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, createHistory, historyTargets } from "@throughline/history";
+import { buildContext, createHistory } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
-import type { Context, HistoryTarget, RenderOptions, TargetName } from "@throughline/history";
+import type { Context, HistoryTarget } from "@throughline/history";
+import type { RenderOptions } from "../src/render-options.ts";
+import type { TargetName } from "../src/provider-mappings.ts";
 import { renderOpenAiChat } from "@throughline/history/openai";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 

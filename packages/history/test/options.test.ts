@@ -1,4 +1,6 @@
-import { buildContext, createHistory, limitContext, truncateResults } from "@throughline/history";
+import { buildContext, createHistory } from "@throughline/history";
+import { limitContext } from "../src/limit-context.ts";
+import { truncateResults } from "../src/truncate-results.ts";
 import { renderAnthropic } from "@throughline/history/anthropic";
 import { renderBedrock } from "@throughline/history/bedrock";
 import { renderGemini } from "@throughline/history/gemini";

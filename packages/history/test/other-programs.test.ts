@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildContext, historyTargets } from "@throughline/history";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { otherPrograms } from "./other-programs.ts";
 import { thirdReading } from "./third-reading.ts";
 

@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, renderText, walkBranch } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { renderText } from "../src/render-text.ts";
+import { walkBranch } from "../src/walk-branch.ts";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import type { AnthropicRendering } from "@throughline/history/anthropic";
-import type { Context, RepairRule } from "@throughline/history";
+import type { Context } from "@throughline/history";
+import type { RepairRule } from "../src/repair.ts";
 import { randomLog, validLog } from "./random-logs.ts";
 import { runs } from "./test-runs.ts";
 

@@ -1,10 +1,11 @@
 import fc from "fast-check";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulator } from "@throughline/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildContext, historyTargets } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import { validateAnthropic } from "@throughline/history/anthropic";
-import type { Violation } from "@throughline/history";
+import type { Violation } from "../src/violation.ts";
 import { validateOpenAiResponses } from "@throughline/history/openai";
 import { randomLog } from "./random-logs.ts";
 import { refusedRequests } from "./refusals.ts";

@@ -1,4 +1,4 @@
-import type { TargetName } from "@throughline/history";
+import type { TargetName } from "../src/provider-mappings.ts";
 import { anthropicRefusals } from "./anthropic-refusals.ts";
 import { hi, type ProviderRefusal, type RefusedRequest, type Wire } from "./refused-request.ts";
 

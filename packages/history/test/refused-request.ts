@@ -1,4 +1,4 @@
-import type { TargetName } from "@throughline/history";
+import type { TargetName } from "../src/provider-mappings.ts";
 
 /** A request a provider refuses, in its words, and the smallest change that makes it valid. */
 export interface RefusedRequest {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, readSummaryText, renderText, renderTextPieces } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { readSummaryText, summaryPrefixes } from "../src/message-texts.ts";
+import { renderText, renderTextPieces } from "../src/render-text.ts";
 import { renderAnthropic } from "@throughline/history/anthropic";
-import { summaryPrefixes } from "@throughline/history/internal";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const textOf = (sketches: readonly RecordSketch[], options = {}): string =>

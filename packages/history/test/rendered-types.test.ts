@@ -7,7 +7,7 @@ import type { Message as OldestMessage } from "ollama-oldest";
 import type { OpenAI } from "openai";
 import type { OpenAI as OldestOpenAI } from "openai-oldest";
 import { describe, expect, it } from "vitest";
-import { buildContext } from "../src/index.ts";
+import { buildContext } from "../src/build-context.ts";
 import { renderAnthropic } from "../src/anthropic.ts";
 import { renderGemini } from "../src/gemini.ts";
 import { renderOllama } from "../src/ollama.ts";

@@ -1,9 +1,13 @@
 import type { StoredRecord } from "@throughline/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, historyTargets, limitContext, truncateResults } from "@throughline/history";
-import type { Context, HistoryTarget, Rendering, TruncatedContext } from "@throughline/history";
-import type { Truncation } from "@throughline/history/internal";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
+import { limitContext } from "../src/limit-context.ts";
+import { truncateResults } from "../src/truncate-results.ts";
+import type { Context, HistoryTarget } from "@throughline/history";
+import type { Rendering } from "../src/replay-history.ts";
+import type { TruncatedContext, Truncation } from "../src/truncate-results.ts";
 import { randomLog } from "./random-logs.ts";
 import { openEnd } from "./sent-prefix.ts";
 import { runs } from "./test-runs.ts";

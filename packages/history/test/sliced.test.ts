@@ -2,8 +2,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { runSteps, sliceSteps, type Steps } from "@throughline/core/internal";
 import type { StoredRecord } from "@throughline/core";
-import { buildContext, createHistory, historyTargets, type Context, type TargetName } from "@throughline/history";
-import { contextSteps, renderSteps, validationSteps } from "@throughline/history/internal";
+import { buildContext, type Context, createHistory } from "@throughline/history";
+import { historyTargets, validationSteps } from "../src/history-targets.ts";
+import { type TargetName } from "../src/provider-mappings.ts";
+import { contextSteps } from "../src/build-context.ts";
+import { renderSteps } from "../src/replay-history.ts";
 
 const origin = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-4-5" };
 

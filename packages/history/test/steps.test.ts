@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, createHistory, historyTargets } from "@throughline/history";
+import { buildContext, createHistory } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";
 import { runs } from "./test-runs.ts";
 

@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, historyTargets } from "@throughline/history";
-import type { Context, HistoryTarget, Rendering, RenderOptions, RepairRule } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
+import type { Context, HistoryTarget } from "@throughline/history";
+import type { Rendering } from "../src/replay-history.ts";
+import type { RenderOptions } from "../src/render-options.ts";
+import type { RepairRule } from "../src/repair.ts";
 import { randomLog, validLog } from "./random-logs.ts";
 import { runs } from "./test-runs.ts";
 

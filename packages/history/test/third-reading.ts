@@ -1,6 +1,6 @@
-import { checkBedrockConverse, checkGemini, checkMistral } from "@throughline/provider-simulator";
-import type { ProviderSimulator } from "@throughline/provider-simulator";
-import type { TargetName } from "@throughline/history";
+import { checkBedrockConverse, checkGemini, checkMistral } from "@throughline/testing/internal";
+import type { ProviderSimulator } from "@throughline/testing";
+import type { TargetName } from "../src/provider-mappings.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TitleFinder, titleOf } from "@throughline/history/internal";
+import { TitleFinder, titleOf } from "../src/title-of.ts";
 
 const table: readonly (readonly [text: string, title: string | null])[] = [
   [

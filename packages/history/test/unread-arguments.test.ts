@@ -1,4 +1,5 @@
-import { buildContext, historyTargets } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "../src/history-targets.ts";
 import { describe, expect, it } from "vitest";
 import { storedRecords } from "./stored-records.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { walkBranch } from "@throughline/history";
+import { walkBranch } from "../src/walk-branch.ts";
 import { storedRecords, user, type RecordSketch } from "./stored-records.ts";
 
 function walk(

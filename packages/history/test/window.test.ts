@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, limitContext, truncateResults } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { limitContext } from "../src/limit-context.ts";
+import { truncateResults } from "../src/truncate-results.ts";
 import { renderAnthropic } from "@throughline/history/anthropic";
-import type { NeutralMessage } from "@throughline/history";
+import type { NeutralMessage } from "../src/neutral-message.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 import { validLog } from "./random-logs.ts";
 import { runs } from "./test-runs.ts";

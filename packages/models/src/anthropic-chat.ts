@@ -1,6 +1,7 @@
 import type * as AnthropicSdk from "@anthropic-ai/sdk";
 import type { Anthropic } from "@anthropic-ai/sdk";
-import type { ChatModel, ChatReply, ChatRequest, SessionModel } from "@throughline/core";
+import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import type { SessionModel } from "@throughline/core/internal";
 import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { anthropicEnd, takeAnthropicEvent, takeAnthropicMessage } from "./anthropic-reply.ts";
 import { anthropicPrompt, anthropicRequest, type AnthropicRequestStyle } from "./anthropic-request.ts";

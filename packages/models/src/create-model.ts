@@ -1,5 +1,5 @@
-import { ThroughlineError, type SessionModel } from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable, type SessionModel } from "@throughline/core/internal";
 import { anthropic } from "./anthropic-chat.ts";
 import { connectionKinds, limitKinds, retryKinds, type ConnectionOptions, type LimitOptions } from "./model-options.ts";
 import { modelProviders } from "./model-providers.ts";

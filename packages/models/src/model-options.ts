@@ -1,4 +1,5 @@
-import type { Environment, SessionModel, ChatModel } from "@throughline/core";
+import type { Environment, SessionModel } from "@throughline/core/internal";
+import type { ChatModel } from "@throughline/core";
 import { optionKinds, thinkingLevels, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
 /** What every model takes. */

@@ -1,6 +1,6 @@
-import type { ChatModel, ChatReply, ChatRequest, Clock, SessionModel } from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { systemClock } from "@throughline/core/node";
+import type { ChatModel, ChatReply, ChatRequest, Clock } from "@throughline/core";
+import type { SessionModel } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, systemClock } from "@throughline/core/internal";
 import { collectReply } from "./collect-reply.ts";
 import { limitKinds, sessionModel, type LimitOptions } from "./model-options.ts";
 import { answerOffline, type OfflineAnswer } from "./offline-answer.ts";

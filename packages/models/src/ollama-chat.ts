@@ -1,12 +1,13 @@
-import type { ChatModel, ChatReply, ChatRequest, RandomSource, SessionModel } from "@throughline/core";
+import type { ChatModel, ChatReply, ChatRequest, RandomSource } from "@throughline/core";
+import type { SessionModel } from "@throughline/core/internal";
 import {
   assertArgument,
   assertKnownOptions,
+  isFields,
   optionKinds,
   type OptionTable,
-  isFields,
+  systemRandom,
 } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
 import type { ChatRequest as OllamaRequest, Message, Ollama, Tool } from "ollama";
 import { plainAddress } from "./base-url.ts";
 import { callIds } from "./call-ids.ts";

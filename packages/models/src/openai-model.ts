@@ -1,6 +1,12 @@
 import type { OpenAI } from "openai";
-import { ThroughlineError, type SessionModel } from "@throughline/core";
-import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
+import {
+  assertArgument,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  type SessionModel,
+} from "@throughline/core/internal";
 import {
   connectionKinds,
   limitKinds,

@@ -1,5 +1,6 @@
-import { ThroughlineError, type Environment } from "@throughline/core";
-import { systemEnvironment } from "@throughline/core/node";
+import { ThroughlineError } from "@throughline/core";
+import { type Environment } from "@throughline/core/internal";
+import { systemEnvironment } from "./system-environment.ts";
 import { assertHeaderValues } from "./header-values.ts";
 import type { ConnectionOptions } from "./model-options.ts";
 import { isOwnAddress, modelProviders, type ModelProvider } from "./model-providers.ts";

@@ -1,6 +1,6 @@
-import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { recordUsage, isFields, type Fields } from "@throughline/core/internal";
+import type { AssistantMessage, ChatDelta, ToolCallBlock, Usage } from "@throughline/core";
+import type { UnknownBlock } from "@throughline/core/internal";
+import { type Fields, isFields, recordUsage, systemRandom } from "@throughline/core/internal";
 import { callIds } from "./call-ids.ts";
 import { GrowingJson, GrowingText } from "./growing-text.ts";
 import { parseFields, textOr } from "./wire-fields.ts";

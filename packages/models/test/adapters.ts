@@ -1,6 +1,6 @@
 import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from "@throughline/core";
-import type { TargetName } from "@throughline/history";
-import type { ProviderSimulator } from "@throughline/provider-simulator";
+import type { TargetName } from "@throughline/history/internal";
+import type { ProviderSimulator } from "@throughline/testing";
 import { anthropic } from "../src/anthropic.ts";
 import { ollama } from "../src/ollama.ts";
 import { openai } from "../src/openai.ts";

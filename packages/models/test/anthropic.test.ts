@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import type { ChatRequest } from "@throughline/core";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { anthropic } from "../src/anthropic.ts";
 

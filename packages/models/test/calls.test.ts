@@ -1,4 +1,4 @@
-import { createProviderSimulator, type AnswerReply, type ProviderSimulator } from "@throughline/provider-simulator";
+import { type AnswerReply, createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { adapters, attempt, question } from "./adapters.ts";
 import { converse } from "./conversation.ts";

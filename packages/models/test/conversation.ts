@@ -1,5 +1,6 @@
 import type { ChatModel, ChatReply, ChatRequest, Message, StoredRecord, ToolDefinition } from "@throughline/core";
-import { buildContext, historyTargets, type TargetName } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets, type TargetName } from "@throughline/history/internal";
 
 const look: ToolDefinition = {
   name: "look",

@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
-import type { SessionModel } from "@throughline/core";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import type { SessionModel } from "@throughline/core/internal";
+import { createProviderSimulator } from "@throughline/testing";
 import { describe, expect, it } from "vitest";
-import { createModel, parseModelName, type CreateModelOptions } from "@throughline/models";
+import { createModel, type CreateModelOptions } from "@throughline/models";
+import { parseModelName } from "../src/parse-model-name.ts";
 
 const error = (run: () => unknown): unknown => {
   try {

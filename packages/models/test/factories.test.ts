@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
-import type { Environment, SessionModel } from "@throughline/core";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import type { Environment, SessionModel } from "@throughline/core/internal";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
 import { anthropic } from "@throughline/models/anthropic";

@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { ThroughlineError } from "@throughline/core";
-import { createProviderSimulator, type AnswerReply, type ProviderSimulator } from "@throughline/provider-simulator";
-import type { ProviderSimulatorOptions } from "@throughline/provider-simulator";
+import { type AnswerReply, createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
+import type { ProviderSimulatorOptions } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { adapters, attempt, key, question } from "./adapters.ts";
 

@@ -1,11 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ChatRequest } from "@throughline/core";
-import {
-  createProviderSimulator,
-  type ProviderSimulator,
-  type ProviderSimulatorOptions,
-} from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type ProviderSimulatorOptions } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { ollama } from "../src/ollama.ts";
 

@@ -1,9 +1,5 @@
 import type { ChatRequest } from "@throughline/core";
-import {
-  createProviderSimulator,
-  type ProviderSimulator,
-  type ProviderSimulatorOptions,
-} from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type ProviderSimulatorOptions } from "@throughline/testing";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
 import { openai } from "../src/openai.ts";

@@ -1,5 +1,5 @@
 import type { ChatDelta, ToolDefinition } from "@throughline/core";
-import { createProviderSimulator, type AnswerReply, type ProviderSimulator } from "@throughline/provider-simulator";
+import { type AnswerReply, createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { adapters, attempt, question, type AdapterCase } from "./adapters.ts";
 

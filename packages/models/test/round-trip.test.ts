@@ -1,5 +1,5 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock } from "@throughline/core";
-import { createProviderSimulator, type AnswerReply, type ProviderSimulator } from "@throughline/provider-simulator";
+import { type AnswerReply, createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { adapters, type AdapterCase } from "./adapters.ts";
 import { converse, type Conversation } from "./conversation.ts";

@@ -10,11 +10,10 @@ import type { Clock, RandomSource, SessionEntry, SessionStore } from "@throughli
 import {
   resolveDefaultStorePath,
   resolveSessionsDir,
+  resolveStorePath,
   resolveTranscriptPath,
 } from "@throughline/openclaw-format/internal";
-import { resolveStorePath } from "@throughline/openclaw-format";
-import type { SendAction } from "@throughline/policy";
-import type { SendPolicyMode } from "@throughline/policy/internal";
+import type { SendAction, SendPolicyMode } from "@throughline/policy/internal";
 import { agentOf, type CompatContext, type EntriesByKey, type LoadedCache } from "./compat-context.ts";
 import { appendAssistantMessageToSessionTranscript, type MirrorParams, type MirrorResult } from "./mirror-message.ts";
 import { resolvePolicy, type SendPolicyParams } from "./resolve-policy.ts";

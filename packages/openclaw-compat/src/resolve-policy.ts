@@ -1,6 +1,6 @@
 import type { SessionEntry } from "@throughline/core";
-import { readSendPolicy, resolveSendPolicy, type SendAction } from "@throughline/policy";
-import { type SendPolicyMode } from "@throughline/policy/internal";
+import { readSendPolicy, resolveSendPolicy } from "@throughline/policy";
+import { type SendAction, type SendPolicyMode } from "@throughline/policy/internal";
 
 /** Parameters of `resolveSendPolicy`. */
 export interface SendPolicyParams {

@@ -1,12 +1,6 @@
-import {
-  type DeliveryContext,
-  type InboundMessage,
-  recordInbound,
-  type SessionEntry,
-  updateEntry,
-  updateRoute,
-} from "@throughline/core";
-import { mergeEntry, setBlobsAside } from "@throughline/core/internal";
+import { type DeliveryContext, mergeEntry, setBlobsAside, updateEntry } from "@throughline/core/internal";
+import { type InboundMessage, recordInbound, updateRoute } from "./inbound-message.ts";
+import { type SessionEntry } from "@throughline/core";
 import { agentOf, hasBlobs, refOf, wholeEntry, type CompatContext } from "./compat-context.ts";
 
 /** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */

@@ -3,10 +3,10 @@ import { homedir } from "node:os";
 import {
   resolveDefaultStorePath,
   resolveSessionsDir,
+  resolveStorePath as resolveConfiguredPath,
   resolveTranscriptPath,
 } from "@throughline/openclaw-format/internal";
-import { resolveStorePath as resolveConfiguredPath } from "@throughline/openclaw-format";
-import type { SendAction } from "@throughline/policy";
+import type { SendAction } from "@throughline/policy/internal";
 import type { OpenclawSessions } from "./openclaw-sessions.ts";
 import { resolvePolicy, type SendPolicyParams } from "./resolve-policy.ts";
 import { clearCaches, defaultStateDir, inStateDir, stateDirOf } from "./state-directory.ts";

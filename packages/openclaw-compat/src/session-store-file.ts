@@ -1,5 +1,5 @@
-import { appendOnce, hasErrorCode, patchEntry, type SessionEntry, type SessionState } from "@throughline/core";
-import { mergeEntry, setBlobsAside } from "@throughline/core/internal";
+import { appendOnce, hasErrorCode, type SessionEntry, type SessionState } from "@throughline/core";
+import { mergeEntry, patchEntry, setBlobsAside } from "@throughline/core/internal";
 import {
   agentOf,
   emptyEntries,

@@ -9,8 +9,7 @@ import {
   type StoreLockOptions,
   ThroughlineError,
 } from "@throughline/core";
-import { KeyedQueues, renewTurn } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { KeyedQueues, quote, renewTurn } from "@throughline/core/internal";
 
 /** How long a function waits for the lock of the sessions. */
 export interface LockOptions {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock, SessionStore } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { systemClock, systemRandom } from "@throughline/core/internal";
 import {
   createOpenclawSessions,
   type OpenclawSessions,

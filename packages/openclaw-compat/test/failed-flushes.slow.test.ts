@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { openSession, sessionRef } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { afterAll, describe, expect, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import {

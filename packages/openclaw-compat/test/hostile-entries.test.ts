@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import {
+  keptOnReset,
+  loadEntryBlobs,
   openThread,
   resetSession,
-  type SessionEntry,
-  sessionRef,
-  spawnSession,
-  ThroughlineError,
-} from "@throughline/core";
-import { keptOnReset, loadEntryBlobs } from "@throughline/core/internal";
-import { systemClock, systemRandom } from "@throughline/core/node";
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
+import { type SessionEntry, sessionRef, ThroughlineError } from "@throughline/core";
+import { spawnSession } from "@throughline/tools/internal";
 import { compatFixture, key, storeKinds, storePath } from "./compat-fixture.ts";
 
 const ports = { clock: systemClock, random: systemRandom };

@@ -1,4 +1,4 @@
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { systemClock, systemRandom } from "@throughline/core/internal";
 import { createOpenclawSessions } from "@throughline/openclaw-compat";
 import { openStore, storePath, type StoreKind } from "./compat-fixture.ts";
 

@@ -1,19 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { endSession, sessionRef, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import {
-  endSession,
+  keptOnReset,
   openThread,
-  recordInbound,
   resetSession,
-  sessionRef,
-  type SessionRef,
-  type SessionState,
-  type SessionStore,
-  spawnSession,
+  systemClock,
+  systemRandom,
+  throughlineDraft,
   updateEntry,
-  updateRoute,
-} from "@throughline/core";
-import { keptOnReset, throughlineDraft } from "@throughline/core/internal";
-import { systemClock, systemRandom } from "@throughline/core/node";
+} from "@throughline/core/internal";
+import { recordInbound, updateRoute } from "../src/inbound-message.ts";
+import { spawnSession } from "@throughline/tools/internal";
 import { neverReset } from "@throughline/policy/internal";
 import { planReset, planRetention, readResetPolicy } from "@throughline/policy";
 import { compatFixture } from "./compat-fixture.ts";

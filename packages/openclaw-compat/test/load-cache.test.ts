@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { openSession, sessionRef, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { cacheTtlFrom } from "@throughline/openclaw-compat";
 import { aroundCalls } from "@throughline/test-kit";
 import { compatFixture, key, openStore, steppedClock, storePath, type CompatFixture } from "./compat-fixture.ts";

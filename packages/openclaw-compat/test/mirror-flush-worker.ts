@@ -2,7 +2,7 @@
 // of each attempt, a line of JSON each. node test/mirror-flush-worker.ts <store> <path> [key], with the environment of the
 // flush shim.
 import process from "node:process";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { systemClock, systemRandom } from "@throughline/core/internal";
 import { createOpenclawSessions } from "@throughline/openclaw-compat";
 import { isOnDisk } from "../../../tools/flush-shim.ts";
 import { key, openStore, storePath, type StoreKind } from "./compat-fixture.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { openSession, recordInbound, sessionRef, type SessionStore } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { openSession, sessionRef, type SessionStore } from "@throughline/core";
+import { recordInbound } from "../src/inbound-message.ts";
+import { systemClock, systemRandom } from "@throughline/core/internal";
 import { compatFixture, key, steppedClock, storeKinds } from "./compat-fixture.ts";
 
 const ref = sessionRef({ key });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode, openSession, sessionRef } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { compatFixture, key, openStore, steppedClock, storeKinds, storePath } from "./compat-fixture.ts";
 

@@ -1,4 +1,4 @@
-import type { RecordSource } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const lenientDecoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -1,4 +1,4 @@
-import type { RecordSource } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 import { wrappedTypes, isFields, type Fields } from "@throughline/core/internal";
 import { isFlatRecord } from "./flat-record.ts";
 import { detachEnvelope } from "./line-envelope.ts";

@@ -1,4 +1,5 @@
-import { createFinding, type Finding, type FindingCode, type FindingPlace } from "@throughline/core";
+import { createFinding, type FindingCode, type FindingPlace } from "@throughline/core/internal";
+import { type Finding } from "@throughline/core";
 
 /** How many findings of each code are kept; the rest is counted, so that a file of garbage does not fill the memory. */
 const maxPerCode = 1000;

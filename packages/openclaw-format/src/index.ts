@@ -1,14 +1,4 @@
-export { decodeLine, encodeLine } from "./decode-line.ts";
-export { detectDirectoryLayout, detectLineFormat } from "./detect-format.ts";
-export type { TranscriptFormat } from "./detect-format.ts";
-export { attachEnvelope, detachEnvelope } from "./line-envelope.ts";
-export type { DetachedLine, LineEnvelope } from "./line-envelope.ts";
+export { decodeLine } from "./decode-line.ts";
 export { createLineSplitter } from "./line-splitter.ts";
-export type { SplitLine } from "./line-splitter.ts";
-export { readSessionIndex } from "./session-index.ts";
-export type { IndexedSession } from "./session-index.ts";
-export { readSessionsJson, sessionsJsonPieces } from "./sessions-json.ts";
-export { classifySessionFile } from "./transcript-file-name.ts";
-export { resolveStorePath } from "./transcript-paths.ts";
 export { createTranscriptReader } from "./transcript-reader.ts";
-export type { TranscriptLine, TranscriptReader, TranscriptReaderOptions } from "./transcript-reader.ts";
+export type { TranscriptLine, TranscriptReader } from "./transcript-reader.ts";

@@ -1,10 +1,27 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
-export type { DirectoryLayout, ListedName } from "./detect-format.ts";
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+export { encodeLine } from "./decode-line.ts";
+export { detectDirectoryLayout, detectLineFormat } from "./detect-format.ts";
+export type { DirectoryLayout, ListedName, TranscriptFormat } from "./detect-format.ts";
+export { FindingLog } from "./finding-log.ts";
 export { createIndexMemberScanner } from "./index-members.ts";
-export { attachEnvelopeText, envelopeText, readPlainEnvelope } from "./line-envelope.ts";
-export { readIndexed } from "./session-index.ts";
+export {
+  attachEnvelope,
+  attachEnvelopeText,
+  detachEnvelope,
+  envelopeText,
+  readPlainEnvelope,
+} from "./line-envelope.ts";
+export type { LineEnvelope } from "./line-envelope.ts";
+export type { SplitLine } from "./line-splitter.ts";
+export { maxRecordDepth, parseLine } from "./parse-line.ts";
+export type { ParsedLine, UnparsedReason } from "./parse-line.ts";
+export { isoTime, readTimeMs } from "./read-time.ts";
+export { isUsableRecordId, placeId } from "./record-id-book.ts";
+export { readIndexed, readSessionIndex } from "./session-index.ts";
+export type { IndexedSession } from "./session-index.ts";
+export { sessionsJsonPieces } from "./sessions-json.ts";
 export { strangeTranscript } from "./strange-transcript.ts";
-export { agentOfSessionsDir, archiveFileName } from "./transcript-file-name.ts";
+export { agentOfSessionsDir, archiveFileName, classifySessionFile } from "./transcript-file-name.ts";
 export type { SessionFileName } from "./transcript-file-name.ts";
 export type { TranscriptHeader } from "./transcript-header.ts";
 export {
@@ -12,12 +29,8 @@ export {
   resolveDefaultStorePath,
   resolveSessionFile,
   resolveSessionsDir,
+  resolveStorePath,
   resolveTranscriptPath,
   transcriptFileNameOf,
 } from "./transcript-paths.ts";
 export type { LinePlace } from "./transcript-reader.ts";
-export { FindingLog } from "./finding-log.ts";
-export { maxRecordDepth, parseLine } from "./parse-line.ts";
-export type { ParsedLine, UnparsedReason } from "./parse-line.ts";
-export { isoTime, readTimeMs } from "./read-time.ts";
-export { isUsableRecordId, placeId } from "./record-id-book.ts";

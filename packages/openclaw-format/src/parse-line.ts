@@ -1,4 +1,4 @@
-import type { FindingCode, RecordSource } from "@throughline/core";
+import type { FindingCode, RecordSource } from "@throughline/core/internal";
 import { isNestedDeeper, maxNesting, isFields, type Fields } from "@throughline/core/internal";
 import { readableLine } from "./decode-line.ts";
 

@@ -1,5 +1,4 @@
-import { isFields, type Fields } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { type Fields, isFields, quote } from "@throughline/core/internal";
 import type { SessionRecord } from "@throughline/core";
 import type { FindingLog } from "./finding-log.ts";
 import { isFlatRecord, readFlatMessage, type ToolNames } from "./flat-record.ts";

@@ -1,6 +1,5 @@
-import { assertKnownOptions, isFields, type Fields } from "@throughline/core/internal";
-import { createFinding, type Finding } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { assertKnownOptions, createFinding, type Fields, isFields, quote } from "@throughline/core/internal";
+import { type Finding } from "@throughline/core";
 import { readTimeMs } from "./read-time.ts";
 import { indexFileTable, parseIndex, type IndexFileOptions } from "./sessions-json.ts";
 

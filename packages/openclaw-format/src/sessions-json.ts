@@ -1,6 +1,13 @@
-import { assertKnownOptions, optionKinds, type OptionTable, isFields, type Fields } from "@throughline/core/internal";
-import { createFinding, type Finding } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import {
+  assertKnownOptions,
+  createFinding,
+  type Fields,
+  isFields,
+  optionKinds,
+  type OptionTable,
+  quote,
+} from "@throughline/core/internal";
+import { type Finding } from "@throughline/core";
 
 /** A sessions.json as it is, key by key. */
 interface SessionsJson {

@@ -1,6 +1,12 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import {
+  assertAgentId,
+  assertKnownOptions,
+  assertSessionId,
+  optionKinds,
+  type OptionTable,
+  quote,
+} from "@throughline/core/internal";
 import { hasErrorCode, parseSessionKey, ThroughlineError } from "@throughline/core";
-import { assertAgentId, assertSessionId, quote } from "@throughline/core/store";
 
 /** Where OpenClaw, and our file store with it, keeps what. Texts in, texts out: nothing here looks at a disk. */
 

@@ -1,13 +1,14 @@
 import {
+  assertKnownOptions,
+  type Fields,
   isColumnText,
   isSideRecord,
-  throughlineDraft,
-  assertKnownOptions,
   optionKinds,
   type OptionTable,
-  type Fields,
+  type RecordSource,
+  throughlineDraft,
 } from "@throughline/core/internal";
-import { type Finding, type RecordSource, type SessionRecord } from "@throughline/core";
+import { type Finding, type SessionRecord } from "@throughline/core";
 import { Buffer } from "node:buffer";
 import { FindingLog } from "./finding-log.ts";
 import { isFlatRecord } from "./flat-record.ts";

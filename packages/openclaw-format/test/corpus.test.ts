@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { findRecordProblem } from "@throughline/core/internal";
 import { type SessionRecord } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { encodeLine } from "@throughline/openclaw-format";
+import { encodeLine } from "../src/decode-line.ts";
 import { readTranscript, type ReadTranscript } from "./read-transcript.ts";
 
 const corpus = process.env["THROUGHLINE_CORPUS"];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { attachEnvelope, detectDirectoryLayout, detectLineFormat } from "@throughline/openclaw-format";
+import { attachEnvelope } from "../src/line-envelope.ts";
+import { detectDirectoryLayout, detectLineFormat } from "../src/detect-format.ts";
 import { header, message } from "./read-transcript.ts";
 
 describe("detectLineFormat", () => {

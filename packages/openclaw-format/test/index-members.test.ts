@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createIndexMemberScanner } from "@throughline/openclaw-format/internal";
+import { createIndexMemberScanner } from "../src/index-members.ts";
 
 function scan(
   text: string,

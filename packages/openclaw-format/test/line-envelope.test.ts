@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { attachEnvelope, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope, detachEnvelope, type LineEnvelope } from "../src/line-envelope.ts";
 
 const nasty = fc.constantFrom(
   '"_tl":',

@@ -1,8 +1,9 @@
+import { readSessionIndex } from "../src/session-index.ts";
 import * as exported from "@throughline/openclaw-format";
 import { describeOptions } from "@throughline/test-kit/options";
 import { splitterTable } from "../src/line-splitter.ts";
-import { indexFileTable } from "../src/sessions-json.ts";
-import { pathTable } from "../src/transcript-paths.ts";
+import { indexFileTable, readSessionsJson } from "../src/sessions-json.ts";
+import { pathTable, resolveStorePath } from "../src/transcript-paths.ts";
 import { readerTable } from "../src/transcript-reader.ts";
 
 describeOptions(
@@ -22,10 +23,10 @@ describeOptions(
       name: "resolveStorePath",
       table: pathTable,
       valid: { stateDir: "/state", homeDir: "/home" },
-      call: (options) => exported.resolveStorePath("~/store.json", options),
+      call: (options) => resolveStorePath("~/store.json", options),
     },
-    { name: "readSessionIndex", table: indexFileTable, call: (options) => exported.readSessionIndex("{}", options) },
-    { name: "readSessionsJson", table: indexFileTable, call: (options) => exported.readSessionsJson("{}", options) },
+    { name: "readSessionIndex", table: indexFileTable, call: (options) => readSessionIndex("{}", options) },
+    { name: "readSessionsJson", table: indexFileTable, call: (options) => readSessionsJson("{}", options) },
   ],
   [
     "attachEnvelope",

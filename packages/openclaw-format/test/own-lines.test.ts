@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { attachEnvelope, createTranscriptReader } from "@throughline/openclaw-format";
+import { attachEnvelope } from "../src/line-envelope.ts";
+import { createTranscriptReader } from "@throughline/openclaw-format";
 import { header, jsonLines, message, readTranscript } from "./read-transcript.ts";
 
 describe("lines of our own", () => {

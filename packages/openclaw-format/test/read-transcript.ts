@@ -1,5 +1,6 @@
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import type { TranscriptLine, TranscriptReader, TranscriptReaderOptions } from "@throughline/openclaw-format";
+import type { TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
+import type { TranscriptReaderOptions } from "../src/transcript-reader.ts";
 
 export interface ReadTranscript {
   readonly lines: readonly TranscriptLine[];

@@ -1,6 +1,4 @@
-import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { defaultStoreLimits as limits } from "@throughline/core/store";
-import { prepareDrafts } from "@throughline/core/internal";
+import { defaultStoreLimits as limits, prepareDrafts, systemClock, systemRecordIds } from "@throughline/core/internal";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { header, jsonLines, message, readTranscript } from "./read-transcript.ts";

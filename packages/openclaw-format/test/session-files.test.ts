@@ -1,21 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { agentOfSessionsDir, archiveFileName, classifySessionFile } from "../src/transcript-file-name.ts";
 import {
-  agentOfSessionsDir,
-  archiveFileName,
   joinPath,
   resolveDefaultStorePath,
   resolveSessionFile,
   resolveSessionsDir,
-  resolveTranscriptPath,
-} from "@throughline/openclaw-format/internal";
-import {
-  classifySessionFile,
-  readSessionIndex,
-  readSessionsJson,
   resolveStorePath,
-  sessionsJsonPieces,
-} from "@throughline/openclaw-format";
+  resolveTranscriptPath,
+} from "../src/transcript-paths.ts";
+import { readSessionIndex } from "../src/session-index.ts";
+import { readSessionsJson, sessionsJsonPieces } from "../src/sessions-json.ts";
 
 const id = "9b83cd1e-54ce-4a39-9089-188d2669ead4";
 const stateDir = "/home/u/.openclaw";

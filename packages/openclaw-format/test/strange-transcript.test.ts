@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { strangeTranscript } from "@throughline/openclaw-format/internal";
+import { strangeTranscript } from "../src/strange-transcript.ts";
 
 function strange(...lines: readonly unknown[]): string | null {
   const text = lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");

@@ -1,5 +1,5 @@
 import { findRecordProblem } from "@throughline/core/internal";
-import { attachEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope } from "../src/line-envelope.ts";
 import { describe, expect, it } from "vitest";
 import { header, jsonLines, message, readTranscript } from "./read-transcript.ts";
 

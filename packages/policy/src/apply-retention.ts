@@ -1,14 +1,15 @@
-import { endSession, hasErrorCode, mainSessionKey } from "@throughline/core";
-import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { endSession, hasErrorCode } from "@throughline/core";
 import {
   abortedBefore,
   archivedAtMs,
   assertKnownOptions,
+  mainSessionKey,
   optionKinds,
+  type OptionTable,
   portKinds,
   withSystemPorts,
-  type OptionTable,
 } from "@throughline/core/internal";
+import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { RetainedSession, RetentionPlan, RetentionStep } from "./plan-retention.ts";
 
 /** A session of a store with what a plan of retention needs to know. */

@@ -10,7 +10,8 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { resetUnchanged, throughlineDraft } from "@throughline/core/internal";
+import { resetUnchanged } from "./reset-unchanged.ts";
+import { throughlineDraft } from "@throughline/core/internal";
 import { planReset, type ResetPlan } from "./plan-reset.ts";
 import { resetEntry } from "./reset-entry.ts";
 import type { ResetPolicy } from "./reset-policy.ts";

@@ -1,13 +1,10 @@
-export { applyRetention, readRetained } from "./apply-retention.ts";
-export type { ApplyRetentionOptions, ReadRetainedOptions } from "./apply-retention.ts";
+export { applyRetention } from "./apply-retention.ts";
 export { readDurationMs } from "./duration.ts";
 export { planReset } from "./plan-reset.ts";
-export type { ResetPlan, ResetQuestion } from "./plan-reset.ts";
 export { planRetention } from "./plan-retention.ts";
-export type { RetentionPlan, RetentionPolicy } from "./plan-retention.ts";
+export type { RetentionPolicy } from "./plan-retention.ts";
 export { readResetPolicy } from "./reset-policy.ts";
 export type { ResetPolicy } from "./reset-policy.ts";
-export { compareSendPolicyModes, resolveSendPolicy } from "./resolve-send-policy.ts";
-export type { SendPolicyAnswer, SendPolicyQuestion } from "./resolve-send-policy.ts";
+export { resolveSendPolicy } from "./resolve-send-policy.ts";
 export { readSendPolicy } from "./send-policy.ts";
-export type { SendAction, SendPolicy } from "./send-policy.ts";
+export type { SendPolicy } from "./send-policy.ts";

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { sessionRef } from "@throughline/core";
 import type { Clock, SessionState, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { applyRetention, planRetention, readRetained } from "@throughline/policy";
+import { systemClock } from "@throughline/core/internal";
+import { applyRetention, planRetention } from "@throughline/policy";
+import { readRetained } from "../src/apply-retention.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const { signal } = new AbortController();

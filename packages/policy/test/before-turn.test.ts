@@ -1,7 +1,7 @@
-import { type Clock, openSession, sessionRef, updateEntry } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { type Clock, openSession, sessionRef } from "@throughline/core";
+import { systemClock, systemRandom, updateEntry } from "@throughline/core/internal";
 import { readResetPolicy, readSendPolicy } from "@throughline/policy";
-import { resetBeforeTurn, sendDenialOf } from "@throughline/policy/internal";
+import { resetBeforeTurn, sendDenialOf } from "../src/before-turn.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 

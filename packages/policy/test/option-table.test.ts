@@ -1,10 +1,10 @@
 import * as exported from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describeOptions } from "@throughline/test-kit/options";
-import { applyRetentionTable, readRetainedTable } from "../src/apply-retention.ts";
+import { applyRetentionTable, readRetained, readRetainedTable } from "../src/apply-retention.ts";
 import { resetQuestionTable } from "../src/plan-reset.ts";
 import { retentionTable } from "../src/plan-retention.ts";
-import { sendQuestionTable } from "../src/resolve-send-policy.ts";
+import { compareSendPolicyModes, sendQuestionTable } from "../src/resolve-send-policy.ts";
 
 const store = createMemoryStore();
 const { signal } = new AbortController();
@@ -18,7 +18,7 @@ describeOptions(
       name: "readRetained",
       table: readRetainedTable,
       valid: { isMeasured: false, nowMs: 0, signal },
-      call: (options) => exported.readRetained(store, (async function* () {})(), options),
+      call: (options) => readRetained(store, (async function* () {})(), options),
     },
     {
       name: "applyRetention",
@@ -43,7 +43,7 @@ describeOptions(
       name: "compareSendPolicyModes",
       table: sendQuestionTable,
       valid: question,
-      call: (given) => exported.compareSendPolicyModes(given),
+      call: (given) => compareSendPolicyModes(given),
     },
   ],
   ["readDurationMs", "readResetPolicy", "readSendPolicy"],

@@ -1,7 +1,7 @@
 import { hasErrorCode } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { planReset, readResetPolicy } from "../src/index.ts";
-import { neverReset } from "../src/reset-policy.ts";
+import { planReset } from "../src/plan-reset.ts";
+import { neverReset, readResetPolicy } from "../src/reset-policy.ts";
 
 const key = "agent:main:discord:direct:u";
 const at = (text: string): number => Date.parse(text);

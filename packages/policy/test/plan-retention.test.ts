@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { planRetention, readDurationMs } from "../src/index.ts";
+import { planRetention } from "../src/plan-retention.ts";
+import { readDurationMs } from "../src/duration.ts";
 import type { RetainedSession } from "../src/plan-retention.ts";
 
 const day = 86_400_000;

@@ -1,8 +1,8 @@
 import { hasErrorCode } from "@throughline/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compareSendPolicyModes, readSendPolicy, resolveSendPolicy } from "../src/index.ts";
-import { dependsOnMode } from "../src/resolve-send-policy.ts";
+import { compareSendPolicyModes, dependsOnMode, resolveSendPolicy } from "../src/resolve-send-policy.ts";
+import { readSendPolicy } from "../src/send-policy.ts";
 
 /** The block of the fifth source document, as it stands there. */
 const documented = {

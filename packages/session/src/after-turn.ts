@@ -1,4 +1,4 @@
-import type { TokenCounter } from "@throughline/tokens";
+import type { TokenCounter } from "@throughline/tokens/internal";
 import type { Turn } from "./turn.ts";
 import type { Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";

@@ -1,11 +1,10 @@
+import { forkSession, updateEntry } from "@throughline/core/internal";
 import {
-  forkSession,
   type RandomSource,
   type SessionEntry,
   sessionRef,
   type SessionRef,
   type SessionStore,
-  updateEntry,
 } from "@throughline/core";
 import { readTurnMark } from "./turn-mark.ts";
 

@@ -9,22 +9,18 @@ import {
 import {
   applyChanges,
   type CompactionRequest,
-  guardCall,
   type GuardChange,
   type GuardedRequest,
   type GuardEvent,
   type GuardTurn,
   type LearnedLimits,
-} from "@throughline/guard";
-import { resultLimitsFor, type ResultSettings } from "@throughline/guard/internal";
-import {
-  type Actual,
-  type Calibration,
-  type CallUsage,
-  type ContextEstimate,
-  readUsage,
-  type TokenCounter,
-} from "@throughline/tokens";
+  resultLimitsFor,
+  type ResultSettings,
+} from "@throughline/guard/internal";
+import { guardCall } from "@throughline/guard";
+import { type Actual, type Calibration, type TokenCounter } from "@throughline/tokens/internal";
+import { type CallUsage, readUsage } from "@throughline/core/internal";
+import { type ContextEstimate } from "@throughline/tokens";
 import { answerInTime, statedWindow } from "./answer-in-time.ts";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
 import { differenceBetween, sameMessages } from "./call-splice.ts";

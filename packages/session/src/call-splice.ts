@@ -1,4 +1,4 @@
-import type { GuardChange } from "@throughline/guard";
+import type { GuardChange } from "@throughline/guard/internal";
 import type { CallFacts, CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 

@@ -1,6 +1,6 @@
 import type { StoredRecord, Usage } from "@throughline/core";
-import type { GuardChange } from "@throughline/guard";
-import type { WindowCut } from "@throughline/history";
+import type { GuardChange } from "@throughline/guard/internal";
+import type { WindowCut } from "@throughline/history/internal";
 import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
 import { isCycleStart } from "./window-facts.ts";
 

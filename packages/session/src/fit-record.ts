@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
-import { serializeRecord } from "@throughline/core/store";
+import { serializeRecord } from "@throughline/core/internal";
 import type { SessionContent } from "./session-options.ts";
 
 /** What a record has beside its content: id, times, usage, the names of model and tool. */

@@ -1,23 +1,25 @@
 import {
   appendOnce,
   openSession,
-  ThroughlineError,
-  type MessageDraft,
   type RandomSource,
   type SessionRef,
   type SessionState,
   type SessionStore,
   type StoredRecord,
+  ThroughlineError,
 } from "@throughline/core";
 import {
   assertArgument,
   assertKnownOptions,
+  type MessageDraft,
   optionKinds,
-  prepareDrafts,
   type OptionTable,
+  prepareDrafts,
+  systemClock,
+  systemRandom,
+  systemRecordIds,
+  withStored,
 } from "@throughline/core/internal";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { withStored } from "@throughline/core/store";
 import { locateNamed } from "./locate-named.ts";
 import type { SessionName } from "./sessions.ts";
 

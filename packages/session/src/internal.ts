@@ -1,10 +1,20 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { keyedTurnId } from "./begin-turn.ts";
-export { closeLeasedTurn, leaseTurn } from "./lease-turn.ts";
-export type { CloseLeasedTurnOptions, LeasedTurn, LeaseTurnOptions } from "./lease-turn.ts";
-export { processOwners } from "./process-owners.ts";
 export { callDrafts } from "./call-record.ts";
+export type { CallFacts } from "./call-record.ts";
+export { readHistoryCut } from "./explain-calls.ts";
+export type { ExplainedCall } from "./explain-calls.ts";
+export { closeLeasedTurn, leaseTurn } from "./lease-turn.ts";
+export { processOwners } from "./process-owners.ts";
 export { readCall } from "./read-calls.ts";
 export type { FoundCall } from "./read-calls.ts";
 export { rebuildSteps } from "./rebuild-call.ts";
+export type { SendDenial } from "./send-denial.ts";
 export { readTurnMark } from "./turn-mark.ts";
+export type { InterruptedTurn } from "./turn-outcome.ts";
+export type { AgentSession } from "./whole-turn/agent-session.ts";
+export { createAgentSessions } from "./whole-turn/agent-sessions.ts";
+export type { AgentSessions } from "./whole-turn/agent-sessions.ts";
+export type { AgentSessionStatus, RetryStatus } from "./whole-turn/agent-status.ts";
+export type { WholeTurnEvent, WholeTurnListener } from "./whole-turn/whole-turn-event.ts";
+export type { AgentSessionsOptions } from "./whole-turn/whole-turn-options.ts";

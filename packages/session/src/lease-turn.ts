@@ -3,7 +3,6 @@ import {
   type AppendOptions,
   type AppendResult,
   type Clock,
-  loadExisting,
   type RandomSource,
   type RecordDraft,
   type SessionHead,
@@ -11,7 +10,7 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { defaultIdempotency } from "@throughline/core/internal";
+import { defaultIdempotency, loadExisting } from "@throughline/core/internal";
 import { beginTurn, keyedTurnId, type TurnPlace } from "./begin-turn.ts";
 import { processOwners } from "./process-owners.ts";
 import { notRunResults, readNewestCalls } from "./left-results.ts";

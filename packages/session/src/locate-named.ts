@@ -1,5 +1,5 @@
 import { sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
-import { locateSession } from "@throughline/queries/internal";
+import { locateSession } from "@throughline/core/internal";
 import { checkSessionName } from "./check-arguments.ts";
 import type { SessionName } from "./sessions.ts";
 

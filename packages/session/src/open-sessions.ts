@@ -1,7 +1,6 @@
 import { openSession, ThroughlineError, type SessionRef } from "@throughline/core";
-import { sessionRefText } from "@throughline/core/store";
-import type { SessionRow } from "@throughline/queries";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
+import type { SessionRow } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import { abandonedTurns } from "./abandoned-turns.ts";
 import { processOwners } from "./process-owners.ts";

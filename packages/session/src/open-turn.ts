@@ -3,15 +3,20 @@ import {
   openSession,
   type RandomSource,
   type RecordDraft,
-  type SessionDraft,
   type SessionEntry,
   type SessionRef,
   type SessionStore,
   type StoredRecord,
   ThroughlineError,
 } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  type SessionDraft,
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
 import { abandonedTurns } from "./abandoned-turns.ts";
 import { keyedTurnId } from "./begin-turn.ts";
 import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";

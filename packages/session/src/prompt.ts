@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type { ToolDefinition } from "@throughline/core";
-import { applyChanges, type GuardChange } from "@throughline/guard";
-import { type Actual, type ContextEstimate, estimateContext, lastActual, type TokenCounter } from "@throughline/tokens";
-import type { Rendering, WindowCut } from "@throughline/history";
-import type { Calibration } from "@throughline/tokens";
+import { applyChanges, type GuardChange } from "@throughline/guard/internal";
+import { type Actual, type AheadCounter, isPossibleCount, type TokenCounter } from "@throughline/tokens/internal";
+import { type ContextEstimate, estimateContext, lastActual } from "@throughline/tokens";
+import type { Rendering, WindowCut } from "@throughline/history/internal";
+import type { Calibration } from "@throughline/tokens/internal";
 import { runInSlices } from "@throughline/core/internal";
-import { type AheadCounter, isPossibleCount } from "@throughline/tokens/internal";
 import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";
 import { mappingFor } from "./session-log.ts";

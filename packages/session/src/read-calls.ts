@@ -1,6 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { throughlineKind, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import type { RecordHead, SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { RecordHead } from "@throughline/core/internal";
+import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
 import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";

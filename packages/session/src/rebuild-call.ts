@@ -1,7 +1,7 @@
 import type { StoredRecord, ToolDefinition } from "@throughline/core";
-import { applyChanges, type GuardChange } from "@throughline/guard";
+import { applyChanges, type GuardChange } from "@throughline/guard/internal";
 import { runSteps, type Steps } from "@throughline/core/internal";
-import type { WindowCut } from "@throughline/history";
+import type { WindowCut } from "@throughline/history/internal";
 import { contextSteps, limitSteps, renderSteps } from "@throughline/history/internal";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";

@@ -1,6 +1,5 @@
-import { limitsOf } from "@throughline/guard";
-import { safePromptTokens } from "@throughline/guard/internal";
-import type { WindowCut } from "@throughline/history";
+import { limitsOf, safePromptTokens } from "@throughline/guard/internal";
+import type { WindowCut } from "@throughline/history/internal";
 import { estimateContext } from "@throughline/tokens";
 import type { AheadCounter } from "@throughline/tokens/internal";
 import { isSameCut } from "./call-record.ts";

@@ -1,5 +1,5 @@
 import type { Message, StoredRecord } from "@throughline/core";
-import type { TokenCounter } from "@throughline/tokens";
+import type { TokenCounter } from "@throughline/tokens/internal";
 import { createAheadCounter } from "@throughline/tokens/internal";
 import type { Turn, RunTurnOptions } from "./turn.ts";
 import { afterTurn } from "./after-turn.ts";

@@ -1,5 +1,6 @@
 import type { SessionRef, SessionEntry } from "@throughline/core";
-import type { SendPolicy, SendPolicyAnswer } from "@throughline/policy";
+import type { SendPolicy } from "@throughline/policy";
+import type { SendPolicyAnswer } from "@throughline/policy/internal";
 import { resolveGroupActivation, sendDenialOf } from "@throughline/policy/internal";
 
 /**

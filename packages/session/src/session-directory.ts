@@ -1,23 +1,26 @@
 import {
   endSession,
-  loadExisting,
   parseSessionKey,
-  sessionRef,
-  ThroughlineError,
   type SessionAddress,
+  sessionRef,
   type SessionRef,
   type SessionState,
+  ThroughlineError,
 } from "@throughline/core";
-import { assertArgument, assertMayEnd, optionKinds } from "@throughline/core/internal";
 import {
+  assertArgument,
+  assertMayEnd,
   forkToNewSession,
+  loadExisting,
+  locateSession,
+  newSessionRef,
+  optionKinds,
   renameSession,
   resolveSession,
   restoreSession,
   sessionRow,
   type SessionRow,
-} from "@throughline/queries";
-import { locateSession, newSessionRef } from "@throughline/queries/internal";
+} from "@throughline/core/internal";
 import { checkSessionName, checkOptions } from "./check-arguments.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {

@@ -1,6 +1,6 @@
 import { tellListener } from "@throughline/core/internal";
 import type { SessionRef, StoredRecord } from "@throughline/core";
-import type { GuardEvent } from "@throughline/guard";
+import type { GuardEvent } from "@throughline/guard/internal";
 import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";

@@ -4,8 +4,6 @@ import {
   type AppendResult,
   type OpenTurn,
   type RecordDraft,
-  resetSession,
-  type SessionDraft,
   type SessionEntry,
   type SessionHead,
   type SessionRef,
@@ -13,14 +11,16 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import {
-  noteArchiving,
   assertArgument,
   assertKnownOptions,
   modelKind,
+  noteArchiving,
   optionKinds,
+  resetSession,
   runInSlices,
+  type SessionDraft,
 } from "@throughline/core/internal";
-import { applyChanges } from "@throughline/guard";
+import { applyChanges } from "@throughline/guard/internal";
 import type { Gauge } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";

@@ -1,18 +1,19 @@
 import type { SessionEntry } from "@throughline/core";
-import { nothingLearned } from "@throughline/guard/internal";
-import { type LearnedLimits, readLimits } from "@throughline/guard";
+import { type LearnedLimits, nothingLearned, readLimits } from "@throughline/guard/internal";
 import {
   addSpend,
   type Calibration,
-  type CallUsage,
   costOf,
-  emptyCalibration,
+  freshThresholds,
   type ModelName,
   nothingSpent,
   readCalibration,
+  readThresholds,
   type Spend,
-} from "@throughline/tokens";
-import { freshThresholds, readThresholds, type ThresholdState } from "@throughline/tokens/internal";
+  type ThresholdState,
+} from "@throughline/tokens/internal";
+import { type CallUsage } from "@throughline/core/internal";
+import { emptyCalibration } from "@throughline/tokens";
 
 /** What a session has learned and spent: kept in its entry, under `throughline`, so that a restart forgets nothing. */
 export interface SessionLearning {

@@ -1,7 +1,8 @@
-import { loadExisting, type SessionState, type StoredRecord, ThroughlineError } from "@throughline/core";
-import { createHistory, type History, type TargetName } from "@throughline/history";
-import { providerMappings, type ProviderMapping } from "@throughline/history/internal";
-import type { ContextLimit, WindowCut } from "@throughline/history";
+import { loadExisting } from "@throughline/core/internal";
+import { type SessionState, type StoredRecord, ThroughlineError } from "@throughline/core";
+import { createHistory, type History } from "@throughline/history";
+import { type ProviderMapping, providerMappings, type TargetName } from "@throughline/history/internal";
+import type { ContextLimit, WindowCut } from "@throughline/history/internal";
 import { gaugeOf, type ContextEstimate, type Gauge } from "@throughline/tokens";
 import type { SessionModel } from "./session-options.ts";
 import { isCycleStart } from "./window-facts.ts";

@@ -7,22 +7,22 @@ import type {
   RandomSource,
   RecordDraft,
   SessionEntry,
-  SessionModel,
   SessionRef,
   SessionStore,
   StoredRecord,
   TextBlock,
   TurnRequest,
-  UnknownBlock,
 } from "@throughline/core";
-import type { Calibration, ContextEstimate, Gauge, TokenCounter, TokenEstimator } from "@throughline/tokens";
+import type { SessionModel, UnknownBlock } from "@throughline/core/internal";
+import type { Calibration, TokenCounter } from "@throughline/tokens/internal";
+import type { ContextEstimate, Gauge, TokenEstimator } from "@throughline/tokens";
 import type { ResetPolicy, SendPolicy } from "@throughline/policy";
 import type { OverflowKind, ResultSettings } from "@throughline/guard/internal";
 import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 
-export type { SessionModel } from "@throughline/core";
+export type { SessionModel } from "@throughline/core/internal";
 
 /** What a user message or a tool's result is made of. */
 export type SessionContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];

@@ -1,5 +1,6 @@
 import type { SessionTranscript, TranscriptOptions } from "./transcript.ts";
-import type { AppendResult, SessionDraft, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
+import type { AppendResult, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
+import type { SessionDraft } from "@throughline/core/internal";
 import type { Repair } from "@throughline/history";
 import type { Gauge } from "@throughline/tokens";
 import type { SessionContent, SessionModel } from "./session-options.ts";

@@ -1,5 +1,5 @@
 import type { ListQuery, SessionAddress } from "@throughline/core";
-import type { SessionRow } from "@throughline/queries";
+import type { SessionRow } from "@throughline/core/internal";
 import type { Session } from "./session.ts";
 
 /**

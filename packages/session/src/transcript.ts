@@ -1,13 +1,13 @@
+import { loadExisting, optionKinds, type OptionTable } from "@throughline/core/internal";
 import {
-  loadExisting,
   readWindow,
   type RecordWindow,
   type SessionRef,
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
-import { optionKinds, type OptionTable } from "@throughline/core/internal";
-import { buildContext, type NeutralMessage } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { type NeutralMessage } from "@throughline/history/internal";
 
 /** Options of `session.transcript`. */
 export interface TranscriptOptions {

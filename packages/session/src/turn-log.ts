@@ -1,4 +1,5 @@
-import { loadExisting, type StoredRecord } from "@throughline/core";
+import { loadExisting } from "@throughline/core/internal";
+import { type StoredRecord } from "@throughline/core";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";
 
 /** A session's window with its records, for a turn of a program that makes its messages by itself. */

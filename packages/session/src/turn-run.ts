@@ -9,10 +9,9 @@ import {
   type RecordDraft,
   type ToolCallBlock,
 } from "@throughline/core";
-import { createGuardTurn, modelFailure, type CompactionRequest } from "@throughline/guard";
+import { type CompactionRequest, createGuardTurn, modelFailure } from "@throughline/guard/internal";
 import { resolveGroupActivation } from "@throughline/policy/internal";
-import type { Actual, TokenCounter } from "@throughline/tokens";
-import type { AheadCounter } from "@throughline/tokens/internal";
+import type { Actual, AheadCounter, TokenCounter } from "@throughline/tokens/internal";
 import { callModel, type CallResult, type CallContext } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import { errorText } from "./error-text.ts";

@@ -1,7 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds } from "@throughline/core/internal";
-import type { GuardChange } from "@throughline/guard";
-import { readUsage } from "@throughline/tokens";
+import { outdatedSummaryIds, readUsage } from "@throughline/core/internal";
+import type { GuardChange } from "@throughline/guard/internal";
 import { isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
 import { readApproval, type InterruptedCall } from "./approval-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";

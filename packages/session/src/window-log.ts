@@ -3,7 +3,6 @@ import {
   type AppendOptions,
   type AppendResult,
   hasErrorCode,
-  loadExisting,
   type RandomSource,
   readWindow,
   type RecordDraft,
@@ -16,8 +15,7 @@ import {
   ThroughlineError,
   type TurnRequest,
 } from "@throughline/core";
-import { throughlineKind } from "@throughline/core/internal";
-import { withStored } from "@throughline/core/store";
+import { loadExisting, throughlineKind, withStored } from "@throughline/core/internal";
 import type { RedactDraft } from "./session-options.ts";
 import { WindowFacts } from "./window-facts.ts";
 

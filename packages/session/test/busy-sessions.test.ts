@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { ThroughlineError, type AppendOptions, type Clock, type SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
-import type { TurnOwners } from "@throughline/session";
+import { systemClock } from "@throughline/core/internal";
+import { createMemoryData, type MemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
+import type { TurnOwners } from "../src/turn-owners.ts";
 import { replaceMembers, until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, createFixture, key, outline, type Fixture } from "./session-fixture.ts";

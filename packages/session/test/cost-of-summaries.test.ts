@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { StoredRecord, Summarizer } from "@throughline/core";
 import { anthropic } from "@throughline/models/anthropic";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
-import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
+import { createMemoryData, type MemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { until } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChatDelta, ChatModel } from "@throughline/core";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, echoTool, key, outline } from "./session-fixture.ts";
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { SessionDraft, SessionStore } from "@throughline/core";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import type { SessionDraft } from "@throughline/core/internal";
+import type { SessionStore } from "@throughline/core";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator } from "@throughline/tokens";
 import type { Session } from "@throughline/session";
 import { aroundCalls } from "@throughline/test-kit";

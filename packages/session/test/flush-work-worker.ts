@@ -2,10 +2,10 @@
 // node test/flush-work-worker.ts <store> <path>, with the environment of the flush shim.
 import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
-import { createCompactor, createSummaryRetry } from "@throughline/compaction";
-import { tokenMeasure } from "@throughline/compaction/internal";
-import { loadExisting, redactRecords, resetSession } from "@throughline/core";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { createCompactor } from "@throughline/compaction";
+import { createSummaryRetry, tokenMeasure } from "@throughline/compaction/internal";
+import { loadExisting, resetSession, systemClock, systemRandom, systemRecordIds } from "@throughline/core/internal";
+import { redactRecords } from "@throughline/core";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
 import { isOnDisk } from "../../../tools/flush-shim.ts";
 import { openStore } from "./process-store.ts";

@@ -1,4 +1,4 @@
-import { isSilentReply, mayBecomeSilent } from "@throughline/memory-flush";
+import { isSilentReply, mayBecomeSilent } from "@throughline/compaction/internal";
 import { describe, expect, it } from "vitest";
 import { HeldDeltas } from "../src/held-deltas.ts";
 

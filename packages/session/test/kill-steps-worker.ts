@@ -2,9 +2,9 @@
 import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
-import { createCompactor, createSummaryRetry } from "@throughline/compaction";
-import { tokenMeasure } from "@throughline/compaction/internal";
-import { systemClock, systemRecordIds } from "@throughline/core/node";
+import { createCompactor } from "@throughline/compaction";
+import { createSummaryRetry, tokenMeasure } from "@throughline/compaction/internal";
+import { systemClock, systemRecordIds } from "@throughline/core/internal";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
 import { aroundCalls } from "@throughline/test-kit";
 import { openStore } from "./process-store.ts";

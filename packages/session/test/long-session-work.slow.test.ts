@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createCompactor } from "@throughline/compaction";
 import { openSession, sessionRef, type RecordDraft, type SessionStore } from "@throughline/core";
-import { sliceSteps } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
+import { sliceSteps, systemRandom } from "@throughline/core/internal";
 import { createSessions } from "@throughline/session";
-import { createAgentSessions } from "@throughline/session/whole-turn";
+import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createTokenEstimator, emptyCalibration, type TokenEstimator } from "@throughline/tokens";

@@ -4,7 +4,7 @@ import type { ChatModel, ThroughlineError } from "@throughline/core";
 import { anthropic } from "@throughline/models/anthropic";
 import { ollama } from "@throughline/models/ollama";
 import { openai } from "@throughline/models/openai";
-import { createProviderSimulator, type ProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type SimulatedReply } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { createFixture } from "./session-fixture.ts";

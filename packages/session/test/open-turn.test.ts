@@ -15,8 +15,9 @@ import {
   toolResult,
   userMessage,
 } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { createHistory, historyTargets } from "@throughline/history";
+import { systemClock } from "@throughline/core/internal";
+import { createHistory } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 import { openTurn } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { openStore } from "./process-store.ts";

@@ -1,6 +1,6 @@
 import { sessionRef } from "@throughline/core";
 import * as exported from "@throughline/session";
-import * as wholeTurn from "@throughline/session/whole-turn";
+import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describeOptions, type CheckedCall } from "@throughline/test-kit/options";
 import { sessionsCalls } from "../src/check-arguments.ts";
@@ -18,7 +18,7 @@ const ref = sessionRef({ key: "agent:main:main" });
 const model = { chat: createScriptedModel(), modelId: "scripted", windowTokens: 200_000 };
 const sessions = exported.createSessions({ store, model });
 const session = await sessions.open("home");
-const agents = wholeTurn.createAgentSessions({ store, model, summarizers: [] });
+const agents = createAgentSessions({ store, model, summarizers: [] });
 const agent = await agents.open("assistant");
 
 /** A method of what `createSessions` or `createAgentSessions` gives. */
@@ -85,12 +85,12 @@ describeOptions(
   ["explainCalls", "readHistoryCut", "rebuildCall", "planSessionReset"],
 );
 
-describeOptions(wholeTurn, [
+describeOptions({ createAgentSessions }, [
   {
     name: "createAgentSessions",
     table: agentSessionsTable,
     valid: { store, model, summarizers: [] },
-    call: (options) => wholeTurn.createAgentSessions(options),
+    call: (options) => createAgentSessions(options),
   },
   ...operations.map((method) => ({ ...method, of: "createAgentSessions" })),
 ]);

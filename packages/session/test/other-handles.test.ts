@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { resetSession } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { resetSession, systemRandom } from "@throughline/core/internal";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import { allRecords, createFixture, key, outline } from "./session-fixture.ts";
 

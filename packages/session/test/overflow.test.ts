@@ -1,7 +1,8 @@
 import type { AgentTool } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
-import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
+import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/testing";
 import { createSessions, explainCalls, rebuildCall, type Sessions } from "@throughline/session";
 import { providerCases } from "./provider-cases.ts";
 import { allRecords, key } from "./session-fixture.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { createSessions, explainCalls, rebuildCall } from "@throughline/session";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";

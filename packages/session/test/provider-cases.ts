@@ -2,7 +2,7 @@ import type { ChatModel } from "@throughline/core";
 import { anthropic } from "@throughline/models/anthropic";
 import { ollama } from "@throughline/models/ollama";
 import { openai } from "@throughline/models/openai";
-import type { ProviderSimulator, ReceivedRequest } from "@throughline/provider-simulator";
+import type { ProviderSimulator, ReceivedRequest } from "@throughline/testing";
 
 /** A provider's SDK against the simulator. */
 export interface ProviderCase {

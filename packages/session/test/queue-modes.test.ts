@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { hasErrorCode, updateEntry, type AgentTool } from "@throughline/core";
+import { type AgentTool, hasErrorCode } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import type { Session } from "@throughline/session";
 import { createManualClock } from "./scripted-sessions.ts";
 import { createScriptedModel } from "./scripted-model.ts";

@@ -1,5 +1,5 @@
 import { openai } from "@throughline/models/openai";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator } from "@throughline/testing";
 import { expect, it } from "vitest";
 import { createFixture, echoTool, key } from "./session-fixture.ts";
 

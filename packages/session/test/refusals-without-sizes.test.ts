@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Summarizer, AgentTool } from "@throughline/core";
-import { createProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
+import { createProviderSimulator, type SimulatedReply } from "@throughline/testing";
 import type { Session } from "@throughline/session";
-import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
+import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
+import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { key } from "./session-fixture.ts";

@@ -1,9 +1,12 @@
 import { openSession, type RecordDraft } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { createSessions, explainCalls, rebuildCall, type SessionsOptions } from "@throughline/session";
-import { type AgentSessionsOptions, createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
+import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, key, modelId } from "./session-fixture.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { SessionDraft, Summarizer, SummaryRequest } from "@throughline/core";
+import type { SessionDraft } from "@throughline/core/internal";
+import type { Summarizer, SummaryRequest } from "@throughline/core";
 import type { Session } from "@throughline/session";
-import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { ofType, scriptedSessions, talk, textOf, usageOf, words } from "./scripted-sessions.ts";
 import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentTool, ChatRequest, StoredRecord, Summarizer } from "@throughline/core";
 
-import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";

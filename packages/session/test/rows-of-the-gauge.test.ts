@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MessageDraft, NewMessage } from "@throughline/core";
+import type { MessageDraft, NewMessage } from "@throughline/core/internal";
 import { createSessions, type SessionsOptions, type SessionTurnEvent } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator, type TokenEstimator } from "@throughline/tokens";

@@ -6,10 +6,11 @@ import {
   type ProviderSimulatorOptions,
   type ReceivedRequest,
   type SimulatedReply,
-} from "@throughline/provider-simulator";
+} from "@throughline/testing";
 import type { SessionTurnEvent } from "@throughline/session";
 import { createSessions, type Sessions, type SessionsOptions } from "@throughline/session";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import { scriptedSessions, talk } from "./scripted-sessions.ts";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { StoredRecord, Summarizer, SummaryRequest } from "@throughline/core";
-import type { AgentSession } from "@throughline/session/whole-turn";
-import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
+import type { AgentSession } from "../src/whole-turn/agent-session.ts";
+import { createMemoryData, type MemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { until } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasErrorCode } from "@throughline/core";
-import { createProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
-import type { AgentSession } from "@throughline/session/whole-turn";
+import { createProviderSimulator, type SimulatedReply } from "@throughline/testing";
+import type { AgentSession } from "../src/whole-turn/agent-session.ts";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { until } from "@throughline/test-kit";
 import { providerCases } from "./provider-cases.ts";

@@ -1,12 +1,9 @@
 import { expect } from "vitest";
 import type { SessionStore, Summarizer } from "@throughline/core";
 import type { Session } from "@throughline/session";
-import {
-  createAgentSessions,
-  type AgentSessions,
-  type AgentSessionsOptions,
-  type WholeTurnEvent,
-} from "@throughline/session/whole-turn";
+import { type AgentSessions, createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
+import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import type { ScriptedModel } from "./scripted-model.ts";

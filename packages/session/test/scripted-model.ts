@@ -5,7 +5,7 @@ import {
   ThroughlineError,
   type Usage,
 } from "@throughline/core";
-import { historyTargets } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 
 /** What a scripted model answers. */
 export interface ScriptedReply {

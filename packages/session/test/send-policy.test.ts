@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { updateEntry } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import { readSendPolicy } from "@throughline/policy";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, outline } from "./session-fixture.ts";
 

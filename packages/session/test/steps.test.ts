@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ChatRequest } from "@throughline/core";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
-import type { SessionsOptions, StepContext } from "@throughline/session";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
+import type { SessionsOptions } from "@throughline/session";
+import type { StepContext } from "../src/session-options.ts";
 import { explainCalls, rebuildCall } from "@throughline/session";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { createFixture, echoTool, key, outline } from "./session-fixture.ts";

@@ -1,4 +1,5 @@
-import type { Session, TurnStream, TurnStreamEvent } from "@throughline/session";
+import type { Session, TurnStream } from "@throughline/session";
+import type { TurnStreamEvent } from "../src/turn-stream-event.ts";
 import { describe, expect, it } from "vitest";
 import { until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";

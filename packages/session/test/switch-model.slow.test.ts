@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createProviderSimulator } from "@throughline/provider-simulator";
-import { createSessions, explainCalls, rebuildCall, type SessionModel } from "@throughline/session";
+import { createProviderSimulator } from "@throughline/testing";
+import { createSessions, explainCalls, rebuildCall } from "@throughline/session";
+import { type SessionModel } from "@throughline/core/internal";
 import { providerCases } from "./provider-cases.ts";
 import { allRecords, echoTool, key } from "./session-fixture.ts";
 

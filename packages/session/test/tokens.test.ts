@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, modelId } from "./session-fixture.ts";
 

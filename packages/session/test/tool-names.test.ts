@@ -1,6 +1,6 @@
 import type { AgentTool } from "@throughline/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/testing";
 
 import { testSize } from "../../../tools/test-size.ts";
 import { providerCases } from "./provider-cases.ts";

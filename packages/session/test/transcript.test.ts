@@ -1,4 +1,4 @@
-import { resetSession } from "@throughline/core";
+import { resetSession } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { createScriptedModel } from "./scripted-model.ts";
 import { scriptedSessions, usageOf, words } from "./scripted-sessions.ts";

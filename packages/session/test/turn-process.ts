@@ -2,7 +2,7 @@
 // node test/turn-process.ts <store> <path> <provider> <simulator url> <text> [leaseMs] [turns, which then wait in line]
 import { flushCompileCache } from "node:module";
 import process from "node:process";
-import type { ProviderSimulator } from "@throughline/provider-simulator";
+import type { ProviderSimulator } from "@throughline/testing";
 import { createSessions } from "@throughline/session";
 import { openStore } from "./process-store.ts";
 import { providerCases } from "./provider-cases.ts";

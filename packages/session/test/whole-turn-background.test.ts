@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Summarizer } from "@throughline/core";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { until } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";
 import { scriptedAgents, thousandTokens, usageOf } from "./scripted-agents.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChatRequest } from "@throughline/core";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel, type ScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { workingAgents, thousandTokens, usageOf } from "./scripted-agents.ts";
 import { allRecords, key } from "./whole-turn-fixture.ts";

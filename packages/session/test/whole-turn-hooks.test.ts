@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BeforeCloseContext } from "@throughline/session";
+import type { BeforeCloseContext } from "../src/session-options.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, outline } from "./session-fixture.ts";
 

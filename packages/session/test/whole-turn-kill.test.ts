@@ -1,8 +1,9 @@
 import { endingStore } from "@throughline/test-kit";
 import { describe, expect, it } from "vitest";
 import { type SessionStore } from "@throughline/core";
-import { createAgentSessions, type AgentSessions } from "@throughline/session/whole-turn";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { type AgentSessions, createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { testSize } from "../../../tools/test-size.ts";
 import { thousandTokens, usageOf } from "./scripted-agents.ts";
 import { createScriptedModel } from "./scripted-model.ts";

@@ -1,6 +1,6 @@
 import process from "node:process";
 import { afterEach, describe, expect, it } from "vitest";
-import type { CompactionEvent } from "@throughline/compaction";
+import type { CompactionEvent } from "@throughline/compaction/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import {
   allRecords,

@@ -1,16 +1,8 @@
 import assert from "node:assert/strict";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core/internal";
-import type {
-  ErrorCode,
-  ReadOptions,
-  RecordDraft,
-  SessionRef,
-  SessionStore,
-  SourcedRecord,
-  StoredRecord,
-} from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock, throughlineDraft } from "@throughline/core/internal";
+import type { ErrorCode, ReadOptions, RecordDraft, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import type { StoreUnderTest } from "./store-under-test.ts";
 
 export interface NewSession {

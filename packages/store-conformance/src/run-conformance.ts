@@ -1,5 +1,4 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { systemClock } from "@throughline/core/node";
+import { assertKnownOptions, optionKinds, type OptionTable, systemClock } from "@throughline/core/internal";
 import { conformanceCases } from "./conformance-cases.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { runCase } from "./run-case.ts";

@@ -1,24 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { loadExisting, ThroughlineError } from "@throughline/core";
-import type {
-  RecordPage,
-  SearchHit,
-  SearchQuery,
-  SessionRef,
-  SessionState,
-  SessionStore,
-  SharedRecords,
-  SourcedDraft,
-} from "@throughline/core";
 import {
   findMatches,
-  forkBound,
+  loadExisting,
   readSearchQuery,
   searchSnippet,
   searchText,
-  watchBounds,
-} from "@throughline/core/store";
-import { toolWord } from "@throughline/core/internal";
+  toolWord,
+} from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
+import type { RecordPage, SearchHit, SearchQuery, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import type { SharedRecords, SourcedDraft } from "@throughline/core/internal";
+import { forkBound, watchBounds } from "@throughline/store-kit/internal";
 
 /** Search, fork and watch by the simplest means, on top of any store: so that cases about them have something to break. */
 export function withFacets(inner: SessionStore): Partial<SessionStore> {

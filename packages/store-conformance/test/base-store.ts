@@ -2,9 +2,9 @@ import { withFacets } from "./base-facets.ts";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { ThroughlineError } from "@throughline/core";
 import type { PayloadCodec, SessionEvent, SessionStore, StoreLimits, WriteOutcome } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { sessionRefText } from "@throughline/core/store";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { sessionRefText, systemClock } from "@throughline/core/internal";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 
 /** Small, so that a thousand runs at the limits take no time. */
 const limits: StoreLimits = {

@@ -1,4 +1,4 @@
-import { conformanceCases } from "@throughline/store-conformance/internal";
+import { conformanceCases } from "../src/conformance-cases.ts";
 import { runConformance } from "@throughline/store-conformance";
 import { mutantSetup, type Mutant } from "./mutants/mutant.ts";
 import { mutants } from "./mutants/mutants.ts";

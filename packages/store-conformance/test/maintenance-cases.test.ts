@@ -1,4 +1,4 @@
-import { conformanceCases } from "@throughline/store-conformance/internal";
+import { conformanceCases } from "../src/conformance-cases.ts";
 import { runConformance } from "@throughline/store-conformance";
 import { expect, it } from "vitest";
 import { maintained } from "./mutants/maintenance-mutants.ts";

@@ -1,4 +1,4 @@
-import { conformanceCases } from "@throughline/store-conformance/internal";
+import { conformanceCases } from "../src/conformance-cases.ts";
 import { describe, expect, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";
 import { killsOf, kitProblems, type KillRow } from "./kill-matrix.ts";

@@ -1,6 +1,9 @@
-import { errorCodes, ThroughlineError } from "@throughline/core";
+import { errorCodes } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import type { Clock, ErrorCode, RandomSource, SessionRef, WriteOutcome } from "@throughline/core";
-import { HttpProblem, sessionPath, type HttpClient, type HttpRequest } from "@throughline/http-client";
+import { HttpProblem } from "./client/http-problem.ts";
+import { sessionPath } from "./client/session-path.ts";
+import { type HttpClient, type HttpRequest } from "./client/http-client.ts";
 
 interface WriteOperation<Answer> {
   readonly signal?: AbortSignal | undefined;

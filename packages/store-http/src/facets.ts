@@ -1,6 +1,7 @@
+import type { SharedRecords } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { assertFence, assertRef, assertStoreOptions, preparePartial } from "@throughline/core/store";
-import { forkBound, readSearchQuery, refused } from "@throughline/core/store";
+import { assertFence, assertRef, forkBound, preparePartial } from "@throughline/store-kit/internal";
+import { assertStoreOptions, readSearchQuery, refused } from "@throughline/core/internal";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { assertMayExist, boundMs, isAddressable, refOf, stateOf } from "./wire.ts";
 import type { WireRef, WireSession } from "./wire.ts";
@@ -53,7 +54,7 @@ export function createForkFacet(
       begin();
       assertMayExist(ref);
       const request = sessionRequest(ref, "/sharers", { method: "POST", body: { seqs } });
-      type WireSharers = { readonly items: readonly (Omit<core.SharedRecords, "ref"> & WireRef)[] };
+      type WireSharers = { readonly items: readonly (Omit<SharedRecords, "ref"> & WireRef)[] };
       return (await connection.read<WireSharers>(request)).items.map((sharer) => {
         return { ref: refOf(ref.namespace, sharer), sessionId: sharer.sessionId, seqs: sharer.seqs };
       });

@@ -1,29 +1,27 @@
+import type { ReadPayload } from "@throughline/core/internal";
 import { isDeepStrictEqual } from "node:util";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import {
-  assertIdsFree,
-  assertRedaction,
-  assertRef,
-  assertStoreOptions,
-  createHandleLife,
-  givenEntry,
-  type HandleLife,
-  planList,
-  prepareAppend,
-  readPages,
-  sessionNotFound,
-  writeDurability,
-  withStored,
-} from "@throughline/core/store";
-import {
   assertBatchSize,
-  assertIdempotencyKey,
+  assertIdsFree,
   assertMoveAction,
   assertNotArchived,
+  assertRedaction,
+  assertRef,
   beginningMs,
+  type HandleLife,
+  writeDurability,
+} from "@throughline/store-kit/internal";
+import {
+  assertIdempotencyKey,
+  assertStoreOptions,
+  givenEntry,
   linkRecords,
+  sessionNotFound,
+  withStored,
 } from "@throughline/core/internal";
+import { createHandleLife, planList, prepareAppend, readPages } from "@throughline/store-kit";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { createForkFacet, createPartialsFacet, createSearchFacet } from "./facets.ts";
 import { watchSession } from "./watch-session.ts";
@@ -122,7 +120,7 @@ export class HttpStore implements core.SessionStore {
     }, options.signal);
   }
 
-  read<Payload extends core.ReadPayload = "record">(
+  read<Payload extends ReadPayload = "record">(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncIterable<core.RecordPage<Payload>> {
@@ -130,7 +128,7 @@ export class HttpStore implements core.SessionStore {
   }
 
   /** All pages are of the session that the first page found, wherever it lies by now. */
-  #readOf<Payload extends core.ReadPayload>(
+  #readOf<Payload extends ReadPayload>(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload>,
     ofSession: string | undefined,

@@ -7,7 +7,7 @@ import {
   type OptionTable,
 } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { createHttpClient } from "@throughline/http-client";
+import { createHttpClient } from "./client/http-client.ts";
 import { createConnection } from "./connection.ts";
 import { HttpStore } from "./http-store.ts";
 

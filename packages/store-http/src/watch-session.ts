@@ -1,7 +1,8 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Clock, RandomSource, RecordPage, SessionRef } from "@throughline/core";
-import { assertRef, refused, sessionNotFound, watchBounds } from "@throughline/core/store";
-import type { ServerEvent } from "@throughline/http-client";
+import { assertRef, watchBounds } from "@throughline/store-kit/internal";
+import { refused, sessionNotFound } from "@throughline/core/internal";
+import type { ServerEvent } from "./client/read-events.ts";
 import { readFailure, sessionRequest, type Connection } from "./connection.ts";
 import { recordOf, type WireRecord } from "./wire.ts";
 

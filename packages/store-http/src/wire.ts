@@ -1,5 +1,7 @@
+import type { RecordHead, ReadPayload, RecordFor, AppendedRecord, SourcedDraft } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { assertRef, refused, sessionNotFound } from "@throughline/core/store";
+import { assertRef } from "@throughline/store-kit/internal";
+import { refused, sessionNotFound } from "@throughline/core/internal";
 
 /** False where no store keeps a session: such an address cannot be written in a URL. */
 export function isAddressable({ namespace, agentId, key, archiveId = "" }: core.SessionRef): boolean {
@@ -35,7 +37,7 @@ export function stateOf(session: WireSession): core.SessionState {
   return { ref, sessionId, archived, entry, revision, head, messageCount, createdAtMs, updatedAtMs };
 }
 
-export interface WireRecord extends core.RecordHead {
+export interface WireRecord extends RecordHead {
   readonly record?: core.SessionRecord;
   readonly source?: string;
   /** In the place of `source` where that is no text. */
@@ -44,10 +46,7 @@ export interface WireRecord extends core.RecordHead {
 }
 
 /** A record without what the wire adds to it. */
-export function recordOf<Payload extends core.ReadPayload>(
-  wire: WireRecord,
-  payload: Payload,
-): core.RecordFor<Payload> {
+export function recordOf<Payload extends ReadPayload>(wire: WireRecord, payload: Payload): RecordFor<Payload> {
   const {
     kind: _kind,
     record,
@@ -58,15 +57,15 @@ export function recordOf<Payload extends core.ReadPayload>(
   } = wire as WireRecord & {
     readonly kind?: unknown;
   };
-  if (payload === "head") return head as core.RecordFor<Payload>;
-  if (payload === "record") return { ...head, record } as core.RecordFor<Payload>;
+  if (payload === "head") return head as RecordFor<Payload>;
+  if (payload === "record") return { ...head, record } as RecordFor<Payload>;
   const source = sourceBase64 === undefined ? text : new Uint8Array(Buffer.from(sourceBase64, "base64"));
   const meaning: unknown = record ?? JSON.parse(String(text));
-  return { ...head, record: meaning, source, isSourceCanonical } as core.RecordFor<Payload>;
+  return { ...head, record: meaning, source, isSourceCanonical } as RecordFor<Payload>;
 }
 
 export interface WireAppend extends Omit<core.AppendResult, "records"> {
-  readonly items: readonly core.AppendedRecord[];
+  readonly items: readonly AppendedRecord[];
 }
 
 export function appendResultOf({ items, head, revision, durability, replayed }: WireAppend): core.AppendResult {
@@ -101,7 +100,7 @@ export function appendBody(
 
 function wireDraft(draft: core.AppendDraft): unknown {
   if ("type" in draft || !(draft.source instanceof Uint8Array)) return draft;
-  const { source, record } = draft as core.SourcedDraft;
+  const { source, record } = draft as SourcedDraft;
   return { sourceBase64: Buffer.from(source).toString("base64"), record };
 }
 

@@ -1,10 +1,10 @@
 import process from "node:process";
 import type { Clock, SessionEventListener, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { sessionRefText } from "@throughline/core/store";
+import { sessionRefText, systemClock } from "@throughline/core/internal";
 import { createServer, type Server } from "@throughline/server";
 import { createJsonlStore } from "@throughline/store-jsonl";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "@throughline/store-memory/internal";
+import { createMemoryStore } from "@throughline/store-memory";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { createSqliteStore } from "@throughline/store-sqlite";
 

@@ -1,7 +1,6 @@
 import { crc32 } from "node:zlib";
-import { createFinding, type Finding, type SessionRef, ThroughlineError } from "@throughline/core";
-import { isAgentId } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { createFinding, isAgentId, quote } from "@throughline/core/internal";
+import { type Finding, type SessionRef, ThroughlineError } from "@throughline/core";
 import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 

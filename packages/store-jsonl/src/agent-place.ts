@@ -1,4 +1,4 @@
-import { createFinding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import { fileError, withFileErrors } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";

@@ -1,13 +1,12 @@
+import { type AppendedRecord, monotonicMs, storedRecord } from "@throughline/core/internal";
 import {
-  type AppendedRecord,
   type AppendResult,
   hasErrorCode,
   type SessionEvent,
   type SessionRef,
   type ThroughlineError,
 } from "@throughline/core";
-import { monotonicMs } from "@throughline/core/node";
-import { type AppendPlan, type AppendRequest, storedRecord } from "@throughline/core/store";
+import { type AppendPlan, type AppendRequest } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { inFile, planHeld, stageAppend, writeEntry, type StagedAppend } from "./append-records.ts";
 import { afterCommit, fileError } from "./file-work.ts";

@@ -1,5 +1,5 @@
 import type { ThroughlineError } from "@throughline/core";
-import { quote, refused } from "@throughline/core/store";
+import { quote, refused } from "@throughline/core/internal";
 import {
   factsOfOpened,
   fileError,

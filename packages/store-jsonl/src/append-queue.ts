@@ -1,6 +1,6 @@
 import { hasErrorCode, type SessionRef } from "@throughline/core";
-import { monotonicMs } from "@throughline/core/node";
-import type { AppendRequest } from "@throughline/core/store";
+import { monotonicMs } from "@throughline/core/internal";
+import type { AppendRequest } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import {
   AppendBatch,

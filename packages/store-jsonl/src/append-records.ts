@@ -1,6 +1,7 @@
-import { type AppendedRecord, type AppendResult, type SessionHead, type ThroughlineError } from "@throughline/core";
-import { assertNotForgotten } from "@throughline/core/internal";
-import { type AppendPlan, type AppendRequest, planAppend, quote, refused } from "@throughline/core/store";
+import { type AppendedRecord, assertNotForgotten, quote, refused } from "@throughline/core/internal";
+import { type AppendResult, type SessionHead, type ThroughlineError } from "@throughline/core";
+import { type AppendPlan, type AppendRequest } from "@throughline/store-kit/internal";
+import { planAppend } from "@throughline/store-kit";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { fileError } from "./file-work.ts";

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { quote } from "@throughline/core/internal";
 import { isOutOfDescriptors } from "./descriptor-room.ts";
 import { folderOf, isMissing } from "./file-work.ts";
 import type { Files } from "./files.ts";

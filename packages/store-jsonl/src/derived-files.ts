@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { createFinding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError } from "./file-work.ts";
 import { createSlices } from "./slices.ts";

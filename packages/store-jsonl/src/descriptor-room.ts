@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { monotonicMs, systemClock } from "@throughline/core/node";
+import { monotonicMs, systemClock } from "@throughline/core/internal";
 
 /** Somebody of the process who is no store may give descriptors back too. */
 const lookMs = 25;

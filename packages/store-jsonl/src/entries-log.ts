@@ -1,5 +1,5 @@
 import type { Finding } from "@throughline/core";
-import type { SplitLine } from "@throughline/openclaw-format";
+import type { SplitLine } from "@throughline/openclaw-format/internal";
 import { AppendFile } from "./append-file.ts";
 import { fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import { IndexedLog, standingOf } from "./indexed-log.ts";

@@ -1,6 +1,5 @@
 import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { quote, refused } from "@throughline/core/store";
+import { quote, refused, systemClock } from "@throughline/core/internal";
 import type { FileFacts, Files } from "./files.ts";
 
 const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([

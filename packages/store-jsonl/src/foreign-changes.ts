@@ -1,5 +1,5 @@
-import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
-import { monotonicMs } from "@throughline/core/node";
+import { createFinding, monotonicMs } from "@throughline/core/internal";
+import { type Finding, hasErrorCode } from "@throughline/core";
 import { adoptSessions, denySuspects, suspectRows, type AdoptionContext } from "./adopt-sessions.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { Coexistence } from "./coexistence.ts";

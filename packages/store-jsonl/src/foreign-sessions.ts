@@ -1,7 +1,12 @@
 import { type Finding, hasErrorCode, sessionRef } from "@throughline/core";
 import { isSessionId, ownEntry } from "@throughline/core/internal";
-import { classifySessionFile, createTranscriptReader, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
-import { transcriptFileNameOf, type TranscriptHeader } from "@throughline/openclaw-format/internal";
+import {
+  classifySessionFile,
+  detachEnvelope,
+  transcriptFileNameOf,
+  type TranscriptHeader,
+} from "@throughline/openclaw-format/internal";
+import { createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { archivedFrom } from "./recover-entries.ts";

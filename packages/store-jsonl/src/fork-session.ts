@@ -1,6 +1,6 @@
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertNoArchiveName } from "./recover-entries.ts";
-import { assertSessionId, quote, refused } from "@throughline/core/store";
+import { assertSessionId, quote, refused } from "@throughline/core/internal";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";

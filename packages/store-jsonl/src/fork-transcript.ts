@@ -1,9 +1,9 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { throughlineKind } from "@throughline/core/internal";
+import { type LinkedRecord, quote, refused, serializeRecord, throughlineKind } from "@throughline/core/internal";
 import { type SessionHead, type ThroughlineError } from "@throughline/core";
-import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
-import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { decodeLine } from "@throughline/openclaw-format";
+import { detachEnvelope } from "@throughline/openclaw-format/internal";
 import type { HeldSession } from "./held-session.ts";
 import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";

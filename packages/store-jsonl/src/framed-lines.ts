@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { createLineSplitter, decodeLine, type SplitLine } from "@throughline/openclaw-format";
-import { readPlainEnvelope } from "@throughline/openclaw-format/internal";
+import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
+import { readPlainEnvelope, type SplitLine } from "@throughline/openclaw-format/internal";
 import { readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { isSealWhole, type OwnLine, readSealedLine } from "./store-envelope.ts";

@@ -1,5 +1,5 @@
 import type { ListQuery } from "@throughline/core";
-import type { ListPlan } from "@throughline/core/store";
+import type { ListPlan } from "@throughline/store-kit/internal";
 
 interface Statement {
   readonly sql: string;

@@ -1,8 +1,17 @@
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
-import { optionKinds, tellListener, type OptionKind, type OptionTable } from "@throughline/core/internal";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, defaultStoreLimits, storeFactoryKinds } from "@throughline/core/store";
+import {
+  defaultStoreLimits,
+  type OptionKind,
+  optionKinds,
+  type OptionTable,
+  storeFactoryKinds,
+  systemClock,
+  systemRandom,
+  systemRecordIds,
+  tellListener,
+} from "@throughline/core/internal";
+import { createPayloadCoder } from "@throughline/store-kit";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
 import { DescriptorRoom } from "./descriptor-room.ts";

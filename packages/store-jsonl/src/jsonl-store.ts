@@ -1,18 +1,22 @@
+import type { ReadPayload } from "@throughline/core/internal";
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import { assertKnownOptions, assertMoveAction, beginningMs, isAgentId } from "@throughline/core/internal";
-import * as rules from "@throughline/core/store";
 import {
-  assertRedaction,
-  assertRef,
+  assertAgentId,
+  assertKnownOptions,
+  assertNamespace,
+  assertSessionId,
   assertStoreOptions,
-  createCapabilities,
-  forkBound,
-  lockedAgent,
-  prepareAppend,
-  readBounds,
-} from "@throughline/core/store";
+  givenEntry,
+  isAgentId,
+  quote,
+  refused,
+  sessionNotFound,
+  withStored,
+} from "@throughline/core/internal";
+import * as kit from "@throughline/store-kit/internal";
+import { createCapabilities, createHandleLife, planList, prepareAppend } from "@throughline/store-kit";
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessionFiles } from "./agent-session-files.ts";
@@ -54,9 +58,9 @@ class JsonlStore implements core.SessionStore {
   readonly #agents: Map<string, AgentSessionFiles> = new Map();
   readonly #queues: AppendQueues;
   readonly #derived: DerivedFiles;
-  readonly #listed: rules.ListedStates = new rules.ListedStates((event) => this.#context.emit(event));
+  readonly #listed: kit.ListedStates = new kit.ListedStates((event) => this.#context.emit(event));
   readonly #slices: Slices = createSlices();
-  readonly #life: rules.HandleLife;
+  readonly #life: kit.HandleLife;
   readonly watch: core.WatchFacet;
   readonly fork: core.ForkFacet = {
     fork: (ref, target, options) => this.#fork(ref, target, options),
@@ -68,7 +72,7 @@ class JsonlStore implements core.SessionStore {
 
   constructor(options: JsonlStoreOptions) {
     this.#options = options;
-    this.#life = rules.createHandleLife(options.onEvent);
+    this.#life = createHandleLife(options.onEvent);
     this.capabilities = createCapabilities({
       name: "jsonl",
       durabilities: ["none", "process", "disk"],
@@ -114,21 +118,21 @@ class JsonlStore implements core.SessionStore {
       const request = prepareAppend(drafts, options, { capabilities: this.capabilities, ids, clock });
       const { result, events, flushed } = await this.#queues.of(agent, ref).append(request);
       if (flushed !== null) await flushed;
-      if (result.replayed) return rules.withStored(this, ref, { ...result, durability: request.durability }, options);
+      if (result.replayed) return withStored(this, ref, { ...result, durability: request.durability }, options);
       for (const event of events) this.#context.emit(event);
       this.#derived.schedule(agent);
       this.#watches.hub.wake(watchKey(ref, result.head.sessionId));
       // Without a flush there is no wait in which timers and signals have their turn.
       if (flushed === null) await this.#slices.next();
-      return rules.withStored(this, ref, result, options);
+      return withStored(this, ref, result, options);
     }, true);
   }
 
-  async *read<Payload extends core.ReadPayload = "record">(
+  async *read<Payload extends ReadPayload = "record">(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
-    const { afterSeq, beforeSeq, limit } = readBounds(options);
+    const { afterSeq, beforeSeq, limit } = kit.readBounds(options);
     this.#life.begin(options.signal);
     const { order = "ascending", payload = "record" as Payload } = options;
     const { pageRecords, pageBytes } = this.capabilities.limits;
@@ -142,13 +146,13 @@ class JsonlStore implements core.SessionStore {
       // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
       const row: SessionRow | null =
         sessionId === null ? await this.#lookUp(agent, ref, options.signal) : agent.locateId(sessionId);
-      if (row === null) throw rules.sessionNotFound(ref);
+      if (row === null) throw sessionNotFound(ref);
       ({ sessionId } = row);
       const bounds = { order, afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;
       const read = (): HeldPage<Payload> | null => holdPage(agent, row, seq, bounds, payload, cursor);
       const held = await this.#context.room.patiently(read, () => 0);
       // Purged since it was looked up: that is not where it ends.
-      if (held === null && agent.locateId(sessionId) === null) throw rules.sessionNotFound(ref);
+      if (held === null && agent.locateId(sessionId) === null) throw sessionNotFound(ref);
       if (held === null || held.page === null) return;
       const { records, span, lastSeq } = held.page;
       ({ cursor } = held.page);
@@ -191,12 +195,12 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       assertStoreOptions("save", options);
       this.#life.begin();
-      const durability = rules.writeDurability(this.capabilities, options.durability);
-      const entry = rules.givenEntry(given);
-      rules.assertSessionId(entry.sessionId);
+      const durability = kit.writeDurability(this.capabilities, options.durability);
+      const entry = givenEntry(given);
+      assertSessionId(entry.sessionId);
       const agent = this.#agent(ref);
       const nowMs = this.#context.clock.nowMs();
-      const beganAtMs = options.createdAtMs === undefined ? null : beginningMs({ ...options, nowMs });
+      const beganAtMs = options.createdAtMs === undefined ? null : kit.beginningMs({ ...options, nowMs });
       const terms = { ifRevision: options.ifRevision, beganAtMs };
       const state = await saveSession(this.#scope(agent, durability), ref, entry, terms);
       if (durability === "disk") await agent.log.flushed();
@@ -208,7 +212,7 @@ class JsonlStore implements core.SessionStore {
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#track(async () => {
       // Refused before any folder is looked at.
-      const plan = rules.planList(query);
+      const plan = planList(query);
       this.#life.begin(query.signal);
       const agents = this.#agentsOf(query);
       const prepare = async (agent: AgentSessionFiles): Promise<void> => {
@@ -228,13 +232,13 @@ class JsonlStore implements core.SessionStore {
 
   async exclusively<T>(agent: core.ListQuery, work: () => Promise<T>, options: core.StoreLockOptions): Promise<T> {
     this.#life.begin();
-    const place = this.#agentAt(lockedAgent(agent));
+    const place = this.#agentAt(kit.lockedAgent(agent));
     return holdAgentLock({ context: this.#context, agent: place }, work, options);
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     this.#life.begin();
-    assertMoveAction(action);
+    kit.assertMoveAction(action);
     const change = (scope: ChangeContext, found: SessionRow): core.SessionState => {
       const { agent } = scope;
       const row = heldSettled(agent, found);
@@ -265,7 +269,7 @@ class JsonlStore implements core.SessionStore {
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     return this.#track(async () => {
       this.#life.begin();
-      assertRedaction(ids, options);
+      kit.assertRedaction(ids, options);
       const agent = this.#agent(ref);
       const result = await redactSession(this.#scope(agent, "disk"), ref, ids, options);
       if ((options.entryFields ?? []).length > 0) await this.#derived.purge(agent);
@@ -280,7 +284,7 @@ class JsonlStore implements core.SessionStore {
       this.#context.locks.close();
     };
     return this.#life.close(release, () => {
-      this.#watches.hub.end(rules.refused("STORE_CLOSED", "The store handle was closed."));
+      this.#watches.hub.end(refused("STORE_CLOSED", "The store handle was closed."));
       this.#watches.events.end();
     });
   }
@@ -305,13 +309,13 @@ class JsonlStore implements core.SessionStore {
   }
 
   #agent(ref: core.SessionRef): AgentSessionFiles {
-    assertRef(ref);
+    kit.assertRef(ref);
     return this.#agentAt(ref);
   }
 
   #agentAt(address: AgentAddress): AgentSessionFiles {
-    rules.assertNamespace(address.namespace);
-    rules.assertAgentId(address.agentId);
+    assertNamespace(address.namespace);
+    assertAgentId(address.agentId);
     this.#assertRoot();
     const key = `${address.namespace}/${address.agentId}`;
     const known = this.#agents.get(key);
@@ -327,11 +331,11 @@ class JsonlStore implements core.SessionStore {
   #assertRoot(): void {
     const { root, files } = this.#context;
     if (this.#options.create !== false || withFileErrors(root, () => files.facts(root)) !== null) return;
-    throw rules.refused("STORE_NOT_FOUND", `There is no folder ${rules.quote(root)}.`, { root });
+    throw refused("STORE_NOT_FOUND", `There is no folder ${quote(root)}.`, { root });
   }
 
   #agentsOf({ namespace = "", agentId }: core.ListQuery): readonly AgentSessionFiles[] {
-    rules.assertNamespace(namespace);
+    assertNamespace(namespace);
     this.#assertRoot();
     const { root, files } = this.#context;
     const folder = agentsFolder(root, namespace);
@@ -387,7 +391,7 @@ class JsonlStore implements core.SessionStore {
   #fork(...[ref, target, options]: Parameters<core.ForkFacet["fork"]>): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#life.begin();
-      const atSeq = forkBound(ref, target, options);
+      const atSeq = kit.forkBound(ref, target, options);
       const forked = { ref: target, sessionId: options.sessionId, atSeq };
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scope(agent, "disk"), ref, forked);

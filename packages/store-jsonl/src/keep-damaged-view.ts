@@ -1,4 +1,5 @@
-import { createFinding, type Finding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { type Finding } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import { ageMsOf, flushFolder, makeFolders, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";

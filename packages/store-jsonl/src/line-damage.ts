@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { quote, refused } from "@throughline/core/store";
+import { quote, refused } from "@throughline/core/internal";
 import { type OwnLine, readSealedLine } from "./store-envelope.ts";
 
 /** The beginning and the end of every envelope of ours. In the text of a record the quotes would be escaped. */

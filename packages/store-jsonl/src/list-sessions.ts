@@ -1,6 +1,6 @@
 import type { ListQuery, SessionState } from "@throughline/core";
-import { type ListedSession, type ListSource, ownEntry } from "@throughline/core/internal";
-import { sessionsBehind } from "@throughline/core/store";
+import { type ListedSession, type ListSource, sessionsBehind } from "@throughline/store-kit/internal";
+import { ownEntry } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import { listAgent } from "./list-agent.ts";

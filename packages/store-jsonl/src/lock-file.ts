@@ -1,7 +1,6 @@
 import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/store";
-import { inOneThread } from "@throughline/core/node";
+import { inOneThread, quote } from "@throughline/core/internal";
 import { fileError, notAFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";

@@ -1,5 +1,5 @@
-import { createFinding, type Finding, type SessionRef } from "@throughline/core";
-import { defaultIdempotency } from "@throughline/core/internal";
+import { createFinding, defaultIdempotency } from "@throughline/core/internal";
+import { type Finding, type SessionRef } from "@throughline/core";
 import { parseObject } from "./json-members.ts";
 import type { AgentFolder } from "./agent-folder.ts";
 import { gather, replaceFile } from "./file-work.ts";

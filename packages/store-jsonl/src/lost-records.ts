@@ -1,5 +1,4 @@
-import { prepareDrafts, linkRecords, throughlineDraft } from "@throughline/core/internal";
-import { quote, refused } from "@throughline/core/store";
+import { linkRecords, prepareDrafts, quote, refused, throughlineDraft } from "@throughline/core/internal";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { copyBytes } from "./file-work.ts";
 import type { HeldSession } from "./held-session.ts";

@@ -1,6 +1,12 @@
 import { setImmediate as pause } from "node:timers/promises";
-import { createFinding, type Finding, type MaintenanceFacet, type RebuiltFile } from "@throughline/core";
-import { assertStoreOptions, quote, type StoreMethodName } from "@throughline/core/store";
+import {
+  assertStoreOptions,
+  createFinding,
+  quote,
+  type RebuiltFile,
+  type StoreMethodName,
+} from "@throughline/core/internal";
+import { type Finding, type MaintenanceFacet } from "@throughline/core";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.ts";

@@ -1,5 +1,5 @@
 import { pid } from "node:process";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { parseObject } from "./json-members.ts";
 import { ageMsOf, fileError, isMissing, readWhole } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";

@@ -1,5 +1,5 @@
 import type { CodecContext, PartialReply, SessionRef } from "@throughline/core";
-import { readPartial, type KeptPartial } from "@throughline/core/store";
+import { type KeptPartial, readPartial } from "@throughline/store-kit/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import {
   appendAll,

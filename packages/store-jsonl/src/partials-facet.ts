@@ -1,6 +1,6 @@
 import type { PartialReply, PartialsFacet, SessionRef, StoreLimits } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
-import { assertFence, assertPartialFits, isPartialOf, preparePartial } from "@throughline/core/store";
+import { assertFence, assertPartialFits, isPartialOf, preparePartial } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { locateSession } from "./under-locks.ts";
 

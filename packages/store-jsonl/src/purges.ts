@@ -1,4 +1,5 @@
-import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { type Finding, hasErrorCode } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { afterCommit, fileError, flushFolder, outcomeUnknown } from "./file-work.ts";
 import { removeCopies, removeTranscripts } from "./session-copies.ts";

@@ -1,5 +1,5 @@
 import type { SessionRecord } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { decodeLine } from "@throughline/openclaw-format";
 import { ownLine, type FramedLine } from "./framed-lines.ts";
 import { isDamagedOwn } from "./line-damage.ts";

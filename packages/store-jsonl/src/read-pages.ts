@@ -1,5 +1,7 @@
-import type { ReadOptions, ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "@throughline/core";
-import { checkedPage, serializeRecord } from "@throughline/core/store";
+import type { ReadOptions, StoredRecord } from "@throughline/core";
+import type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "@throughline/core/internal";
+import { checkedPage } from "@throughline/store-kit";
+import { serializeRecord } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import type { SessionRow } from "./session-row.ts";

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 
 /** Nobody can choose ids that meet: whoever gives them does not know it. */
 const seed = systemRandom.uint32();

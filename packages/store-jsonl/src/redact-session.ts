@@ -1,5 +1,6 @@
-import type { RedactOptions, RedactResult, SessionRef, SharedRecords } from "@throughline/core";
-import { quote, refused } from "@throughline/core/store";
+import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
+import type { SharedRecords } from "@throughline/core/internal";
+import { quote, refused } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { replaceLost } from "./lost-records.ts";
 import { afterCommit } from "./file-work.ts";

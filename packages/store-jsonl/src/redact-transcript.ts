@@ -1,10 +1,15 @@
-import { isTombstone, nextUpdatedAtMs, redactionTombstone } from "@throughline/core/internal";
+import {
+  isTombstone,
+  type LinkedRecord,
+  nextUpdatedAtMs,
+  redactionTombstone,
+  serializeRecord,
+} from "@throughline/core/internal";
 import { type RedactOptions, type RedactResult } from "@throughline/core";
-import { type LinkedRecord, serializeRecord } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import { detachEnvelope } from "@throughline/openclaw-format";
+import { detachEnvelope } from "@throughline/openclaw-format/internal";
 import { afterCommit } from "./file-work.ts";
 import type { FramedLine } from "./framed-lines.ts";
 import { readFramed } from "./read-line.ts";

@@ -1,4 +1,4 @@
-import { patchEntry } from "@throughline/core";
+import { patchEntry } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { flushFolder, openIfThere, withFileErrors } from "./file-work.ts";
 import { scanLog } from "./read-log.ts";

@@ -1,8 +1,6 @@
 import type { Finding, SessionRecord } from "@throughline/core";
-import { createRecentBranch, endOfValue } from "@throughline/core/internal";
-import { serializeRecord } from "@throughline/core/store";
-import { detachEnvelope } from "@throughline/openclaw-format";
-import { strangeTranscript } from "@throughline/openclaw-format/internal";
+import { createRecentBranch, endOfValue, serializeRecord } from "@throughline/core/internal";
+import { detachEnvelope, strangeTranscript } from "@throughline/openclaw-format/internal";
 import { crc32 } from "node:zlib";
 import { parseObject } from "./json-members.ts";
 import { ownHeaderLine } from "./own-header.ts";

@@ -1,5 +1,5 @@
 import { hasErrorCode, type SessionEntry, type ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 /** The entry of a row: as it is, or as what is known of one that cannot be decoded. `entryOf` gives it or fails. */
 export type KeptEntry = SessionEntry | SealedEntry | SealedChange | DamagedEntry;

@@ -1,16 +1,22 @@
 import {
+  assertSessionId,
   createFinding,
-  type MoveAction,
+  nextUpdatedAtMs,
   patchEntry,
+  quote,
+  refused,
+  sessionNotFound,
+} from "@throughline/core/internal";
+import {
+  type MoveAction,
   type SessionEntry,
-  type SessionState,
-  type ThroughlineError,
   sessionRef,
   type SessionRef,
+  type SessionState,
+  type ThroughlineError,
 } from "@throughline/core";
-import { assertKeyFits, nextUpdatedAtMs } from "@throughline/core/internal";
+import { assertKeyFits } from "@throughline/store-kit/internal";
 import { assertNoArchiveName } from "./recover-entries.ts";
-import { assertSessionId, quote, refused, sessionNotFound } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";

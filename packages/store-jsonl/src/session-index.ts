@@ -1,5 +1,6 @@
 import type * as nodeSqlite from "node:sqlite";
-import { createFinding, hasErrorCode, type Finding, type ListQuery } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { type Finding, hasErrorCode, type ListQuery } from "@throughline/core";
 import { FlushedSeqs } from "./flushed-seqs.ts";
 import { DamagedIndex, isDamage, openIndexFile, rowsPerTransaction, type IndexFile } from "./index-file.ts";
 import { IndexedKeys } from "./indexed-keys.ts";

@@ -1,6 +1,5 @@
 import { ThroughlineError, type RandomSource } from "@throughline/core";
-import { monotonicMs, systemClock } from "@throughline/core/node";
-import { quote } from "@throughline/core/store";
+import { monotonicMs, quote, systemClock } from "@throughline/core/internal";
 import { folderOf, isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder, describeProcess } from "./lock-holder.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as pause } from "node:timers/promises";
-import { monotonicMs } from "@throughline/core/node";
+import { monotonicMs } from "@throughline/core/internal";
 
 /** Long work in parts, so that nobody else in the process waits for all of it. */
 export interface Slices {

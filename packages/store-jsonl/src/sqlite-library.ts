@@ -1,6 +1,6 @@
 import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
-import { builtinSqlite } from "@throughline/core/node";
+import { builtinSqlite } from "@throughline/core/internal";
 
 /** SQLite's primary result codes that something is done about. */
 export const sqliteCodes = { error: 1, busy: 5, locked: 6, corrupt: 11, notADatabase: 26 } as const;

@@ -1,5 +1,5 @@
-import { createFinding, type Finding } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { createFinding, quote } from "@throughline/core/internal";
+import { type Finding } from "@throughline/core";
 import { unlessSealed } from "./sealed-entry.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { PartialFile } from "./partial-files.ts";

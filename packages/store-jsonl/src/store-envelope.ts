@@ -1,7 +1,12 @@
 import { crc32 } from "node:zlib";
 import type { OpenTurn, SessionHead } from "@throughline/core";
-import { decodeLine, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
-import { attachEnvelopeText, envelopeText } from "@throughline/openclaw-format/internal";
+import { decodeLine } from "@throughline/openclaw-format";
+import {
+  attachEnvelopeText,
+  detachEnvelope,
+  envelopeText,
+  type LineEnvelope,
+} from "@throughline/openclaw-format/internal";
 
 /** The line envelope with the members this store adds; `docs/formats/records.md` describes them all. */
 export interface StoreEnvelope extends LineEnvelope {

@@ -1,15 +1,11 @@
 import { crc32 } from "node:zlib";
-import { type RecordSource, type SessionRecord, ThroughlineError } from "@throughline/core";
-import {
-  isSideRecord,
-  isTombstone,
-  lineBytes,
-  noPromotedColumns,
-  type PromotedColumns,
-  promotedColumns,
-} from "@throughline/core/internal";
-import type { LinkedRecord, PayloadCoder, PayloadOwner } from "@throughline/core/store";
-import { createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
+import { isSideRecord, isTombstone, lineBytes, type RecordSource } from "@throughline/core/internal";
+import { type SessionRecord, ThroughlineError } from "@throughline/core";
+import { noPromotedColumns, promotedColumns, type PromotedColumns } from "@throughline/store-kit/internal";
+import type { LinkedRecord } from "@throughline/core/internal";
+import type { PayloadCoder, PayloadOwner } from "@throughline/store-kit/internal";
+import { createTranscriptReader } from "@throughline/openclaw-format";
+import { type LineEnvelope } from "@throughline/openclaw-format/internal";
 import { parseObject } from "./json-members.ts";
 import { type OwnLine, sealLine, type StoreEnvelope } from "./store-envelope.ts";
 

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { AppendFile } from "./append-file.ts";
 import { EndAnchor, pastWrite } from "./end-anchor.ts";
 import { afterCommit, fileError, gather, notAFile, readRange, replaceFile, withFileErrors } from "./file-work.ts";

@@ -1,4 +1,5 @@
-import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { type Finding, ThroughlineError } from "@throughline/core";
 import { writingMs } from "./end-anchor.ts";
 import { ageMsOf } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";

@@ -1,7 +1,7 @@
 import { constants } from "node:buffer";
 import { isNestedDeeper, maxNesting } from "@throughline/core/internal";
-import type { LinePlace } from "@throughline/openclaw-format/internal";
-import type { SplitLine, TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
+import type { LinePlace, SplitLine } from "@throughline/openclaw-format/internal";
+import type { TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
 import { parseObject } from "./json-members.ts";
 
 /** No line of ours is longer: it was one text when it was written, and must be one again to be read. */

@@ -1,8 +1,7 @@
 import { crc32 } from "node:zlib";
-import { createFinding } from "@throughline/core";
-import type { AppendedRecord, Finding, FindingCode, SessionHead, SessionRecord } from "@throughline/core";
-import { nextUpdatedAtMs } from "@throughline/core/internal";
-import { RememberedAppends } from "@throughline/core/store";
+import { createFinding, nextUpdatedAtMs, RememberedAppends } from "@throughline/core/internal";
+import type { AppendedRecord, FindingCode } from "@throughline/core/internal";
+import type { Finding, SessionHead, SessionRecord } from "@throughline/core";
 import { createTranscriptReader, decodeLine, type TranscriptReader } from "@throughline/openclaw-format";
 import { decodeStoredLine, type LineCodec, type LineHead, type LineOwner, type StoredLine } from "./stored-line.ts";
 import { damagedLineError, hasOtherEnd, isOwnHeader, lostMessage } from "./line-damage.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Durability, SessionRef, ThroughlineError } from "@throughline/core";
-import { refused, sessionNotFound } from "@throughline/core/store";
+import { refused, sessionNotFound } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { withFileErrors } from "./file-work.ts";
 import type { HeldSession } from "./held-session.ts";

@@ -1,5 +1,5 @@
+import { createFinding, monotonicMs, sessionNotFound } from "@throughline/core/internal";
 import {
-  createFinding,
   type Finding,
   hasErrorCode,
   type RecordPage,
@@ -7,9 +7,9 @@ import {
   type SessionRef,
   type StoreLimits,
 } from "@throughline/core";
-import { sessionNotFound, watchBounds, type Watched, WatchHub } from "@throughline/core/store";
+import { watchBounds, type Watched } from "@throughline/store-kit/internal";
+import { WatchHub } from "@throughline/store-kit";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { monotonicMs } from "@throughline/core/node";
 import { FolderEvents } from "./folder-events.ts";
 import { ageMsOf, timeGrainMs } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";

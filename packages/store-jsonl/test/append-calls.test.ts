@@ -1,5 +1,6 @@
 import type { AppendOptions } from "@throughline/core";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";

@@ -1,7 +1,8 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sessionRef, type AppendResult, type SessionEvent } from "@throughline/core";
-import { createJsonlStore, kernelLocks, type LockPort } from "@throughline/store-jsonl";
+import { createJsonlStore, type LockPort } from "@throughline/store-jsonl";
+import { kernelLocks } from "../src/lock-file.ts";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { holdLocks } from "./lock-holder.ts";

@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
 import { expect, it } from "vitest";
 import { mainRef } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";

@@ -1,7 +1,9 @@
 import { appendFileSync, copyFileSync, readFileSync, renameSync, statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { sessionRef } from "@throughline/core";
-import { createJsonlStore, kernelLocks, nodeFiles, type Files, type LockPort } from "@throughline/store-jsonl";
+import { createJsonlStore, type LockPort } from "@throughline/store-jsonl";
+import { kernelLocks } from "../src/lock-file.ts";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";

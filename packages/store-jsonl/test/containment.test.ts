@@ -11,7 +11,8 @@ import {
 } from "node:fs";
 import { chmodSync, writeFileSync } from "node:fs";
 import type { SessionEvent } from "@throughline/core";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
 import { contentsBelow, temporaryFolders } from "./temporary-folder.ts";

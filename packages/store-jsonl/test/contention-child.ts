@@ -2,7 +2,8 @@
 // input ends. Arguments: root, what, name, "with" or "without" sessions.json. Says a line for each operation: its number and
 // when it began before it begins, then what it got and when it ended, by the clock that all processes of a host share.
 import process from "node:process";
-import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
+import { hasErrorCode, sessionRef } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { counterRef, operationOf } from "./contention.ts";
 import { say } from "./say.ts";

@@ -1,4 +1,4 @@
-import { nodeFiles, type Files } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 
 export interface FaultyFiles {
   readonly files: Files;

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import type { SessionEvent } from "@throughline/core";
-import { nodeFiles, type FileSystemKind } from "@throughline/store-jsonl";
+import { type FileSystemKind, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { findingCodesOf, mainRef, storeWithSession, userDraft } from "./session-fixture.ts";
 import { makeFolder, temporaryFolders } from "./temporary-folder.ts";

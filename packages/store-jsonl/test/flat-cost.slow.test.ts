@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { createJsonlStore } from "@throughline/store-jsonl";
-import { attachEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope } from "@throughline/openclaw-format/internal";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";

@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
 import type { Clock, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, transcriptOf } from "./session-fixture.ts";

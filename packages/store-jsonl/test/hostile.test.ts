@@ -10,8 +10,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
+import { systemClock } from "@throughline/core/internal";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { faultyFiles } from "./faulty-files.ts";

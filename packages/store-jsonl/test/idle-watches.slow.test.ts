@@ -1,7 +1,8 @@
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import type { SessionRef } from "@throughline/core";
-import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { temporaryFolders } from "./temporary-folder.ts";
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { nodeFiles, type Files } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { crashStates, imageDigest } from "./crash-states.ts";
 import { createSimulatedDisk, type DiskImage } from "./simulated-disk.ts";
 import { createRandom } from "../../../tools/seeded-random.ts";

@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
-import { attachEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope } from "@throughline/openclaw-format/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type Finding, type SessionEvent, type SessionStore } from "@throughline/core";
-import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
-import { attachEnvelope, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
-import { nodeFiles } from "@throughline/store-jsonl";
+import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format/internal";
+import { decodeLine } from "@throughline/openclaw-format";
+import { nodeFiles } from "../src/files.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { framedLines, LinePiece } from "../src/framed-lines.ts";

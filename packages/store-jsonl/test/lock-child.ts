@@ -1,7 +1,7 @@
 // A process that takes one lock, says so, and keeps it: for ever ("hold"), or until told to let go on stdin.
 // Arguments: lock path, "hold" or a number of rounds, each said as "held" and left again at once.
-import { systemRandom } from "@throughline/core/node";
-import { nodeFiles } from "@throughline/store-jsonl";
+import { systemRandom } from "@throughline/core/internal";
+import { nodeFiles } from "../src/files.ts";
 import { kernelLocks } from "../src/lock-file.ts";
 import { createSessionLocks } from "../src/session-lock.ts";
 import { say } from "./say.ts";

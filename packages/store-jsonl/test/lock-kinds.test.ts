@@ -9,16 +9,11 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { sessionRef, type SessionEvent } from "@throughline/core";
-import {
-  createJsonlStore,
-  kernelLocks,
-  nodeFiles,
-  properLockfileLocks,
-  type Files,
-  type LockPort,
-} from "@throughline/store-jsonl";
+import { createJsonlStore, type LockPort, properLockfileLocks } from "@throughline/store-jsonl";
+import { kernelLocks } from "../src/lock-file.ts";
+import { type Files, nodeFiles } from "../src/files.ts";
 import lockfile from "proper-lockfile";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";

@@ -1,8 +1,9 @@
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import type { AppendDraft, AppendOptions, Finding, SessionEvent, SessionStore } from "@throughline/core";
-import { attachEnvelope } from "@throughline/openclaw-format";
-import { createJsonlStore, nodeFiles, type JsonlStoreOptions } from "@throughline/store-jsonl";
+import { attachEnvelope } from "@throughline/openclaw-format/internal";
+import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";

@@ -1,6 +1,7 @@
 // A process that appends to one session, forks it, redacts in it, or counts in its entry, again and again. Arguments: root, what, name, rounds.
 // Says on stdout what was acknowledged, a line each.
-import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
+import { hasErrorCode, sessionRef } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { say } from "./say.ts";
 

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
-import { createJsonlStore, nodeFiles, type FileFacts } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type FileFacts, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { mainRef, userDraft } from "./session-fixture.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type SessionEvent, type SessionStore } from "@throughline/core";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { textsOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { crc32 } from "node:zlib";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { crashStates, imageDigest } from "./crash-states.ts";
 import { simulatedStore } from "./crash-explorer.ts";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
-import { nodeFiles, createJsonlStore } from "@throughline/store-jsonl";
-import type { Files } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import type { Files } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";

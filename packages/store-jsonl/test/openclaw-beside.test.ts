@@ -3,7 +3,8 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, r
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
-import { sessionRef, updateEntry, type SessionRef } from "@throughline/core";
+import { sessionRef, type SessionRef } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { userDraft } from "./session-fixture.ts";

@@ -1,7 +1,8 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
-import { createJsonlStore, nodeFiles, type Files, type JsonlStoreOptions } from "@throughline/store-jsonl";
+import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";

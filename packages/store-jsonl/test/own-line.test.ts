@@ -1,4 +1,4 @@
-import { attachEnvelope, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format/internal";
 import { describe, expect, it } from "vitest";
 import { ownLine } from "../src/framed-lines.ts";
 

@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, statSync, truncateSync } from "node:fs";
-import { attachEnvelope } from "@throughline/openclaw-format";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { attachEnvelope } from "@throughline/openclaw-format/internal";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";

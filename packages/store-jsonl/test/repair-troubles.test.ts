@@ -1,6 +1,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import type { Finding } from "@throughline/core";
-import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";

@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type RecordDraft, resetSession, sessionRef, type SessionStore } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { type RecordDraft, sessionRef, type SessionStore } from "@throughline/core";
+import { resetSession, systemRandom, throughlineDraft } from "@throughline/core/internal";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { faultyFiles } from "./faulty-files.ts";

@@ -12,11 +12,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Clock, SessionEvent, SessionPage, SessionStore } from "@throughline/core";
-import { sessionRef } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { sessionRef, type Clock, type SessionEvent, type SessionPage, type SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/internal";
 import { createXorCodec } from "@throughline/store-conformance";
-import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";

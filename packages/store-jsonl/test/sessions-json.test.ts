@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";

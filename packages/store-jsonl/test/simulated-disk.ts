@@ -1,4 +1,4 @@
-import type { FileFacts, Files, OpenMode } from "@throughline/store-jsonl";
+import type { FileFacts, Files, OpenMode } from "../src/files.ts";
 
 /** What a file system holds: the bytes of a file, null for a folder, by path. */
 export type DiskImage = ReadonlyMap<string, Uint8Array | null>;

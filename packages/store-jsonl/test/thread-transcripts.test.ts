@@ -1,13 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import {
-  openSession,
-  openThread,
-  resetSession,
-  sessionRef,
-  type SessionRef,
-  type SessionState,
-} from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { openSession, sessionRef, type SessionRef, type SessionState } from "@throughline/core";
+import { openThread, resetSession, systemClock, systemRandom } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { kindsOf, textsOf, userDraft } from "./session-fixture.ts";

@@ -2,7 +2,8 @@ import { appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync } f
 import { sessionRef, type AppendResult } from "@throughline/core";
 import { createXorCodec } from "@throughline/store-conformance";
 import { createTranscriptReader } from "@throughline/openclaw-format";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { type Files, nodeFiles } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";

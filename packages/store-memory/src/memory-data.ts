@@ -1,5 +1,6 @@
-import { IdClaims, RememberedAppends, type SessionFrame, sessionRefText } from "@throughline/core/store";
-import type { KeptPayload, RecordRow } from "@throughline/core/store";
+import { IdClaims, type SessionFrame } from "@throughline/store-kit/internal";
+import { RememberedAppends, sessionRefText } from "@throughline/core/internal";
+import type { KeptPayload, RecordRow } from "@throughline/store-kit/internal";
 
 /** Changed only in synchronous sections: that is the store's whole exclusion. */
 export interface MemorySession {

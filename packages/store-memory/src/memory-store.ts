@@ -1,43 +1,53 @@
+import type { ReadPayload } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable, pageRows, seqsIn } from "@throughline/core/internal";
-import { systemClock, systemRecordIds } from "@throughline/core/node";
+import {
+  assertKnownOptions,
+  assertStoreOptions,
+  optionKinds,
+  type OptionTable,
+  refused,
+  sessionNotFound,
+  sessionRefText,
+  storeFactoryKinds,
+  systemClock,
+  systemRecordIds,
+  withStored,
+} from "@throughline/core/internal";
 import {
   assertFence,
   assertPartialFits,
   assertRedaction,
   assertRef,
-  assertStoreOptions,
-  createCapabilities,
-  createHandleLife,
-  createRowCoder,
   type HandleLife,
-  holdLock,
   isPartialOf,
   ListedStates,
   lockedAgent,
-  planAppend,
+  pageRows,
   planFieldRemoval,
+  preparePartial,
+  readPartial,
+  type RecordRow,
+  type RowCoder,
+  seqsIn,
+  sessionsBehind,
+  sessionState,
+  withinBytes,
+  writeDurability,
+} from "@throughline/store-kit/internal";
+import {
+  createCapabilities,
+  createHandleLife,
+  createRowCoder,
+  holdLock,
+  planAppend,
   planList,
   planMove,
   planRedaction,
   planRemove,
   planSave,
   prepareAppend,
-  preparePartial,
   readPages,
-  readPartial,
-  type RecordRow,
-  refused,
-  type RowCoder,
-  sessionNotFound,
-  sessionRefText,
-  sessionsBehind,
-  sessionState,
-  storeFactoryKinds,
-  withinBytes,
-  withStored,
-  writeDurability,
-} from "@throughline/core/store";
+} from "@throughline/store-kit";
 import { createMemoryData, emptySession, placeSession, type MemoryData, type MemorySession } from "./memory-data.ts";
 
 /** Options of `createMemoryStore`. */
@@ -145,7 +155,7 @@ class MemoryStore implements core.SessionStore {
     return { ...result, stored: rows.map((row) => this.#coder.decodeRecord(frame, row, "record")) };
   }
 
-  read<Payload extends core.ReadPayload = "record">(
+  read<Payload extends ReadPayload = "record">(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncIterable<core.RecordPage<Payload>> {

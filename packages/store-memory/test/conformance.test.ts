@@ -1,9 +1,9 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import type { PayloadCodec, SessionEvent } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { sessionRefText } from "@throughline/core/store";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { sessionRefText, systemClock } from "@throughline/core/internal";
+import { createMemoryData } from "../src/memory-data.ts";
+import { createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";
 
 async function open(codec?: PayloadCodec): Promise<StoreUnderTest> {

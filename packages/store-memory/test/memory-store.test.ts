@@ -1,9 +1,9 @@
-import { openSession, patchEntry, readWindow, resetSession, updateEntry } from "@throughline/core";
-import { copyRecords } from "@throughline/core/internal";
+import { openSession, readWindow } from "@throughline/core";
+import { copyRecords, patchEntry, resetSession, systemRandom, updateEntry } from "@throughline/core/internal";
 
 import type { SessionRef, SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createMemoryData } from "../src/memory-data.ts";
+import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 
 const random = systemRandom;

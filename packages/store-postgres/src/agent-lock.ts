@@ -1,5 +1,7 @@
 import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughline/core";
-import { holdLock, quote, refused, type ReleaseLock } from "@throughline/core/store";
+import { holdLock } from "@throughline/store-kit";
+import { quote, refused } from "@throughline/core/internal";
+import { type ReleaseLock } from "@throughline/store-kit/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { storeError } from "./postgres-errors.ts";
 import { ownNamesOnly } from "./statement-settings.ts";

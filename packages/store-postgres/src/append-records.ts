@@ -1,21 +1,17 @@
 import type { AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
-import { hasErrorCode, patchEntry, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import {
-  type AppendRequest,
-  assertRef,
-  planAppend,
+  assertIdempotencyKey,
+  entryTooLarge,
+  isColumnText,
+  patchEntry,
   type PreparedRecord,
   quote,
   refused,
   sessionNotFound,
-} from "@throughline/core/store";
-import {
-  assertIdempotencyKey,
-  assertKeyFits,
-  entryTooLarge,
-  isColumnText,
-  patchedWithin,
 } from "@throughline/core/internal";
+import { type AppendRequest, assertKeyFits, assertRef, patchedWithin } from "@throughline/store-kit/internal";
+import { planAppend } from "@throughline/store-kit";
 import {
   batchOrder,
   readAnswer,

@@ -1,7 +1,6 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
-import { abortedBefore } from "@throughline/core/internal";
+import { abortedBefore, refused } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { columnsOf } from "./copy-rows.ts";
 import { readSecurity, rowSecurity } from "./row-security.ts";

@@ -1,5 +1,11 @@
-import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
-import { storeFactoryKinds, storeOptionTables } from "@throughline/core/store";
+import {
+  assertKnownOptions,
+  type OptionKind,
+  optionKinds,
+  type OptionTable,
+  storeFactoryKinds,
+  storeOptionTables,
+} from "@throughline/core/internal";
 import type { PostgresAppendOptions, PostgresStoreOptions } from "./store-options.ts";
 
 const defaults = {

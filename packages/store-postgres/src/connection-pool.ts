@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
-import { abortedBefore } from "@throughline/core/internal";
+import { abortedBefore, refused } from "@throughline/core/internal";
 import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import { flushed, ownNamesOnly } from "./statement-settings.ts";

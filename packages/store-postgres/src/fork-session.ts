@@ -1,5 +1,7 @@
-import type { SessionEvent, SessionRef, SessionState, SharedRecords } from "@throughline/core";
-import { assertIdsFree, forkBound, quote, refused, sessionNotFound } from "@throughline/core/store";
+import type { SessionEvent, SessionRef, SessionState } from "@throughline/core";
+import type { SharedRecords } from "@throughline/core/internal";
+import { assertIdsFree, forkBound } from "@throughline/store-kit/internal";
+import { quote, refused, sessionNotFound } from "@throughline/core/internal";
 import { addressOf, newAddressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";

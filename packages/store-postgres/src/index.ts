@@ -1,7 +1,6 @@
-export type { PostgresConnection, PostgresPool } from "./connection-pool.ts";
-export type { JobLeases } from "./job-leases.ts";
+export type { PostgresPool } from "./connection-pool.ts";
 export { createMovingStore } from "./moving-store.ts";
 export { createPostgresStore } from "./postgres-store.ts";
-export { relocateSessions, type RelocatedFamily, type RelocateOptions } from "./relocate-sessions.ts";
-export type { PostgresAppendOptions, PostgresStore, PostgresStoreOptions } from "./store-options.ts";
-export type { JobLease } from "./store-context.ts";
+export { relocateSessions } from "./relocate-sessions.ts";
+export type { RelocateOptions } from "./relocate-sessions.ts";
+export type { PostgresStore, PostgresStoreOptions } from "./store-options.ts";

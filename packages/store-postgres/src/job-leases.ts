@@ -1,5 +1,11 @@
-import { assertKnownOptions, isColumnText, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { quote, refused } from "@throughline/core/store";
+import {
+  assertKnownOptions,
+  isColumnText,
+  optionKinds,
+  type OptionTable,
+  quote,
+  refused,
+} from "@throughline/core/internal";
 import { flushed } from "./statement-settings.ts";
 import type { JobLease, StoreContext } from "./store-context.ts";
 

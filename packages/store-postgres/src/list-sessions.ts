@@ -1,5 +1,6 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
-import { planList, type ListedStates, type ListPlan } from "@throughline/core/store";
+import { planList } from "@throughline/store-kit";
+import { type ListedStates, type ListPlan } from "@throughline/store-kit/internal";
 import { refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";

@@ -1,6 +1,5 @@
 import type { MaintenanceFacet, SearchFacet } from "@throughline/core";
-import { createFinding } from "@throughline/core";
-import { assertStoreOptions } from "@throughline/core/store";
+import { assertStoreOptions, createFinding } from "@throughline/core/internal";
 import { backupStore } from "./backup-store.ts";
 import type { StoreContext } from "./store-context.ts";
 import { verifyStore } from "./verify-store.ts";

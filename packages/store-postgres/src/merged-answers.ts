@@ -1,5 +1,5 @@
 import type { SearchHit, SearchQuery, SessionPage, SessionRef, SessionState } from "@throughline/core";
-import { listPosition, type ListPlan } from "@throughline/core/store";
+import { type ListPlan, listPosition } from "@throughline/store-kit/internal";
 
 /**
  * A page of two stores. A cursor says where a page ended and not whose page it was, so both take the same one. What both have

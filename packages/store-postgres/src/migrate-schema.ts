@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
 import { secureNewTables } from "./policy-parts.ts";

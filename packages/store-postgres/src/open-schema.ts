@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { refused, quote } from "@throughline/core/store";
+import { quote, refused } from "@throughline/core/internal";
 import { appendSql } from "./append-records.ts";
 import { assertGrants } from "./assert-grants.ts";
 import { readyDistribution } from "./distribution.ts";

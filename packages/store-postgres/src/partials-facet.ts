@@ -7,9 +7,8 @@ import {
   type PayloadOwner,
   preparePartial,
   readPartial,
-  refused,
-  sessionNotFound,
-} from "@throughline/core/store";
+} from "@throughline/store-kit/internal";
+import { refused, sessionNotFound } from "@throughline/core/internal";
 import { addressOf } from "./append-records.ts";
 import { headOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";

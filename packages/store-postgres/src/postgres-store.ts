@@ -1,23 +1,24 @@
+import type { ReadPayload } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { assertKnownOptions, assertMoveAction, untilAborted, type Reached } from "@throughline/core/internal";
 import {
-  assertRedaction,
+  assertKnownOptions,
   assertStoreOptions,
+  refused,
+  systemClock,
+  systemRandom,
+  systemRecordIds,
+  untilAborted,
+  withStored,
+} from "@throughline/core/internal";
+import * as kit from "@throughline/store-kit/internal";
+import {
   createCapabilities,
   createHandleLife,
   createPayloadCoder,
-  type HandleLife,
-  ListedStates,
-  lockedAgent,
   prepareAppend,
-  refused,
   type WatchHub,
-  withStored,
-  writeDurability,
-  watchBounds,
-} from "@throughline/core/store";
+} from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, postgresAppendTable, type CheckedOptions } from "./checked-options.ts";
@@ -63,13 +64,13 @@ class PostgresSessionStore implements PostgresStore {
   readonly partials: core.PartialsFacet;
   readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #signals: SessionSignals | null;
-  readonly #hub: WatchHub<Reached>;
+  readonly #hub: WatchHub<kit.Reached>;
   readonly #options: CheckedOptions;
-  readonly #life: HandleLife;
+  readonly #life: kit.HandleLife;
   readonly #context: StoreContext;
   readonly #ids: core.RecordIds;
   readonly #clock: core.Clock;
-  readonly #listed: ListedStates;
+  readonly #listed: kit.ListedStates;
   /** Ends the store's own pool; a lent one stays. */
   readonly #endPool: () => Promise<void>;
   #lockPool: ConnectionPool | null = null;
@@ -89,7 +90,7 @@ class PostgresSessionStore implements PostgresStore {
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
     });
     this.#life = createHandleLife(options.onEvent);
-    this.#listed = new ListedStates((event) => this.#life.announce(event));
+    this.#listed = new kit.ListedStates((event) => this.#life.announce(event));
     this.#ids = options.ids ?? systemRecordIds;
     this.#clock = options.clock ?? systemClock;
     const { pool, listening, locking, end } = poolOf(options);
@@ -128,7 +129,7 @@ class PostgresSessionStore implements PostgresStore {
 
   async *#watch(ref: core.SessionRef, options: WatchOptions): AsyncGenerator<core.RecordPage> {
     this.#life.begin();
-    const bounds = watchBounds(options);
+    const bounds = kit.watchBounds(options);
     await this.#ready();
     const check = (): void => this.#life.begin();
     yield* watchSession({ context: this.#context, signals: this.#signals, hub: this.#hub, check }, ref, bounds);
@@ -145,7 +146,7 @@ class PostgresSessionStore implements PostgresStore {
     const pool = this.#createPool(locking);
     this.#lockPool = pool;
     return async (agent, work, options) => {
-      const address = lockedAgent(agent);
+      const address = kit.lockedAgent(agent);
       await begin();
       return holdAgentLock({ pool, schema: this.#context.schema, clock: this.#clock, ...address }, work, options);
     };
@@ -210,7 +211,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async *read<Payload extends core.ReadPayload = "record">(
+  async *read<Payload extends ReadPayload = "record">(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
@@ -252,7 +253,7 @@ class PostgresSessionStore implements PostgresStore {
   async save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     assertStoreOptions("save", options);
     return this.#during(undefined, async () => {
-      const durability = keptDurability(writeDurability(this.capabilities, options.durability));
+      const durability = keptDurability(kit.writeDurability(this.capabilities, options.durability));
       await this.#ready();
       return saveEntry(this.#context, ref, entry, { ...options, durability });
     });
@@ -267,7 +268,7 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    assertMoveAction(action);
+    kit.assertMoveAction(action);
     return this.#during(undefined, async () => {
       await this.#ready();
       return moveSession(this.#context, ref, action);
@@ -283,7 +284,7 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
-    assertRedaction(ids, options);
+    kit.assertRedaction(ids, options);
     return this.#during(undefined, async () => {
       await this.#ready();
       return redactRecords(this.#context, ref, ids, options);

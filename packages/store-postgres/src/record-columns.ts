@@ -1,14 +1,12 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
-import { noPromotedColumns, promotedColumns } from "@throughline/core/internal";
 import {
+  noPromotedColumns,
   type PayloadCoder,
   type PayloadOwner,
-  type PreparedRecord,
-  quote,
-  refused,
-  serializeRecord,
-} from "@throughline/core/store";
+  promotedColumns,
+} from "@throughline/store-kit/internal";
+import { type PreparedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
 import { headMarker, separator, type BatchField } from "./append-request.ts";
 
 /** Payloads to what is kept, and back. */

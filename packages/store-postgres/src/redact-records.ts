@@ -1,13 +1,7 @@
 import type { RedactOptions, RedactResult, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
-import {
-  type LinkedRecord,
-  planFieldRemoval,
-  planRedaction,
-  quote,
-  refused,
-  serializeRecord,
-} from "@throughline/core/store";
-import { redactedRecord } from "@throughline/core/internal";
+import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
+import { planFieldRemoval, redactedRecord } from "@throughline/store-kit/internal";
+import { planRedaction } from "@throughline/store-kit";
 import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import type { Layout } from "./layout.ts";

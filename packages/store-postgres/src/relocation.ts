@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import type { columnsOf, RowPlace } from "./copy-rows.ts";
 import { keptCodec } from "./open-schema.ts";

@@ -1,19 +1,17 @@
 import { isUtf8 } from "node:buffer";
 import { crc32 } from "node:zlib";
+import type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "@throughline/core/internal";
 import type {
-  ReadPayload,
-  RecordFor,
-  RecordHead,
   SessionEntry,
   SessionHead,
   SessionRecord,
   SessionRef,
   SessionState,
-  SourcedRecord,
   StoredRecord,
 } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import { type PayloadOwner, quote, refused, type SessionFrame, sessionState } from "@throughline/core/store";
+import { type PayloadOwner, type SessionFrame, sessionState } from "@throughline/store-kit/internal";
+import { quote, refused } from "@throughline/core/internal";
 import { joinChecksums } from "./join-checksums.ts";
 import { fromColumnText, lineStart, type PayloadPlace, type RowCoder } from "./record-columns.ts";
 

@@ -1,14 +1,7 @@
 import type { Durability, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import { patchEntry } from "@throughline/core";
-import {
-  assertIdsFree,
-  givenEntry,
-  planSave,
-  refused,
-  type SessionFrame,
-  sessionNotFound,
-} from "@throughline/core/store";
-import { beginningMs } from "@throughline/core/internal";
+import { givenEntry, patchEntry, refused, sessionNotFound } from "@throughline/core/internal";
+import { assertIdsFree, beginningMs, type SessionFrame } from "@throughline/store-kit/internal";
+import { planSave } from "@throughline/store-kit";
 import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";

@@ -1,6 +1,5 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { assertStoreOptions, searchText } from "@throughline/core/store";
-import { searchIndexText, toolWord } from "@throughline/core/internal";
+import { assertStoreOptions, searchIndexText, searchText, toolWord } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";

@@ -6,7 +6,7 @@ import {
   type SearchScope,
   searchSnippet,
   searchText,
-} from "@throughline/core/store";
+} from "@throughline/core/internal";
 import type { Layout } from "./layout.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { lexeme } from "./search-lexeme.ts";

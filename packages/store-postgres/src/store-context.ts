@@ -1,5 +1,5 @@
 import type { SessionEvent, SessionRef, SessionState, StoreLimits } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
 import type { RowCoder } from "./record-columns.ts";

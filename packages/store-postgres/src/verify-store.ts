@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import { createFinding, hasErrorCode, type Finding, type FindingPlace, type SessionRef } from "@throughline/core";
-import { abortedBefore } from "@throughline/core/internal";
+import { abortedBefore, createFinding, type FindingPlace } from "@throughline/core/internal";
+import { type Finding, hasErrorCode, type SessionRef } from "@throughline/core";
 import { beforeAll, numbersBehind } from "./layout.ts";
 import { leftoverFindings } from "./erased-words.ts";
 import { readRows } from "./read-pages.ts";

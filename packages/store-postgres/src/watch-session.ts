@@ -1,6 +1,7 @@
 import type { Clock, RecordPage, SessionRef } from "@throughline/core";
-import { followSession, type Reached } from "@throughline/core/internal";
-import { sessionNotFound, type Watched, WatchHub } from "@throughline/core/store";
+import { followSession, type Reached, type Watched } from "@throughline/store-kit/internal";
+import { sessionNotFound } from "@throughline/core/internal";
+import { WatchHub } from "@throughline/store-kit";
 import { addressOf } from "./append-records.ts";
 import { arrayLiteral } from "./array-literal.ts";
 import type { Layout } from "./layout.ts";

@@ -4,7 +4,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { listCheckpoints } from "@throughline/checkpoint";
 import { openSession, sessionRef } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { describe, expect, inject, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";

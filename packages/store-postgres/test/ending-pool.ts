@@ -1,4 +1,5 @@
-import type { PostgresConnection, PostgresPool } from "@throughline/store-postgres";
+import type { PostgresConnection } from "../src/connection-pool.ts";
+import type { PostgresPool } from "@throughline/store-postgres";
 import type pg from "pg";
 import { withClient } from "./store-under-test.ts";
 

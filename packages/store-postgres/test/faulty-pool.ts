@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { WriteOutcome } from "@throughline/core";
-import type { PostgresConnection, PostgresPool } from "@throughline/store-postgres";
+import type { PostgresConnection } from "../src/connection-pool.ts";
+import type { PostgresPool } from "@throughline/store-postgres";
 
 /** A pool whose next append fails, before it is sent or after it was carried out. */
 export interface FaultyPool {

@@ -1,5 +1,6 @@
 import { ThroughlineError, type AppendDraft, type AppendResult, type SessionRef } from "@throughline/core";
-import { createPostgresStore, type PostgresAppendOptions, type PostgresStore } from "@throughline/store-postgres";
+import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
+import { type PostgresAppendOptions } from "../src/store-options.ts";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";

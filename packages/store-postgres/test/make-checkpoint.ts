@@ -2,8 +2,9 @@
 // waits there to be killed.
 import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
-import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { createPostgresStore, type PostgresConnection, type PostgresPool } from "@throughline/store-postgres";
+import { systemClock, systemRecordIds } from "@throughline/core/internal";
+import { createPostgresStore, type PostgresPool } from "@throughline/store-postgres";
+import { type PostgresConnection } from "../src/connection-pool.ts";
 import pg from "pg";
 
 const [url = "", schema = "", keysText = "", stopAt = "", aheadText = "0"] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import { systemClock, systemRandom } from "@throughline/core/internal";
 import { ConnectionPool } from "../src/connection-pool.ts";
 import { migrateSchema } from "../src/migrate-schema.ts";
 import type { MigrationPlace } from "../src/migration-place.ts";

@@ -2,11 +2,11 @@ import type { SessionRef, SessionStore } from "@throughline/core";
 import { createXorCodec } from "@throughline/store-conformance";
 import {
   createPostgresStore,
-  relocateSessions,
   type PostgresStore,
   type PostgresStoreOptions,
-  type RelocatedFamily,
+  relocateSessions,
 } from "@throughline/store-postgres";
+import { type RelocatedFamily } from "../src/relocate-sessions.ts";
 import pg from "pg";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";

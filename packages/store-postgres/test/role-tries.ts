@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { inspect } from "node:util";
 import type { PartialReply, SearchFacet, SessionRef } from "@throughline/core";
-import type { JobLease, PostgresStore } from "@throughline/store-postgres";
+import type { JobLease } from "../src/store-context.ts";
+import type { PostgresStore } from "@throughline/store-postgres";
 import { expect } from "vitest";
 
 export const own: SessionRef = { namespace: "", agentId: "main", key: "agent:main:own" };

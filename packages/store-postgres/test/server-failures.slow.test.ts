@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { ThroughlineError, type Clock, type SessionRef } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { createPostgresStore, type PostgresPool, type PostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";

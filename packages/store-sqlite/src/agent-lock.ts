@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughline/core";
-import { holdLock, quote } from "@throughline/core/store";
+import { holdLock } from "@throughline/store-kit";
+import { quote } from "@throughline/core/internal";
 import { claim } from "./claim-file.ts";
 import { databasePath } from "./file-facts.ts";
 import { lockHolder } from "./store-file.ts";

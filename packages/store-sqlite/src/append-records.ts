@@ -1,7 +1,9 @@
 import { crc32 } from "node:zlib";
-import type { AppendedRecord, AppendResult, SessionRef } from "@throughline/core";
-import { type AppendPlan, type AppendRequest, planAppend, storedRecord } from "@throughline/core/store";
-import { lineBytes } from "@throughline/core/internal";
+import type { AppendedRecord } from "@throughline/core/internal";
+import type { AppendResult, SessionRef } from "@throughline/core";
+import { type AppendPlan, type AppendRequest } from "@throughline/store-kit/internal";
+import { planAppend } from "@throughline/store-kit";
+import { lineBytes, storedRecord } from "@throughline/core/internal";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";

@@ -1,4 +1,5 @@
-import { createFinding, type Clock, type Finding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { type Clock, type Finding } from "@throughline/core";
 import { backupStore } from "./backup-store.ts";
 import type { OpenOptions } from "./connection.ts";
 import { claim } from "./claim-file.ts";

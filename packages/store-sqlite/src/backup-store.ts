@@ -1,10 +1,15 @@
 import { dirname } from "node:path";
-import { createFinding, hasErrorCode } from "@throughline/core";
+import {
+  abortedBefore,
+  assertKnownOptions,
+  createFinding,
+  inOneThread,
+  optionKinds,
+  refused,
+} from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
 import type { Finding } from "@throughline/core";
-import { abortedBefore, assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import type { OptionTable } from "@throughline/core/internal";
-import { inOneThread } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
 import { checkRows } from "./check-rows.ts";
 import { alone, claim, recoverMark } from "./claim-file.ts";

@@ -1,6 +1,6 @@
 import { hasErrorCode } from "@throughline/core";
-import { refused } from "@throughline/core/store";
-import type { ListedStates } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
+import type { ListedStates } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
 import { refOf, type Session, type SessionRow } from "./rows.ts";
 import { listedSession } from "./session-rows.ts";

@@ -1,6 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { inOneThread } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
+import { inOneThread, refused } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 import type { SqliteDriver } from "./connection.ts";
 import { isBusy, storeError } from "./sqlite-errors.ts";

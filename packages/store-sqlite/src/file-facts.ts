@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 /** What the first bytes of a file say, or that there are none. */
 export interface FileHeader {

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { remoteFileSystem } from "./file-facts.ts";
 import { fileSystemFacts } from "./store-file.ts";
 

@@ -1,6 +1,9 @@
-import type { ForkFacet, SessionRef, SessionState, SharedRecords } from "@throughline/core";
-import { forkBound, planSave, refused, serializeRecord } from "@throughline/core/store";
-import type { PayloadPlace, RowCoder } from "@throughline/core/store";
+import type { ForkFacet, SessionRef, SessionState } from "@throughline/core";
+import type { SharedRecords } from "@throughline/core/internal";
+import { forkBound } from "@throughline/store-kit/internal";
+import { planSave } from "@throughline/store-kit";
+import { refused, serializeRecord } from "@throughline/core/internal";
+import type { PayloadPlace, RowCoder } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
 import { dropPayloads, recodeRecord, recordOf, rowOf } from "./record-rows.ts";
 import { assertNewIds, insertSession, stateNow } from "./session-changes.ts";

@@ -1,6 +1,12 @@
-import type { AppendedRecord, AppendResult, SessionHead } from "@throughline/core";
-import { assertIdempotencyKey, assertNotForgotten, defaultIdempotency } from "@throughline/core/internal";
-import { quote, refused } from "@throughline/core/store";
+import type { AppendedRecord } from "@throughline/core/internal";
+import type { AppendResult, SessionHead } from "@throughline/core";
+import {
+  assertIdempotencyKey,
+  assertNotForgotten,
+  defaultIdempotency,
+  quote,
+  refused,
+} from "@throughline/core/internal";
 import { assertHead } from "./row-checksums.ts";
 import type { KeyedAppendRow, RecordHeadRow, SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";

@@ -1,8 +1,8 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import type { ListedSession, ListPosition } from "@throughline/core/internal";
-import { ListedStates, planList, withinBytes } from "@throughline/core/store";
-import type { ListPlan } from "@throughline/core/store";
+import type { ListedSession, ListPlan, ListPosition } from "@throughline/store-kit/internal";
+import { ListedStates, withinBytes } from "@throughline/store-kit/internal";
+import { planList } from "@throughline/store-kit";
 import { SessionCheck } from "./check-sessions.ts";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";

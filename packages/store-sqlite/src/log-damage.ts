@@ -1,4 +1,4 @@
-import { createFinding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import { damagedLogEnding, isInUse, keepCopy, lookInto, sizeOf } from "./store-file.ts";
 import type { ReadAt } from "./store-file.ts";

@@ -1,5 +1,5 @@
-import { createFinding, type Finding } from "@throughline/core";
-import { inOneThread } from "@throughline/core/node";
+import { createFinding, inOneThread } from "@throughline/core/internal";
+import { type Finding } from "@throughline/core";
 import { frameHeaderBytes, headerBytes, sumsOf } from "./log-damage.ts";
 import { isInUse, isThere, keepCopy, lookInto, lostLogEnding, sizeOf } from "./store-file.ts";
 

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 import type Database from "better-sqlite3";
 import { alone } from "./claim-file.ts";

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { inOneThread, refused } from "@throughline/core/internal";
 import { dirname } from "node:path";
 import type Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
@@ -13,7 +13,6 @@ import { assertNoRestore } from "./claim-file.ts";
 import { databasePath } from "./file-facts.ts";
 import { assertRoom, roomCheck } from "./file-system.ts";
 import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
-import { inOneThread } from "@throughline/core/node";
 import { prepareFile, removeUnbegun } from "./prepare-file.ts";
 import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 

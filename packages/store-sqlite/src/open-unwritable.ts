@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
-import { createFinding, ThroughlineError } from "@throughline/core";
+import { createFinding, refused } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
-import { refused } from "@throughline/core/store";
 import { claim } from "./claim-file.ts";
 import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 import { openConnection } from "./open-connection.ts";

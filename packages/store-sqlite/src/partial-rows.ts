@@ -1,5 +1,5 @@
 import type { PartialReply } from "@throughline/core";
-import type { KeptPayload } from "@throughline/core/store";
+import type { KeptPayload } from "@throughline/store-kit/internal";
 import type { Statement } from "better-sqlite3";
 import type { Connection } from "./connection.ts";
 import type { Session } from "./rows.ts";

@@ -1,5 +1,11 @@
 import type { Durability, PartialsFacet } from "@throughline/core";
-import { assertFence, assertPartialFits, isPartialOf, preparePartial, readPartial } from "@throughline/core/store";
+import {
+  assertFence,
+  assertPartialFits,
+  isPartialOf,
+  preparePartial,
+  readPartial,
+} from "@throughline/store-kit/internal";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { placeOf } from "./rows.ts";
 import { findSession, foundSession, frameOf } from "./session-rows.ts";

@@ -1,7 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { inOneThread, refused } from "@throughline/core/internal";
 import { dirname } from "node:path";
-import { inOneThread } from "@throughline/core/node";
 import {
   assertRegular,
   createPrivateFile,

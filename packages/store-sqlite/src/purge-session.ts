@@ -1,6 +1,7 @@
-import { createFinding, hasErrorCode } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
 import type { SessionRef } from "@throughline/core";
-import { planRemove } from "@throughline/core/store";
+import { planRemove } from "@throughline/store-kit";
 import { settleChildren } from "./child-index.ts";
 import type { Connection } from "./connection.ts";
 import { copyToForks } from "./fork-session.ts";

@@ -1,6 +1,5 @@
-import { toolWord } from "@throughline/core/internal";
-import { findMatches, searchText } from "@throughline/core/store";
-import type { SearchClause, SearchScope } from "@throughline/core/store";
+import { findMatches, searchText, toolWord } from "@throughline/core/internal";
+import type { SearchClause, SearchScope } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";

@@ -1,15 +1,7 @@
-import type {
-  ReadPayload,
-  RecordFor,
-  RecordHead,
-  RecordPage,
-  SessionRecord,
-  SessionRef,
-  SourcedRecord,
-  StoredRecord,
-} from "@throughline/core";
-import { refused, sessionNotFound } from "@throughline/core/store";
-import type { KeptPayload, PageRange } from "@throughline/core/store";
+import type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "@throughline/core/internal";
+import type { RecordPage, SessionRecord, SessionRef, StoredRecord } from "@throughline/core";
+import { refused, sessionNotFound } from "@throughline/core/internal";
+import type { KeptPayload, PageRange } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { promoted, recordOf, rowOf, textForm } from "./record-rows.ts";

@@ -1,4 +1,4 @@
-import { quote, refused } from "@throughline/core/store";
+import { quote, refused } from "@throughline/core/internal";
 import { spansOf } from "./session-spans.ts";
 import { storeSession } from "./session-rows.ts";
 import type { SessionRow } from "./rows.ts";

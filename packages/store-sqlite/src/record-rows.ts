@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { hasErrorCode, type SessionRecord, type StoredRecord } from "@throughline/core";
 import {
-  hasErrorCode,
+  lineBytes,
+  type LinkedRecord,
+  quote,
   type ReadPayload,
   type RecordFor,
-  type SessionRecord,
-  type StoredRecord,
-} from "@throughline/core";
-import { lineBytes, noPromotedColumns, promotedColumns } from "@throughline/core/internal";
-import { type LinkedRecord, quote, refused } from "@throughline/core/store";
-import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughline/core/store";
-import type { PromotedColumns } from "@throughline/core/internal";
+  refused,
+} from "@throughline/core/internal";
+import { noPromotedColumns, promotedColumns } from "@throughline/store-kit/internal";
+import type { KeptPayload, PayloadPlace, PromotedColumns, RecordRow, RowCoder } from "@throughline/store-kit/internal";
 import { placeOf } from "./rows.ts";
 import { assertContent, assertHead, headChecksum } from "./row-checksums.ts";
 import type { RecordContentRow, RecordHeadRow, Session, SessionRow } from "./rows.ts";

@@ -1,6 +1,8 @@
 import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
-import { planFieldRemoval, planRedaction, quote, refused } from "@throughline/core/store";
-import type { RedactionInfo } from "@throughline/core/internal";
+import { planFieldRemoval } from "@throughline/store-kit/internal";
+import { planRedaction } from "@throughline/store-kit";
+import { quote, refused } from "@throughline/core/internal";
+import type { RedactionInfo } from "@throughline/store-kit/internal";
 import { idFinder } from "./record-ids.ts";
 import { dropPayloads, rowOf } from "./record-rows.ts";
 import { headChecksum } from "./row-checksums.ts";

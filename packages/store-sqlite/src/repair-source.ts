@@ -1,5 +1,5 @@
 import { hasErrorCode } from "@throughline/core";
-import type { KeptPayload } from "@throughline/core/store";
+import type { KeptPayload } from "@throughline/store-kit/internal";
 import { firstSweepAt } from "./keyed-appends.ts";
 import { pageBytes } from "./open-connection.ts";
 import { openPages } from "./check-pages.ts";

@@ -1,7 +1,12 @@
-import { createFinding, hasErrorCode } from "@throughline/core";
+import {
+  assertStoreOptions,
+  createFinding,
+  refused,
+  serializeRecord,
+  throughlineDraft,
+} from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
 import type { Finding, MaintenanceFacet } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core/internal";
-import { assertStoreOptions, refused, serializeRecord } from "@throughline/core/store";
 import { backupStore, leaveLog } from "./backup-store.ts";
 import { checkDatabase } from "./check-pages.ts";
 import type { Connection, OpenOptions } from "./connection.ts";

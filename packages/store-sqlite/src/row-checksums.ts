@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
-import { quote, refused } from "@throughline/core/store";
-import type { KeptPayload } from "@throughline/core/store";
-import type { RecordHead } from "@throughline/core";
+import { quote, refused } from "@throughline/core/internal";
+import type { KeptPayload } from "@throughline/store-kit/internal";
+import type { RecordHead } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 import { purgedNamespace } from "./rows.ts";
 import type { EntryRow, Session, SessionRow } from "./rows.ts";

@@ -1,5 +1,6 @@
-import type { RecordHead, SessionRef } from "@throughline/core";
-import type { KeptPayload, PayloadPlace } from "@throughline/core/store";
+import type { RecordHead } from "@throughline/core/internal";
+import type { SessionRef } from "@throughline/core";
+import type { KeptPayload, PayloadPlace } from "@throughline/store-kit/internal";
 
 /**
  * The namespace that holds the rest of a purged session until it is deleted: no namespace can have this name. A request for it

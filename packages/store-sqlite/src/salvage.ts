@@ -2,7 +2,7 @@ import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { hasErrorCode } from "@throughline/core";
 import { isTombstone } from "@throughline/core/internal";
-import type { KeptPayload, RecordRow } from "@throughline/core/store";
+import type { KeptPayload, RecordRow } from "@throughline/store-kit/internal";
 import type { PageFile } from "./check-pages.ts";
 import { recordOf, textForm } from "./record-rows.ts";
 import { headChecksum } from "./row-checksums.ts";

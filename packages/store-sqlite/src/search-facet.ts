@@ -1,5 +1,11 @@
-import { createFinding, type SearchFacet, type SearchHit, type SearchQuery } from "@throughline/core";
-import { assertStoreOptions, readSearchQuery, type SearchClause, type SearchScope } from "@throughline/core/store";
+import {
+  assertStoreOptions,
+  createFinding,
+  readSearchQuery,
+  type SearchClause,
+  type SearchScope,
+} from "@throughline/core/internal";
+import { type SearchFacet, type SearchHit, type SearchQuery } from "@throughline/core";
 import type { IndexFiller } from "./index-filler.ts";
 import type { SearchIndex } from "./search-index.ts";
 import { countMatches, isWide, mostExamined, rankMatches, type MatchCounts } from "./rank-matches.ts";

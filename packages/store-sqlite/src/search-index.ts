@@ -1,6 +1,5 @@
 import type { SessionRecord } from "@throughline/core";
-import { searchIndexText, toolWord } from "@throughline/core/internal";
-import { searchText } from "@throughline/core/store";
+import { searchIndexText, searchText, toolWord } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 import type { Connection } from "./connection.ts";
 import type { Session, SessionRow } from "./rows.ts";

@@ -6,7 +6,7 @@ import {
   type SearchScope,
   searchSnippet,
   searchText,
-} from "@throughline/core/store";
+} from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import { SessionFilter, type Condition } from "./session-filter.ts";

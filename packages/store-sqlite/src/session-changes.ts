@@ -1,6 +1,6 @@
 import type { MoveAction, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import { assertIdsFree, planMove, planSave, type SessionFrame } from "@throughline/core/store";
-import { planArchive } from "@throughline/core/internal";
+import { assertIdsFree, planArchive, type SessionFrame } from "@throughline/store-kit/internal";
+import { planMove, planSave } from "@throughline/store-kit";
 import { firstSweepAt } from "./keyed-appends.ts";
 import {
   entryOf,

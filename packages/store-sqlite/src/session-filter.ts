@@ -1,6 +1,6 @@
 import type Database from "better-sqlite3";
 import type { SearchQuery } from "@throughline/core";
-import type { SearchScope } from "@throughline/core/store";
+import type { SearchScope } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { purgedNamespace, type Session, type SessionRow } from "./rows.ts";
 

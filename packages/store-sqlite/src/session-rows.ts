@@ -6,8 +6,9 @@ import {
   type SessionState,
   type ThroughlineError,
 } from "@throughline/core";
-import { assertRef, quote, refused, type SessionFrame, sessionNotFound, sessionState } from "@throughline/core/store";
-import type { KeptPayload, RowCoder } from "@throughline/core/store";
+import { assertRef, type SessionFrame, sessionState } from "@throughline/store-kit/internal";
+import { quote, refused, sessionNotFound } from "@throughline/core/internal";
+import type { KeptPayload, RowCoder } from "@throughline/store-kit/internal";
 import { checkedEntry, checkedSession, entryChecksum, sessionChecksum } from "./row-checksums.ts";
 import type { UncheckedRows } from "./row-checksums.ts";
 import { placeOf, purgedNamespace, refOf, type Session, type SessionRow } from "./rows.ts";

@@ -1,4 +1,4 @@
-import { quote, refused } from "@throughline/core/store";
+import { quote, refused } from "@throughline/core/internal";
 import type { SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
 

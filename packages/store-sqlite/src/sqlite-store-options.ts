@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import * as core from "@throughline/core";
-import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, storeFactoryKinds } from "@throughline/core/internal";
 import type { OptionKind, OptionTable } from "@throughline/core/internal";
-import { storeFactoryKinds } from "@throughline/core/store";
 import type { BackupPolicy } from "./backup-keeper.ts";
 import type { SqliteDriver } from "./connection.ts";
 import type { SearchFill } from "./index-filler.ts";

@@ -1,19 +1,15 @@
+import type { ReadPayload } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import {
-  assertRedaction,
-  assertRef,
   assertStoreOptions,
-  createCapabilities,
-  createHandleLife,
-  createRowCoder,
   givenEntry,
-  lockedAgent,
-  prepareAppend,
-  readPages,
+  systemClock,
+  systemRandom,
+  systemRecordIds,
   withStored,
-  writeDurability,
-} from "@throughline/core/store";
+} from "@throughline/core/internal";
+import { assertRedaction, assertRef, lockedAgent, writeDurability } from "@throughline/store-kit/internal";
+import { createCapabilities, createHandleLife, createRowCoder, prepareAppend, readPages } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper } from "./backup-keeper.ts";
@@ -156,7 +152,7 @@ class SqliteStore implements core.SessionStore {
     return result.replayed ? withStored(this, ref, result, options) : result;
   }
 
-  read<Payload extends core.ReadPayload = "record">(
+  read<Payload extends ReadPayload = "record">(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {

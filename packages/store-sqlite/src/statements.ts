@@ -1,4 +1,4 @@
-import type { KeptPayload } from "@throughline/core/store";
+import type { KeptPayload } from "@throughline/store-kit/internal";
 import type Database from "better-sqlite3";
 import { lazily } from "./lazily.ts";
 import { purgedNamespace } from "./rows.ts";

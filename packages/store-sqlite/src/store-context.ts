@@ -1,4 +1,4 @@
-import type { RowCoder } from "@throughline/core/store";
+import type { RowCoder } from "@throughline/store-kit/internal";
 import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
 import type { Connection } from "./connection.ts";
 import type { PartialRows } from "./partial-rows.ts";

@@ -25,7 +25,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { type FileHeader, headerOf } from "./file-facts.ts";
 import { nativeCode } from "./sqlite-errors.ts";
 

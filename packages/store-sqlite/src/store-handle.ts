@@ -1,6 +1,6 @@
-import { createFinding, type Finding, hasErrorCode, ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
-import type { HandleLife } from "@throughline/core/store";
+import { createFinding, refused } from "@throughline/core/internal";
+import { type Finding, hasErrorCode, ThroughlineError } from "@throughline/core";
+import type { HandleLife } from "@throughline/store-kit/internal";
 import { LogKeeper } from "./log-keeper.ts";
 import { closeDatabase, cutLog, openConnection } from "./open-connection.ts";
 import type { Connection, OpenOptions } from "./connection.ts";

@@ -1,5 +1,5 @@
 import { hasErrorCode, ThroughlineError, type AppendResult, type ErrorCode, type SessionRef } from "@throughline/core";
-import { sessionRefText } from "@throughline/core/store";
+import { sessionRefText } from "@throughline/core/internal";
 
 /** How many keys of appends with unknown outcome are remembered. */
 const mostKeys = 4096;

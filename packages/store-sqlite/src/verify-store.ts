@@ -1,5 +1,7 @@
-import { createFinding, hasErrorCode } from "@throughline/core";
-import type { Finding, FindingPlace } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import type { FindingPlace } from "@throughline/core/internal";
 import { checkDatabase, checkPages } from "./check-pages.ts";
 import { behindBackup } from "./compare-backup.ts";
 import type { Connection, SqliteDriver } from "./connection.ts";

@@ -1,15 +1,15 @@
 import type { RecordPage, SessionRef, WatchFacet } from "@throughline/core";
-import { followSession, type Reached } from "@throughline/core/internal";
 import {
   assertRef,
+  followSession,
   type PageRange,
-  refused,
-  sessionNotFound,
+  type Reached,
   watchBounds,
   type Watched,
-  WatchHub,
   type WatchStart,
-} from "@throughline/core/store";
+} from "@throughline/store-kit/internal";
+import { refused, sessionNotFound } from "@throughline/core/internal";
+import { WatchHub } from "@throughline/store-kit";
 import type { Connection } from "./connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { purgedNamespace } from "./rows.ts";

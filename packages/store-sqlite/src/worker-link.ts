@@ -1,6 +1,5 @@
 import { ThroughlineError, type SessionEvent } from "@throughline/core";
-import { refused } from "@throughline/core/store";
-import { abortedBefore } from "@throughline/core/internal";
+import { abortedBefore, refused } from "@throughline/core/internal";
 import { Worker } from "node:worker_threads";
 import { storeThreadUrl } from "./thread-url.ts";
 import { receivedError, type WorkerMethod, type WorkerReply, type WorkerRequest } from "./worker-messages.ts";

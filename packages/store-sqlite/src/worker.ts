@@ -1,8 +1,15 @@
 // A door of its own: whoever does not want a thread does not load what starts one.
+import type { SharedRecords, ReadPayload } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { optionKinds, type OptionTable } from "@throughline/core/internal";
-import { assertStoreOptions, createHandleLife, lockedAgent, type StoreMethodName } from "@throughline/core/store";
+import {
+  assertStoreOptions,
+  optionKinds,
+  type OptionTable,
+  type StoreMethodName,
+  systemClock,
+} from "@throughline/core/internal";
+import { createHandleLife } from "@throughline/store-kit";
+import { lockedAgent } from "@throughline/store-kit/internal";
 import { holdAgentLock } from "./agent-lock.ts";
 import { checkedOptions, sqliteStoreTable } from "./sqlite-store-options.ts";
 import { defaultDriver } from "./connection.ts";
@@ -75,7 +82,7 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
     fork: {
       fork: async (ref, target, asked) =>
         begun("fork", asked).call<core.SessionState>("fork.fork", [ref, target, asked]),
-      sharers: async (ref, seqs) => begun().call<readonly core.SharedRecords[]>("fork.sharers", [ref, seqs]),
+      sharers: async (ref, seqs) => begun().call<readonly SharedRecords[]>("fork.sharers", [ref, seqs]),
     },
     partials: {
       write: async (ref, partial) => begun().call<void>("partials.write", [ref, partial]),
@@ -93,7 +100,7 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
     capabilities,
     ...facets,
     append: async (ref, drafts, asked = {}) => begun("append", asked).call("append", [ref, drafts, asked]),
-    read: <Payload extends core.ReadPayload = "record">(ref: core.SessionRef, asked?: core.ReadOptions<Payload>) =>
+    read: <Payload extends ReadPayload = "record">(ref: core.SessionRef, asked?: core.ReadOptions<Payload>) =>
       link.stream<core.RecordPage<Payload>>("read", [ref, asked ?? {}], () => {
         life.begin(asked?.signal);
         assertStoreOptions("read", asked ?? {});

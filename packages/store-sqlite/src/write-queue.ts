@@ -1,6 +1,5 @@
-import { refused } from "@throughline/core/store";
+import { abortedBefore, refused } from "@throughline/core/internal";
 import { ThroughlineError, type Durability, type SessionEvent } from "@throughline/core";
-import { abortedBefore } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import type { Session } from "./rows.ts";

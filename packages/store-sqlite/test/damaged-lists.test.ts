@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { ListQuery, SessionEvent, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSession, testFolder } from "./test-folder.ts";

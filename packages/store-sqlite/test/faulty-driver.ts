@@ -1,5 +1,5 @@
 import Database from "better-sqlite3";
-import type { SqliteDriver } from "@throughline/store-sqlite";
+import type { SqliteDriver } from "../src/connection.ts";
 
 /** A driver under which commits fail as they do on a broken disk, and which counts what is asked of the database. */
 export interface FaultyDriver {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { forkSession } from "@throughline/core";
+import { forkSession } from "@throughline/core/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { expect, it } from "vitest";
 import { say } from "./append-drafts.ts";

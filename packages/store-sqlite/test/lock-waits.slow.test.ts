@@ -4,7 +4,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import type { SqliteDriver } from "@throughline/store-sqlite";
+import type { SqliteDriver } from "../src/connection.ts";
 import { describe, expect, it } from "vitest";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { Finding, SearchQuery, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { createSqliteStore, type SqliteDriver } from "@throughline/store-sqlite";
-import { readSearchQuery } from "@throughline/core/store";
+import { readSearchQuery, systemClock } from "@throughline/core/internal";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { type SqliteDriver } from "../src/connection.ts";
 import { describe, expect, it } from "vitest";
 import type { Connection } from "../src/connection.ts";
 import { SessionFilter } from "../src/session-filter.ts";

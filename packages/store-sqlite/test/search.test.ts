@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { SearchQuery, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";

@@ -2,7 +2,7 @@ import Database from "better-sqlite3";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { startHolder } from "@throughline/store-conformance/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";

@@ -1,13 +1,11 @@
 import {
   type AssistantMessage,
   type Clock,
-  type SessionModel,
   type Summarizer,
   type SummaryReply,
   type SummaryRequest,
   ThroughlineError,
 } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
 import {
   assertKnownOptions,
   type AuditProblem,
@@ -15,6 +13,8 @@ import {
   Deadline,
   optionKinds,
   type OptionTable,
+  type SessionModel,
+  systemClock,
   untilAborted,
 } from "@throughline/core/internal";
 import { saysOverflow } from "./is-overflow.ts";

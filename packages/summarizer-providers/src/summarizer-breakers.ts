@@ -1,6 +1,5 @@
 import { hasErrorCode, ThroughlineError, type Clock, type Summarizer } from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { systemClock } from "@throughline/core/node";
+import { assertKnownOptions, optionKinds, type OptionTable, systemClock } from "@throughline/core/internal";
 import { breakerSteps, type BreakerState, type BreakerStep } from "./breaker-steps.ts";
 
 /** What is kept of one summarizer's failures; plain JSON. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ThroughlineError, type Summarizer, type SummaryRequest } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { breakerSteps } from "../src/breaker-steps.ts";
-import { createSummarizerBreakers } from "../src/index.ts";
+import { createSummarizerBreakers } from "../src/summarizer-breakers.ts";
 import type { BreakerSnapshot } from "../src/summarizer-breakers.ts";
 import { createTestClock } from "./test-clock.ts";
 

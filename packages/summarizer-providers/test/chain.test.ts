@@ -1,6 +1,8 @@
 import { ThroughlineError, type Summarizer, type SummaryRequest } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { createExtractiveSummarizer, createSummarizerBreakers, createSummarizerChain } from "../src/index.ts";
+import { createExtractiveSummarizer } from "../src/extractive-summarizer.ts";
+import { createSummarizerBreakers } from "../src/summarizer-breakers.ts";
+import { createSummarizerChain } from "../src/summarizer-chain.ts";
 import { createTestClock } from "./test-clock.ts";
 
 const request: SummaryRequest = {

@@ -2,13 +2,10 @@ import { ThroughlineError, type ChatModel, type Summarizer, type SummaryRequest 
 import { anthropic } from "@throughline/models/anthropic";
 import { ollama } from "@throughline/models/ollama";
 import { openai } from "@throughline/models/openai";
-import {
-  createProviderSimulator,
-  type ProviderSimulator,
-  type ProviderSimulatorOptions,
-} from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type ProviderSimulatorOptions } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { createChatSummarizer, localSummaryModel, type ChatSummarizerOptions } from "../src/index.ts";
+import { type ChatSummarizerOptions, createChatSummarizer } from "../src/chat-summarizer.ts";
+import { localSummaryModel } from "../src/local-summary-model.ts";
 import { createTestClock } from "./test-clock.ts";
 
 let simulator: ProviderSimulator;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { auditSummary } from "@throughline/core/internal";
 import { fitSections } from "../src/fit-sections.ts";
-import { createExtractiveSummarizer, parseSummary } from "../src/index.ts";
+import { createExtractiveSummarizer } from "../src/extractive-summarizer.ts";
+import { parseSummary } from "../src/parse-summary.ts";
 import { emptySections, writeSections } from "../src/summary-sections.ts";
 
 const conversation = `[User]: Please move the parser to src/parse.ts.

@@ -1,7 +1,8 @@
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { ThroughlineError, type AssistantMessage, type ChatModel, type SummaryRequest } from "@throughline/core";
-import { createChatSummarizer, createSummarizerBreakers } from "../src/index.ts";
+import { createChatSummarizer } from "../src/chat-summarizer.ts";
+import { createSummarizerBreakers } from "../src/summarizer-breakers.ts";
 import { parseSummary } from "../src/parse-summary.ts";
 import { createTestClock } from "./test-clock.ts";
 

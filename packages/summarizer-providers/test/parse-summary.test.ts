@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseSummary } from "../src/index.ts";
+import { parseSummary } from "../src/parse-summary.ts";
 
 const expected = {
   topics: ["Move the parser to src/parse.ts"],

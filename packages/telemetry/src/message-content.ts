@@ -1,4 +1,4 @@
-import type { NeutralMessage } from "@throughline/history";
+import type { NeutralMessage } from "@throughline/history/internal";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { finishReason } from "./attribute-names.ts";
 

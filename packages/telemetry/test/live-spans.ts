@@ -6,7 +6,8 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "
 import { argv, stdout } from "node:process";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { until } from "@throughline/test-kit";
-import { otlpLines, writeSpans } from "../src/index.ts";
+import { otlpLines } from "../src/otlp-json.ts";
+import { writeSpans } from "../src/write-spans.ts";
 import { ref, talk } from "./talk.ts";
 
 const [path = "", ...texts] = argv.slice(2);

@@ -9,7 +9,8 @@ import { openSession, redactRecords, type SessionStore } from "@throughline/core
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { until } from "@throughline/test-kit";
-import { otlpLines, writeSpans } from "../src/index.ts";
+import { otlpLines } from "../src/otlp-json.ts";
+import { writeSpans } from "../src/write-spans.ts";
 import { key, ref, talk } from "./talk.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "throughline-telemetry-"));

@@ -1,13 +1,18 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { createAheadCounter } from "./ahead-counter.ts";
 export type { AheadCounter } from "./ahead-counter.ts";
+export { calibratedFactor, observe, readCalibration } from "./calibration.ts";
+export type { Calibration } from "./calibration.ts";
+export { breakDown } from "./context-breakdown.ts";
+export type { ContextBreakdown } from "./context-breakdown.ts";
 export type { EstimateSource } from "./context-estimate.ts";
+export { contextReport } from "./gauge-text.ts";
 export { countByCharacterKind } from "./heuristic-count.ts";
-export type { VocabularyName } from "./load-vocabulary.ts";
-export type { Countable } from "./message-parts.ts";
-export { modelProfile } from "./model-profile.ts";
+export type { ModelName } from "./model-name.ts";
+export type { Actual } from "./occupancy.ts";
 export { isPossibleCount } from "./possible-count.ts";
-export type { StaleReason } from "./occupancy.ts";
+export { addSpend, costOf, nothingSpent } from "./spend.ts";
+export type { Spend } from "./spend.ts";
 export { beginCycle, crossThresholds, freshThresholds, readThresholds, rearmThreshold } from "./threshold-crossings.ts";
 export type { ThresholdPhase, ThresholdState } from "./threshold-crossings.ts";
-export type { CountMethod } from "./token-counter.ts";
+export type { CountMethod, TokenCounter } from "./token-counter.ts";

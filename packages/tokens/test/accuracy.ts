@@ -1,15 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  calibratedFactor,
-  emptyCalibration,
-  estimateContext,
-  observe,
-  occupancyAfter,
-  readUsage,
-} from "../src/index.ts";
-import type { ModelName, Occupancy, TokenCount, TokenCounter } from "../src/index.ts";
-import { tokensOf } from "../src/context-estimate.ts";
+import { calibratedFactor, emptyCalibration, observe } from "../src/calibration.ts";
+import { estimateContext, tokensOf } from "../src/context-estimate.ts";
+import { occupancyAfter } from "../src/occupancy.ts";
+import { readUsage } from "../../core/src/call-usage.ts";
+import type { ModelName } from "../src/model-name.ts";
+import type { Occupancy } from "../src/occupancy.ts";
+import type { TokenCount, TokenCounter } from "../src/token-counter.ts";
 
 /** A step of a real conversation: what was added to the prompt, and how many tokens the provider said that was. */
 export interface MeasuredStep {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createTokenEstimator } from "@throughline/tokens";
-import { createAheadCounter } from "@throughline/tokens/internal";
+import { createAheadCounter } from "../src/ahead-counter.ts";
 
 const said = (index: number): { readonly role: "user"; readonly content: string } => ({
   role: "user",

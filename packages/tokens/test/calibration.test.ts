@@ -1,13 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  calibratedFactor,
-  createTokenEstimator,
-  emptyCalibration,
-  observe,
-  readCalibration,
-} from "@throughline/tokens";
-import type { Calibration, TokenCount, TokenCounter } from "@throughline/tokens";
+import { calibratedFactor, observe, readCalibration } from "../src/calibration.ts";
+import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
+import type { Calibration } from "../src/calibration.ts";
+import type { TokenCount, TokenCounter } from "../src/token-counter.ts";
 
 const estimator = createTokenEstimator({ loadVocabulary: async () => (slice) => slice.length });
 const counterOf = (modelId: string): Promise<TokenCounter> => estimator.counterFor({ provider: null, modelId });

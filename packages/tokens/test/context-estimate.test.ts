@@ -1,15 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  breakDown,
-  createTokenEstimator,
-  emptyCalibration,
-  estimateContext,
-  gaugeOf,
-  lastActual,
-} from "@throughline/tokens";
-import { crossThresholds, freshThresholds } from "@throughline/tokens/internal";
-import type { ContextBreakdown, TokenCounter, TokenEstimator } from "@throughline/tokens";
+import { breakDown } from "../src/context-breakdown.ts";
+import { createTokenEstimator, emptyCalibration, estimateContext, gaugeOf, lastActual } from "@throughline/tokens";
+import { crossThresholds, freshThresholds } from "../src/threshold-crossings.ts";
+import type { ContextBreakdown } from "../src/context-breakdown.ts";
+import type { TokenCounter } from "../src/token-counter.ts";
+import type { TokenEstimator } from "@throughline/tokens";
 
 const opus = { provider: "anthropic", modelId: "claude-opus-4-5" };
 const overhead = 15;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { contextLine, contextReport, gaugeOf } from "@throughline/tokens";
+import { contextLine, gaugeOf } from "@throughline/tokens";
+import { contextReport } from "../src/gauge-text.ts";
 import type { Gauge } from "@throughline/tokens";
 
 function gauge(tokens: number, windowTokens: number | null, compactionTokens?: number | null): Gauge {

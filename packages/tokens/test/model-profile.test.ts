@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { modelProfile } from "@throughline/tokens/internal";
+import { modelProfile } from "../src/model-profile.ts";
 
 describe("modelProfile", () => {
   it.each([

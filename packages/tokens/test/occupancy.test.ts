@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { freshTokens, lastActual, markStale, occupancyAfter } from "@throughline/tokens";
-import type { Occupancy } from "@throughline/tokens";
-import type { StaleReason } from "@throughline/tokens/internal";
+import { freshTokens, markStale, occupancyAfter } from "../src/occupancy.ts";
+import { lastActual } from "@throughline/tokens";
+import type { Occupancy, StaleReason } from "../src/occupancy.ts";
 
 const opus = { provider: "anthropic", modelId: "claude-opus-4-5" };
 const usage = (input: number, cacheRead: number, output: number): object => ({

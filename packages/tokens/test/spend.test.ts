@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { addSpend, costOf, defaultPrices, nothingSpent, occupancyAfter, readUsage } from "@throughline/tokens";
-import type { CallUsage, PriceTable } from "@throughline/tokens";
+import { addSpend, costOf, nothingSpent } from "../src/spend.ts";
+import { defaultPrices } from "../src/price-table.ts";
+import { occupancyAfter } from "../src/occupancy.ts";
+import { readUsage } from "@throughline/core/internal";
+import type { CallUsage } from "@throughline/core/internal";
+import type { PriceTable } from "../src/price-table.ts";
 
 const opus = { provider: "anthropic", modelId: "claude-opus-4-5-20251101" };
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createTokenEstimator } from "@throughline/tokens";
-import type { CountMethod } from "@throughline/tokens/internal";
-import type { TokenCounter, TokenEstimator } from "@throughline/tokens";
+import type { CountMethod, TokenCounter } from "../src/token-counter.ts";
+import type { TokenEstimator } from "@throughline/tokens";
 import { hostileTexts } from "./hostile-texts.ts";
 
 const anyModel = { provider: null, modelId: "any" };

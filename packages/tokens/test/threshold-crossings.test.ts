@@ -8,9 +8,9 @@ import {
   freshThresholds,
   readThresholds,
   rearmThreshold,
-} from "@throughline/tokens/internal";
-import type { ThresholdState } from "@throughline/tokens/internal";
-import { thresholdSteps } from "../src/threshold-crossings.ts";
+  thresholdSteps,
+} from "../src/threshold-crossings.ts";
+import type { ThresholdState } from "../src/threshold-crossings.ts";
 
 /** The rows of the step table of SPEC.md: phase, then event by event. */
 function specifiedSteps(): Record<string, Record<string, { to: string; fires: boolean }>> {

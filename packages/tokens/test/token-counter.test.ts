@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createTokenEstimator } from "@throughline/tokens";
-import type { Countable, VocabularyName } from "@throughline/tokens/internal";
-import type { TokenCount, TokenEstimator } from "@throughline/tokens";
+import type { Countable } from "../src/message-parts.ts";
+import type { VocabularyName } from "../src/load-vocabulary.ts";
+import type { TokenCount } from "../src/token-counter.ts";
+import type { TokenEstimator } from "@throughline/tokens";
 
 const anyModel = { provider: null, modelId: "any" };
 

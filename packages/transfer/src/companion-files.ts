@@ -1,5 +1,7 @@
-import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
-import type { ForeignFormat, StrayTitles } from "@throughline/foreign-formats";
+import { createFinding } from "@throughline/core/internal";
+import { type Finding, hasErrorCode } from "@throughline/core";
+import type { ForeignFormat } from "@throughline/foreign-formats";
+import type { StrayTitles } from "@throughline/foreign-formats/internal";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import { eachSourceName, openSource, readSourceText } from "./node/source-files.ts";
 

@@ -6,8 +6,7 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { copyRecords, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { assertKnownOptions, copyRecords, optionKinds, type OptionTable, quote } from "@throughline/core/internal";
 import { newAppend } from "./new-append.ts";
 
 /** Options of `copySessions`. */

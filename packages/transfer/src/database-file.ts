@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { agentOfSessionsDir } from "@throughline/openclaw-format/internal";
-import { quote } from "@throughline/core/store";
+import { quote } from "@throughline/core/internal";
 import type { FoundSource } from "./found-source.ts";
 import { goclawDatabase, isGoclawDatabase } from "./goclaw-database.ts";
 import { openForeignDatabase } from "./node/foreign-database.ts";

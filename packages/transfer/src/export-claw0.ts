@@ -5,12 +5,11 @@ import {
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
-import { createWorkSlices, runInSlices, type Steps } from "@throughline/core/internal";
+import { createWorkSlices, runInSlices, serializeRecord, type Steps } from "@throughline/core/internal";
 import type { AnthropicBlock, AnthropicMessage, AnthropicResultBlock } from "@throughline/history/anthropic";
 import { contextSteps, providerMappings, renderSteps } from "@throughline/history/internal";
-import type { Context, NeutralMessage, RepairRule } from "@throughline/history";
-import type { OmitReason } from "@throughline/history/internal";
-import { serializeRecord } from "@throughline/core/store";
+import type { Context } from "@throughline/history";
+import type { NeutralMessage, OmitReason, RepairRule } from "@throughline/history/internal";
 import { definedFields } from "./database-session.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
 import type { ExportOptions } from "./export-types.ts";

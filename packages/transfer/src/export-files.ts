@@ -6,21 +6,17 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { archivedAtMs, loadEntryBlobs, assertKnownOptions } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
+import { archivedAtMs, assertKnownOptions, loadEntryBlobs, systemRandom } from "@throughline/core/internal";
 import {
   archiveFileName,
+  classifySessionFile,
   joinPath,
   type SessionFileName,
+  sessionsJsonPieces,
   transcriptFileNameOf,
 } from "@throughline/openclaw-format/internal";
-import { classifySessionFile, sessionsJsonPieces } from "@throughline/openclaw-format";
-import {
-  foreignFormats,
-  type ForeignFormat,
-  type ForeignFormatName,
-  type WritableFormatName,
-} from "@throughline/foreign-formats";
+import { type ForeignFormat, foreignFormats } from "@throughline/foreign-formats";
+import { type ForeignFormatName, type WritableFormatName } from "@throughline/foreign-formats/internal";
 import { foreignSessionId } from "./export-foreign.ts";
 import { sessionPieces } from "./export-session.ts";
 import {

@@ -1,26 +1,29 @@
 import {
+  createWorkSlices,
+  fewerSteps,
+  isBlobNote,
+  isTombstone,
   loadExisting,
+  type RecordSource,
+  type SourcedRecord,
+} from "@throughline/core/internal";
+import {
   type ReadOptions,
   readWindow,
-  type RecordSource,
   type SessionRecord,
   type SessionRef,
   type SessionState,
   type SessionStore,
-  type SourcedRecord,
   type StoredRecord,
 } from "@throughline/core";
-import { createWorkSlices, fewerSteps, isBlobNote, isTombstone } from "@throughline/core/internal";
+import { type ForeignFormat, foreignFormats, type FormatWriter } from "@throughline/foreign-formats";
 import {
-  foreignFormats,
-  isUuid,
-  type ForeignFormat,
   type ForeignFormatName,
   type FormatLoss,
-  type FormatWriter,
+  isUuid,
   type WrittenSession,
-} from "@throughline/foreign-formats";
-import { encodeLine } from "@throughline/openclaw-format";
+} from "@throughline/foreign-formats/internal";
+import { encodeLine } from "@throughline/openclaw-format/internal";
 import { documentSource } from "./one-line-source.ts";
 import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";

@@ -1,15 +1,16 @@
 import {
+  assertKnownOptions,
+  isBlobNote,
   loadExisting,
   type RecordSource,
-  type SessionRef,
-  type SessionState,
-  type SessionStore,
+  serializeRecord,
   type SourcedRecord,
-} from "@throughline/core";
-import { isBlobNote, throughlineKind, assertKnownOptions } from "@throughline/core/internal";
-import { serializeRecord } from "@throughline/core/store";
-import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
-import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-formats";
+  throughlineKind,
+} from "@throughline/core/internal";
+import { type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import { attachEnvelope, encodeLine } from "@throughline/openclaw-format/internal";
+import { foreignFormats } from "@throughline/foreign-formats";
+import { type ForeignFormatName } from "@throughline/foreign-formats/internal";
 import { claw0Lines } from "./export-claw0.ts";
 import { foreignParts } from "./export-foreign.ts";
 import { otlpLines } from "@throughline/telemetry";

@@ -1,6 +1,6 @@
 import type { RandomSource } from "@throughline/core";
 import { optionKinds, type OptionTable, portKinds } from "@throughline/core/internal";
-import type { WritableFormatName } from "@throughline/foreign-formats";
+import type { WritableFormatName } from "@throughline/foreign-formats/internal";
 
 /**
  * `jsonl`: the exact lines; of lines of other programs the records they stand for. `openclaw`, `pi`: version 3 as those

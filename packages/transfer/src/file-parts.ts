@@ -1,4 +1,4 @@
-import type { FileLayout } from "@throughline/foreign-formats";
+import type { FileLayout } from "@throughline/foreign-formats/internal";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";
 

@@ -1,5 +1,5 @@
 import { ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { quote } from "@throughline/core/internal";
 import { beginningOfList } from "./document-head.ts";
 import { importedRecords, receiptOf, receiptOfNewHead, reopenedReceipt } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";

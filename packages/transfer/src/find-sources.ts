@@ -1,10 +1,9 @@
 import { resolve } from "node:path";
-import { isAgentId } from "@throughline/core/internal";
+import { isAgentId, quote } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
-import { foreignFormats, mayLookFlat, type ForeignFormatName } from "@throughline/foreign-formats";
-import { quote } from "@throughline/core/store";
-import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
-import { classifySessionFile } from "@throughline/openclaw-format";
+import { foreignFormats } from "@throughline/foreign-formats";
+import { type ForeignFormatName, mayLookFlat } from "@throughline/foreign-formats/internal";
+import { agentOfSessionsDir, classifySessionFile, joinPath } from "@throughline/openclaw-format/internal";
 import { CompanionFiles } from "./companion-files.ts";
 import { databaseFile } from "./database-file.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";

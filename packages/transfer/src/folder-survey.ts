@@ -1,5 +1,4 @@
-import { detectDirectoryLayout } from "@throughline/openclaw-format";
-import { type DirectoryLayout } from "@throughline/openclaw-format/internal";
+import { detectDirectoryLayout, type DirectoryLayout } from "@throughline/openclaw-format/internal";
 import { eachSourceName } from "./node/source-files.ts";
 
 /** What a directory is, without the names of its transcripts: there may be very many of them. */

@@ -1,11 +1,10 @@
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
+import { createHeadSampler, type FileLayout } from "@throughline/foreign-formats/internal";
 import {
-  createHeadSampler,
   detectForeignFormat,
-  foreignFormats,
-  type FileLayout,
   type ForeignFormat,
+  foreignFormats,
   type FormatSample,
 } from "@throughline/foreign-formats";
 import { decodeLine } from "@throughline/openclaw-format";

@@ -1,4 +1,4 @@
-import { createFinding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
 import { foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
 import { databaseSource } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";

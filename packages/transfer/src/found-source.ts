@@ -1,4 +1,5 @@
-import { createFinding, hasErrorCode, ThroughlineError, type Finding, type FindingCode } from "@throughline/core";
+import { createFinding, type FindingCode } from "@throughline/core/internal";
+import { type Finding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** A path that is no session, or none that can be read. */

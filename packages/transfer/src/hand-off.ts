@@ -1,20 +1,22 @@
-import { assertKnownOptions, optionKinds, portKinds, type OptionTable } from "@throughline/core/internal";
 import {
+  assertKnownOptions,
   loadExisting,
-  ThroughlineError,
+  optionKinds,
+  type OptionTable,
+  portKinds,
+  quote,
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
+import {
   type RandomSource,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
-import { quote } from "@throughline/core/store";
-import {
-  foreignFormats,
-  type ForeignFormat,
-  type FormatWriter,
-  type WritableFormatName,
-} from "@throughline/foreign-formats";
+import { type ForeignFormat, foreignFormats, type FormatWriter } from "@throughline/foreign-formats";
+import { type WritableFormatName } from "@throughline/foreign-formats/internal";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import { readIfThere } from "./companion-files.ts";
 import { exportToFile, piFilePath, type ExportedFile } from "./export-files.ts";

@@ -1,12 +1,5 @@
-import {
-  hasErrorCode,
-  patchEntry,
-  updateEntry,
-  type SessionEntry,
-  type SessionRef,
-  type SessionStore,
-} from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { hasErrorCode, type SessionEntry, type SessionRef, type SessionStore } from "@throughline/core";
+import { patchEntry, quote, updateEntry } from "@throughline/core/internal";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** A file that a session was written to for another program, as the field `handedOff` of its entry lists them. */

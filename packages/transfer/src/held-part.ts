@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { createFinding, type Finding, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { createFinding, quote, shellWord } from "@throughline/core/internal";
+import { type Finding, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
 import { decodeLine } from "@throughline/openclaw-format";
 import { importedRecords } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";

@@ -1,6 +1,5 @@
-import { assertKnownOptions } from "@throughline/core/internal";
+import { assertKnownOptions, systemRandom } from "@throughline/core/internal";
 import { ThroughlineError, type ErrorCode, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
 import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
 import { importTranscript, type ImportPlaces } from "./import-transcript.ts";

@@ -1,6 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { quote, shellWord } from "@throughline/core/internal";
 
 interface ImportPlace {
   readonly path: string;

@@ -1,13 +1,12 @@
 import { createHash, type Hash } from "node:crypto";
+import { createFinding, splitBlobs, type SplitEntry } from "@throughline/core/internal";
 import {
-  createFinding,
   type Finding,
   type SessionRef,
   type SessionState,
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { splitBlobs, type SplitEntry } from "@throughline/core/internal";
 import { TitleFinder } from "@throughline/history/internal";
 import { decodeLine } from "@throughline/openclaw-format";
 import { growthOf, maxRestBytes, readPiece, supersededPieces, type LineGrowth } from "./continued-line.ts";

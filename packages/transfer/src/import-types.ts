@@ -1,7 +1,7 @@
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { Durability, Finding, ThroughlineError } from "@throughline/core";
-import type { ForeignFormatName } from "@throughline/foreign-formats";
-import type { TranscriptFormat } from "@throughline/openclaw-format";
+import type { ForeignFormatName } from "@throughline/foreign-formats/internal";
+import type { TranscriptFormat } from "@throughline/openclaw-format/internal";
 
 /** What a source is: a transcript of one of the formats, or a database that holds sessions. */
 export type SourceFormat = TranscriptFormat | "openclaw-sqlite" | "goclaw" | "clawcode" | ForeignFormatName;

@@ -1,13 +1,7 @@
-export { appendLines } from "./append-lines.ts";
-export type { AppendLinesOptions } from "./append-lines.ts";
 export { copySessions } from "./copy-sessions.ts";
 export type { CopyOptions, CopyResult } from "./copy-sessions.ts";
-export { exportAll, exportToFile } from "./export-files.ts";
-export type { ExportedFile } from "./export-files.ts";
 export { exportSession } from "./export-session.ts";
-export type { ExportFormat, ExportOptions, ExportRemark, ExportAllOptions, ExportFileOptions } from "./export-types.ts";
-export { handOff } from "./hand-off.ts";
-export type { HandedOffSession, HandOffOptions, HandOffTarget } from "./hand-off.ts";
+export type { ExportFormat, ExportOptions } from "./export-types.ts";
 export { importPaths } from "./import-paths.ts";
 export { ImportResults } from "./import-results.ts";
-export type { ImportFormat, ImportOptions, ImportSource, ImportState, LostLine } from "./import-types.ts";
+export type { ImportOptions } from "./import-types.ts";

@@ -1,7 +1,13 @@
-import { createFinding, type Finding } from "@throughline/core";
-import { quote } from "@throughline/core/store";
-import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format/internal";
-import { classifySessionFile, type IndexedSession, type TranscriptFormat } from "@throughline/openclaw-format";
+import { createFinding, quote } from "@throughline/core/internal";
+import { type Finding } from "@throughline/core";
+import {
+  agentOfSessionsDir,
+  classifySessionFile,
+  type IndexedSession,
+  joinPath,
+  resolveSessionFile,
+  type TranscriptFormat,
+} from "@throughline/openclaw-format/internal";
 import { openIndex } from "./open-index.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { readJsonObject } from "./database-session.ts";

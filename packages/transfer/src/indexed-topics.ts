@@ -1,6 +1,5 @@
 import { isSessionId } from "@throughline/core/internal";
-import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
-import { classifySessionFile, type IndexedSession } from "@throughline/openclaw-format";
+import { classifySessionFile, type IndexedSession, transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import { createScratchMap } from "./scratch-map.ts";
 
 /** The topics of a folder's index and of its files, however many there are. */

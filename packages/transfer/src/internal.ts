@@ -1,15 +1,25 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
-export type { Acknowledgement } from "./append-lines.ts";
-export { databaseProgram } from "./database-file.ts";
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+export { appendLines } from "./append-lines.ts";
+export { exportAll, exportToFile } from "./export-files.ts";
+export type { ExportedFile } from "./export-files.ts";
+export type { ExportRemark } from "./export-types.ts";
+export { inspectMessages, inspectReplays } from "./findings/inspect-messages.ts";
+export { inspectRecords, recordSteps } from "./findings/inspect-records.ts";
+export { inspectSession, inspectStore, sessionsOf } from "./findings/inspect-store.ts";
+export { lightRecord } from "./findings/light-record.ts";
+export { mergeFindings, mergeSteps, needsAttention } from "./findings/merge-findings.ts";
+export type { RecordPlace } from "./findings/merge-findings.ts";
 export { foreignPlaces, openclawState, placesAt, programTranscripts } from "./foreign/foreign-places.ts";
 export type { ForeignPlace, ProgramTranscripts } from "./foreign/foreign-places.ts";
 export { explainForeignStore, foreignDatabaseError } from "./foreign/foreign-store.ts";
 export { isOwnPlace } from "./foreign/own-place.ts";
 export { sqliteFileOf } from "./foreign/sqlite-file.ts";
 export type { SqliteFile } from "./foreign/sqlite-file.ts";
-export { receiptOf } from "./import-receipt.ts";
-export { marksKeyStart, marksNamespace } from "./imported-sources.ts";
+export { handOff } from "./hand-off.ts";
+export type { HandOffTarget } from "./hand-off.ts";
 export type { ImportResult } from "./import-results.ts";
+export type { ImportSource } from "./import-types.ts";
+export { marksKeyStart, marksNamespace } from "./imported-sources.ts";
 export { writeNewFile } from "./node/target-files.ts";
 export { readDrafts } from "./read-drafts.ts";
 export type { DraftLine } from "./read-drafts.ts";

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { RecordSource } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 
 const [lineFeed, backslash, letterN] = [0x0a, 0x5c, 0x6e];
 

@@ -1,8 +1,11 @@
-import { createFinding, type Finding, ThroughlineError } from "@throughline/core";
-import { isFields } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
-import { createIndexMemberScanner, readIndexed } from "@throughline/openclaw-format/internal";
-import { type IndexedSession, readSessionIndex } from "@throughline/openclaw-format";
+import { createFinding, isFields, quote } from "@throughline/core/internal";
+import { type Finding, ThroughlineError } from "@throughline/core";
+import {
+  createIndexMemberScanner,
+  type IndexedSession,
+  readIndexed,
+  readSessionIndex,
+} from "@throughline/openclaw-format/internal";
 import { openSource, readSourceText, type SourceFile } from "./node/source-files.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { zstdDecompressSync } from "node:zlib";
-import { createFinding, type Finding, ThroughlineError } from "@throughline/core";
-import { isAgentId } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { createFinding, isAgentId, quote } from "@throughline/core/internal";
+import { type Finding, ThroughlineError } from "@throughline/core";
 import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
 import type { DatabaseLine } from "./line-source.ts";

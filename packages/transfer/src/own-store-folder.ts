@@ -1,5 +1,5 @@
-import { createFinding, ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { createFinding, quote } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format/internal";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";

@@ -1,11 +1,16 @@
 import type { Readable } from "node:stream";
-import { abortedBefore, findRecordProblem, prepareDrafts } from "@throughline/core/internal";
+import {
+  abortedBefore,
+  defaultStoreLimits,
+  findRecordProblem,
+  prepareDrafts,
+  systemClock,
+  systemRecordIds,
+} from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { RecordDraft } from "@throughline/core";
-import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { defaultStoreLimits } from "@throughline/core/store";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
-import type { SplitLine } from "@throughline/openclaw-format";
+import type { SplitLine } from "@throughline/openclaw-format/internal";
 
 /** A draft and the line it stood on. */
 export interface DraftLine {

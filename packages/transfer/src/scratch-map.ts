@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { builtinSqlite } from "@throughline/core/node";
+import { builtinSqlite } from "@throughline/core/internal";
 
 /**
  * A map of texts, in the order of the keys and outside of the heap. An import keeps something for every name of a

@@ -2,13 +2,11 @@ import {
   appendOnce,
   type AppendResult,
   hasErrorCode,
-  patchEntry,
   type SessionRef,
   type SessionState,
   type SessionStore,
-  updateEntry,
 } from "@throughline/core";
-import { type SplitEntry } from "@throughline/core/internal";
+import { patchEntry, type SplitEntry, updateEntry } from "@throughline/core/internal";
 import { contextWindow } from "./context-window.ts";
 import { supersededCount } from "./continued-line.ts";
 import { lostRecords } from "./held-part.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { classifySessionFile } from "@throughline/openclaw-format";
+import { classifySessionFile } from "@throughline/openclaw-format/internal";
 import type { ImportReceipt } from "./receipt-types.ts";
 
 /** What a source is known by when no session says it was imported. */

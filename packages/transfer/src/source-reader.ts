@@ -1,7 +1,8 @@
-import { type Finding, isRecordOfType, type RecordSource, type SessionRecord } from "@throughline/core";
-import { isSideRecord } from "@throughline/core/internal";
+import { type Finding, isRecordOfType, type SessionRecord } from "@throughline/core";
+import { isSideRecord, type RecordSource } from "@throughline/core/internal";
 import { createTranscriptReader, type TranscriptLine } from "@throughline/openclaw-format";
-import type { ForeignFormat, UnitPlace } from "@throughline/foreign-formats";
+import type { ForeignFormat } from "@throughline/foreign-formats";
+import type { UnitPlace } from "@throughline/foreign-formats/internal";
 import { oneLineSource } from "./one-line-source.ts";
 
 /** A line of a source, and the records it stands for. */

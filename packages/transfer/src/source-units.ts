@@ -1,10 +1,7 @@
-import {
-  createDocumentSplitter,
-  createTextSplitter,
-  type DocumentPart,
-  type FileLayout,
-} from "@throughline/foreign-formats";
-import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
+import { createDocumentSplitter } from "@throughline/foreign-formats";
+import { createTextSplitter, type DocumentPart, type FileLayout } from "@throughline/foreign-formats/internal";
+import { createLineSplitter } from "@throughline/openclaw-format";
+import { type SplitLine } from "@throughline/openclaw-format/internal";
 
 /** A unit of a source: a line, without its line feed, or a piece of a document. */
 export interface SourceUnit extends SplitLine {

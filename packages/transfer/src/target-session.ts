@@ -1,5 +1,5 @@
+import { createFinding, quote } from "@throughline/core/internal";
 import {
-  createFinding,
   type Finding,
   hasErrorCode,
   parseSessionKey,
@@ -9,7 +9,6 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { quote } from "@throughline/core/store";
 import { findMadeSession, sessionsOf, type FoundSession } from "./find-made-session.ts";
 import type { ImportOptions } from "./import-types.ts";
 import type { SourceRegistry } from "./source-registry.ts";

@@ -1,15 +1,18 @@
 import { createHash } from "node:crypto";
-import type { Finding, RecordSource } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 import { isSessionId } from "@throughline/core/internal";
-import { agentOfSessionsDir, strangeTranscript, type TranscriptHeader } from "@throughline/openclaw-format/internal";
 import {
+  agentOfSessionsDir,
   classifySessionFile,
-  createTranscriptReader,
-  decodeLine,
   detectLineFormat,
+  strangeTranscript,
   type TranscriptFormat,
-} from "@throughline/openclaw-format";
-import type { FileLayout, ForeignFormat, UnitPlace } from "@throughline/foreign-formats";
+  type TranscriptHeader,
+} from "@throughline/openclaw-format/internal";
+import { createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
+import type { FileLayout, UnitPlace } from "@throughline/foreign-formats/internal";
+import type { ForeignFormat } from "@throughline/foreign-formats";
 import type { SourceFormat } from "./import-types.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";
 import type { OwnEntry } from "./own-entries.ts";

@@ -1,5 +1,7 @@
-import { createFinding, hasErrorCode } from "@throughline/core";
-import type { ForeignFormat, FormatTree, TreeFiles, TreePlace } from "@throughline/foreign-formats";
+import { createFinding } from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
+import type { ForeignFormat } from "@throughline/foreign-formats";
+import type { FormatTree, TreeFiles, TreePlace } from "@throughline/foreign-formats/internal";
 import { createLineSource, lineBytes } from "./line-source.ts";
 import { readIfThere } from "./companion-files.ts";
 import { eachSourceName } from "./node/source-files.ts";

@@ -1,6 +1,11 @@
-import { type RecordSource, type SessionRecord, type SourcedRecord } from "@throughline/core";
-import { isKnownRecordType, sourceFormatOf } from "@throughline/core/internal";
-import { serializeRecord } from "@throughline/core/store";
+import {
+  isKnownRecordType,
+  type RecordSource,
+  serializeRecord,
+  type SourcedRecord,
+  sourceFormatOf,
+} from "@throughline/core/internal";
+import { type SessionRecord } from "@throughline/core";
 
 /**
  * Records of types nobody knows go out as the line they came in, with nothing added. One whose line has no id, or names no

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { AppendDraft, AppendOptions, RecordDraft, SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { appendLines, type AppendLinesOptions } from "@throughline/transfer";
-import { type Acknowledgement, type DraftLine } from "@throughline/transfer/internal";
+import { type Acknowledgement, appendLines, type AppendLinesOptions } from "../src/append-lines.ts";
+import { type DraftLine } from "../src/read-drafts.ts";
 
 const ref = sessionRef({ key: "agent:main:main" });
 

@@ -17,7 +17,8 @@ import { join } from "node:path";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import { exportAll, exportToFile, type ImportSource } from "@throughline/transfer";
+import { exportAll, exportToFile } from "../src/export-files.ts";
+import { type ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { aroundCalls } from "@throughline/test-kit";
 import {

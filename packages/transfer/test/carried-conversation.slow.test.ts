@@ -1,7 +1,9 @@
-import { buildContext, historyTargets, type NeutralMessage } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets, type NeutralMessage } from "@throughline/history/internal";
 import type { SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { exportSession, type ExportFormat, type ImportSource } from "@throughline/transfer";
+import { type ExportFormat, exportSession } from "@throughline/transfer";
+import { type ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { fixtureFolder, importAll, jsonLines, recordsOf, refOf, type FixtureFolder } from "./fixture-folder.ts";
 

@@ -1,10 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { SessionStore } from "@throughline/core";
-import { foreignFormatNames } from "@throughline/foreign-formats/names";
+import { foreignFormatNames } from "@throughline/foreign-formats/internal";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ExportFormat, ImportFormat, ImportSource } from "@throughline/transfer";
+import type { ExportFormat } from "@throughline/transfer";
+import type { ImportFormat, ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { sampleTexts, textOf } from "../../foreign-formats/test/sample-texts.ts";

@@ -1,10 +1,11 @@
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PayloadCodec, SessionRef } from "@throughline/core";
-import { noteArchiving } from "@throughline/core/internal";
-import { systemClock } from "@throughline/core/node";
+import { noteArchiving, systemClock } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
-import { exportAll, exportSession, exportToFile, type ExportRemark } from "@throughline/transfer";
+import { exportAll, exportToFile } from "../src/export-files.ts";
+import { exportSession } from "@throughline/transfer";
+import { type ExportRemark } from "../src/export-types.ts";
 import {
   exported,
   fixtureFolder,

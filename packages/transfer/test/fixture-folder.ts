@@ -2,14 +2,10 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
-import {
-  exportSession,
-  importPaths,
-  type ExportFormat,
-  type ImportOptions,
-  type ImportSource,
-} from "@throughline/transfer";
+import type { SessionRef, SessionStore } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
+import { type ExportFormat, exportSession, type ImportOptions, importPaths } from "@throughline/transfer";
+import { type ImportSource } from "../src/import-types.ts";
 import { replaceMembers } from "@throughline/test-kit";
 
 /** A directory that goes when the test does. */

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import { redactRecords, type SessionStore } from "@throughline/core";
-import type { ImportSource } from "@throughline/transfer";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { exported, fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
 

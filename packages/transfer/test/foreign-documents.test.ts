@@ -4,7 +4,7 @@ import { buildContext } from "@throughline/history";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import type { ImportSource } from "@throughline/transfer";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import {
   exported,

@@ -1,20 +1,16 @@
 import { appendFileSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { redactRecords, type SessionStore } from "@throughline/core";
-import { buildContext, type NeutralMessage } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import type { NeutralMessage } from "@throughline/history/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { exportSession, exportToFile, importPaths, type ExportFormat, type ExportRemark } from "@throughline/transfer";
+import { type ExportFormat, exportSession, importPaths } from "@throughline/transfer";
+import { exportToFile } from "../src/export-files.ts";
+import { type ExportRemark } from "../src/export-types.ts";
 import { describe, expect, it } from "vitest";
-import {
-  exported,
-  fixtureFolder,
-  importAll,
-  jsonLines,
-  recordsOf,
-  refOf,
-  type FixtureFolder,
-} from "./fixture-folder.ts";
+import { exported, fixtureFolder, importAll, jsonLines, recordsOf, refOf } from "./fixture-folder.ts";
+import type { FixtureFolder } from "./fixture-folder.ts";
 
 const id = "5e551011-0000-4000-8000-000000000001";
 const [u1, a1, r1, a2] = ["1", "2", "3", "4"].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`);

@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import type { SessionStore } from "@throughline/core";
-import type { ImportSource } from "@throughline/transfer";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { exported, fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
 

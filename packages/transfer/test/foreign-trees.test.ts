@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { SessionStore } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ImportSource } from "@throughline/transfer";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { exported, fixtureFolder, importAll, recordsOf, refOf, type FixtureFolder } from "./fixture-folder.ts";
 

@@ -1,7 +1,9 @@
-import { buildContext, type NeutralMessage } from "@throughline/history";
-import { writableFormatNames } from "@throughline/foreign-formats/names";
+import { buildContext } from "@throughline/history";
+import { type NeutralMessage } from "@throughline/history/internal";
+import { writableFormatNames } from "@throughline/foreign-formats/internal";
 import { createMemoryStore } from "@throughline/store-memory";
-import { exportSession, type ExportFormat, type ImportSource } from "@throughline/transfer";
+import { type ExportFormat, exportSession } from "@throughline/transfer";
+import { type ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { fixtureFolder, header, importAll, jsonLines, recordsOf, refOf, type FixtureFolder } from "./fixture-folder.ts";

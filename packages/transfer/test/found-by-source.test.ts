@@ -4,8 +4,7 @@ import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSqliteStore } from "../../store-sqlite/src/index.ts";
-import { resetSession } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { resetSession, systemRandom } from "@throughline/core/internal";
 import {
   exported,
   fixtureFolder,

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ImportFormat } from "@throughline/transfer";
+import type { ImportFormat } from "../src/import-types.ts";
 import { createSqliteStore } from "../../store-sqlite/src/index.ts";
 import { exported, fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
 

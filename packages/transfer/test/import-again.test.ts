@@ -5,7 +5,7 @@ import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { importPaths } from "@throughline/transfer";
-import { receiptOf } from "@throughline/transfer/internal";
+import { receiptOf } from "../src/import-receipt.ts";
 import { replaceMembers } from "@throughline/test-kit";
 import {
   exported,

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
-import { receiptOf } from "@throughline/transfer/internal";
+import { receiptOf } from "../src/import-receipt.ts";
 import { fixtureFolder, header, importAll, jsonLines, message, recordsOf, refOf, sessionId } from "./fixture-folder.ts";
 
 const otherId = "1b83cd1e-54ce-4a39-9089-188d2669ead4";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readWindow, type SessionRef } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { buildContext } from "@throughline/history";
-import type { ImportSource } from "@throughline/transfer";
+import type { ImportSource } from "../src/import-types.ts";
 import { fixtureFolder, header, importAll, jsonLines, message, recordsOf, refOf, sessionId } from "./fixture-folder.ts";
 
 const ref: SessionRef = { namespace: "", agentId: "main", key: `agent:main:import:direct:${sessionId}` };

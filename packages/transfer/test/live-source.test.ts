@@ -1,10 +1,10 @@
 import { appendFileSync, truncateSync } from "node:fs";
-import { throughlineKind } from "@throughline/core/internal";
-import { type SessionRef, type SessionStore, type SourcedRecord } from "@throughline/core";
+import { type SourcedRecord, throughlineKind } from "@throughline/core/internal";
+import { type SessionRef, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import { receiptOf } from "@throughline/transfer/internal";
-import { type ImportFormat, type ImportSource } from "@throughline/transfer";
+import { receiptOf } from "../src/import-receipt.ts";
+import { type ImportFormat, type ImportSource } from "../src/import-types.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { replaceMembers } from "@throughline/test-kit";

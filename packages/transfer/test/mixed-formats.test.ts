@@ -1,4 +1,5 @@
-import type { AppendDraft, SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
+import type { AppendDraft, SessionRef, SessionStore } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import { exportSession, type ExportFormat } from "@throughline/transfer";

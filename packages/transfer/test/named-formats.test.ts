@@ -1,6 +1,6 @@
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ImportFormat, ImportSource } from "@throughline/transfer";
+import type { ImportFormat, ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { exported, fixtureFolder, importAll, jsonLines, recordsOf, refOf } from "./fixture-folder.ts";
 

@@ -1,4 +1,5 @@
-import { redactRecords, type SessionEntry, type SessionStore, updateEntry } from "@throughline/core";
+import { redactRecords, type SessionEntry, type SessionStore } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 import { fixtureFolder, header, importAll, jsonLines, message, refOf, sessionId } from "./fixture-folder.ts";

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { resetSession, type SessionRef, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { resetSession, systemRandom } from "@throughline/core/internal";
+import { type SessionRef, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import { receiptOf } from "@throughline/transfer/internal";
+import { receiptOf } from "../src/import-receipt.ts";
 import {
   exported,
   fixtureFolder,

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { readDrafts } from "@throughline/transfer/internal";
+import { readDrafts } from "../src/read-drafts.ts";
 
 const never = new AbortController().signal;
 

@@ -1,4 +1,5 @@
-import type { RecordDraft, ReplyDraft } from "@throughline/core";
+import type { RecordDraft } from "@throughline/core";
+import type { ReplyDraft } from "@throughline/core/internal";
 import { chainHash, rootHash } from "./message-hash.ts";
 import type { WireApi } from "./wire-api.ts";
 import type { WireLog } from "./wire-log.ts";

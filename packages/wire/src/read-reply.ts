@@ -1,5 +1,5 @@
-import { hasErrorCode, type ReplyDraft } from "@throughline/core";
-import { type Fields, parsedFields } from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
+import { type Fields, parsedFields, type ReplyDraft } from "@throughline/core/internal";
 import { collectAnthropic } from "./collect-anthropic.ts";
 import { collectOllama } from "./collect-ollama.ts";
 import { collectOpenAiChat } from "./collect-openai-chat.ts";

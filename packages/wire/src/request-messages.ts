@@ -1,5 +1,5 @@
 import { isFields } from "@throughline/core/internal";
-import type { MessageDraft } from "@throughline/core";
+import type { MessageDraft } from "@throughline/core/internal";
 import { membersOf } from "./scan-json.ts";
 import type { RequestPiece, SplitRequest } from "./split-request.ts";
 import { apiReadings, type WireApi } from "./wire-api.ts";

@@ -1,4 +1,4 @@
-import type { MessageDraft } from "@throughline/core";
+import type { MessageDraft } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
 import { partsOf } from "./message-parts.ts";
 import type { RequestUnit } from "./split-request.ts";

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
-import { planCall, planFrame, planRebuiltFrame, splitRequest, WireLog } from "@throughline/wire";
-import type { CallPlan, SplitRequest } from "@throughline/wire";
+import { planCall, planFrame, splitRequest, WireLog } from "@throughline/wire";
+import { planRebuiltFrame } from "../src/plan-call.ts";
+import type { CallPlan } from "../src/plan-call.ts";
+import type { SplitRequest } from "../src/split-request.ts";
 
 function planned(text: string): { readonly log: WireLog; readonly split: SplitRequest; readonly plan: CallPlan } {
   const split = splitRequest("anthropic-messages", text);

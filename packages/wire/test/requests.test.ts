@@ -3,19 +3,12 @@ import { describe, expect, it } from "vitest";
 import { openSession, type SessionRef } from "@throughline/core";
 import { throughlineDraft } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
-import {
-  bodyText,
-  type ExchangeData,
-  planCall,
-  planFrame,
-  planReply,
-  readExchange,
-  readReply,
-  rebuildRequest,
-  splitRequest,
-  type WireApi,
-  WireLog,
-} from "@throughline/wire";
+import { bodyText, planCall, planFrame, splitRequest, WireLog } from "@throughline/wire";
+import { type ExchangeData } from "../src/exchange-data.ts";
+import { planReply } from "../src/plan-reply.ts";
+import { readExchange, rebuildRequest } from "../src/rebuild-request.ts";
+import { readReply } from "../src/read-reply.ts";
+import { type WireApi } from "../src/wire-api.ts";
 
 const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:gateway:direct:test" };
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");

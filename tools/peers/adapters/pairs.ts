@@ -9,6 +9,7 @@ import { langgraphOf } from "./langgraph.ts";
 import type * as ForLanggraph from "../../../packages/adapter-langgraph/src/index.ts";
 import type * as Core from "../../../packages/core/src/index.ts";
 import type * as History from "../../../packages/history/src/index.ts";
+import type * as Targets from "../../../packages/history/src/history-targets.ts";
 import type * as Transfer from "../../../packages/transfer/src/index.ts";
 import type * as ForAgents from "../../../packages/adapter-openai-agents/src/index.ts";
 import type * as ForAdk from "../../../packages/adapter-adk/src/index.ts";
@@ -27,6 +28,7 @@ const { createMemoryStore } = (await ours("store-memory/src/index.ts")) as unkno
 };
 const core = (await ours("core/src/index.ts")) as unknown as typeof Core;
 const history = (await ours("history/src/index.ts")) as unknown as typeof History;
+const targets = (await ours("history/src/history-targets.ts")) as unknown as typeof Targets;
 const transfer = (await ours("transfer/src/index.ts")) as unknown as typeof Transfer;
 const forAgents = (await ours("adapter-openai-agents/src/index.ts")) as unknown as typeof ForAgents;
 const forAi = (await ours("adapter-ai-sdk/src/index.ts")) as unknown as typeof ForAi;
@@ -221,7 +223,7 @@ async function conversationOf(store: SessionStore, ref: SessionRef): Promise<rea
   const records = await recordsOf(store, ref);
   const state = await store.load(ref);
   const context = history.buildContext(records, { headId: state?.head.headId ?? null });
-  for (const target of history.historyTargets.values()) {
+  for (const target of targets.historyTargets.values()) {
     const { messages } = target.render(context);
     const violations = target.validate(messages, context.model?.modelId ?? null);
     if (violations.length > 0) throw new Error(`${target.name}: ${JSON.stringify(violations)}`);

@@ -13,6 +13,7 @@ import {
   sdk,
   type Service,
   type Session,
+  targets,
   text,
 } from "./setup.ts";
 
@@ -132,9 +133,9 @@ assert.ok(ref !== null);
 const state = await store.load(ref);
 const records = (await Array.fromAsync(store.read(ref))).flatMap((page) => [...page.records]);
 const context = history.buildContext(records, { headId: state?.head.headId ?? null });
-for (const target of history.historyTargets.values())
+for (const target of targets.historyTargets.values())
   assert.deepEqual(target.validate(target.render(context).messages, context.model?.modelId ?? null), [], target.name);
-process.stdout.write(`ok   ${history.historyTargets.size} validators find nothing in its context\n`);
+process.stdout.write(`ok   ${targets.historyTargets.size} validators find nothing in its context\n`);
 
 // A killed process: the event is stored, and app and user have not heard of it.
 const key = { appName: "killed", userId: "u", sessionId: "s" };

@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import type { createAdkSessionService as CreateService } from "../../../packages/adapter-adk/src/index.ts";
 import type { SessionStore } from "../../../packages/core/src/index.ts";
 import type * as History from "../../../packages/history/src/index.ts";
+import type * as Targets from "../../../packages/history/src/history-targets.ts";
 import type { createSqliteStore as CreateSqlite } from "../../../packages/store-sqlite/src/index.ts";
 
 const [repository = ""] = process.argv.slice(2);
@@ -25,6 +26,7 @@ const { createSqliteStore } = (await ours("store-sqlite/src/index.ts")) as unkno
   createSqliteStore: typeof CreateSqlite;
 };
 export const history = (await ours("history/src/index.ts")) as unknown as typeof History;
+export const targets = (await ours("history/src/history-targets.ts")) as unknown as typeof Targets;
 
 /** A session of the ADK. */
 export interface Session {

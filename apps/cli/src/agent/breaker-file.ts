@@ -1,8 +1,8 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { createSummarizerBreakers } from "@throughline/summarizer-providers";
-import type { SummarizerBreakers } from "@throughline/summarizer-providers";
+import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 
 export interface BreakerFileOptions {

@@ -1,10 +1,10 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import type { AgentSession } from "@throughline/session/whole-turn";
+import type { AgentSession } from "@throughline/session/internal";
 import { modelText } from "../chat/greeting.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { eventNote, eventObject } from "../chat/event-note.ts";
-import { resolveSession } from "@throughline/queries";
+import { resolveSession } from "@throughline/core/internal";
 import { waitForTurn } from "../wait-for-turn.ts";
 import { openConversation } from "./open-conversation.ts";
 

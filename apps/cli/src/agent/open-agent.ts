@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import type { SessionSettings } from "@throughline/config";
+import type { SessionSettings } from "@throughline/config/internal";
 import type { SessionStore, AgentTool } from "@throughline/core";
 
-import { createAgentSessions } from "@throughline/session/whole-turn";
-import type { AgentSessions, AgentSessionsOptions, WholeTurnListener } from "@throughline/session/whole-turn";
-import type { SummarizerBreakers } from "@throughline/summarizer-providers";
+import { createAgentSessions } from "@throughline/session/internal";
+import type { AgentSessions, AgentSessionsOptions, WholeTurnListener } from "@throughline/session/internal";
+import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
 import type { ChosenModel } from "../chat/choose-model.ts";
 import { openBreakers } from "./breaker-file.ts";
 import { summaryModels } from "./summary-models.ts";

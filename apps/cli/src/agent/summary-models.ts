@@ -1,16 +1,17 @@
-import type { HelperModel } from "@throughline/config/internal";
-import type { SessionSettings } from "@throughline/config";
+import type { HelperModel, SessionSettings } from "@throughline/config/internal";
 import { chatCheckpointWriter, summarizerCheckpointWriter } from "@throughline/checkpoint";
 import type { CheckpointWriter } from "@throughline/checkpoint";
 import { hasErrorCode } from "@throughline/core";
-import type { SessionModel, Summarizer } from "@throughline/core";
-import { createModel, modelProviders } from "@throughline/models";
+import type { SessionModel } from "@throughline/core/internal";
+import type { Summarizer } from "@throughline/core";
+import { createModel } from "@throughline/models";
+import { modelProviders } from "@throughline/models/internal";
 import {
   createChatSummarizer,
   createExtractiveSummarizer,
   createSummarizerChain,
 } from "@throughline/summarizer-providers";
-import type { ChainedSummarizer, SummarizerBreakers } from "@throughline/summarizer-providers";
+import type { ChainedSummarizer, SummarizerBreakers } from "@throughline/summarizer-providers/internal";
 import type { ChosenModel } from "../chat/choose-model.ts";
 
 export interface SummaryModelsOptions {

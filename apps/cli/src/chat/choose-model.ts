@@ -1,7 +1,8 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { createModel, modelProviders, parseModelName } from "@throughline/models";
-import type { ModelProvider } from "@throughline/models";
-import type { SessionModel } from "@throughline/session";
+import { createModel } from "@throughline/models";
+import { modelProviders, parseModelName } from "@throughline/models/internal";
+import type { ModelProvider } from "@throughline/models/internal";
+import type { SessionModel } from "@throughline/core/internal";
 import { overrideProblem } from "./session-models.ts";
 import type { SessionModels } from "./session-models.ts";
 

@@ -1,6 +1,6 @@
 import { readWindow } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
-import { sessionName, sessionProgram, withinMemory } from "@throughline/queries/internal";
+import { sessionName, sessionProgram, withinMemory } from "@throughline/core/internal";
 import { measureContext, namedModel, nextContext } from "@throughline/server/context-size";
 import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";

@@ -1,4 +1,5 @@
-import type { InterruptedTurn, Session } from "@throughline/session";
+import type { InterruptedTurn } from "@throughline/session/internal";
+import type { Session } from "@throughline/session";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { shorten } from "../cells.ts";

@@ -1,4 +1,4 @@
-import { updateEntry } from "@throughline/core";
+import { updateEntry } from "@throughline/core/internal";
 import type { SessionEntry, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { titleOf } from "@throughline/history/internal";
 

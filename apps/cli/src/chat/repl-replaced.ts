@@ -1,7 +1,4 @@
-import { forkSession } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { freeRef } from "@throughline/queries/internal";
-import { resolveSession } from "@throughline/queries";
+import { forkSession, freeRef, resolveSession, systemRandom } from "@throughline/core/internal";
 import { restoredText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
 

@@ -1,10 +1,9 @@
-import { loadExisting } from "@throughline/core";
+import { blocksText, loadExisting, withinMemory } from "@throughline/core/internal";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
-import { contextReport } from "@throughline/tokens";
+import { contextReport } from "@throughline/tokens/internal";
 import { counted } from "../counted.ts";
 import { currentHeading, earlierHeading, earlierSessions } from "../earlier-sessions.ts";
-import { blocksText, isBoundary, withinMemory } from "@throughline/queries/internal";
-import { readTail } from "@throughline/queries";
+import { isBoundary, readTail } from "@throughline/history/internal";
 import type { Piece } from "../output.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { forkNotice } from "./fork-notice.ts";

@@ -1,13 +1,20 @@
-import { endSession, hasErrorCode, resetSession, ThroughlineError } from "@throughline/core";
+import { endSession, hasErrorCode, ThroughlineError } from "@throughline/core";
+import {
+  createSession,
+  keptOnReset,
+  listSessions,
+  noteArchiving,
+  resetSession,
+  resolveSession,
+  sessionProgram,
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
 import type { SessionState } from "@throughline/core";
-import { keptOnReset, noteArchiving } from "@throughline/core/internal";
-import { systemClock, systemRandom } from "@throughline/core/node";
-import { createSession, listSessions, resolveSession } from "@throughline/queries";
-import { sessionProgram } from "@throughline/queries/internal";
 import { shownFolder, shownName, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
 import { patience, waitForTurn } from "../wait-for-turn.ts";
-import type { AgentSession } from "@throughline/session/whole-turn";
+import type { AgentSession } from "@throughline/session/internal";
 import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";

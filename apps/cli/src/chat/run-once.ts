@@ -2,7 +2,7 @@ import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Turn } from "@throughline/session";
 import type { CommandContext } from "../command.ts";
 import { withRemedy } from "../error-report.ts";
-import { percentOf } from "@throughline/queries/internal";
+import { percentOf } from "@throughline/core/internal";
 import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkNotice } from "./fork-notice.ts";

@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
-import type { SendDenial } from "@throughline/session";
+import type { SendDenial } from "@throughline/session/internal";
 import type { Conversation } from "./conversation.ts";
 import { sendPolicyText } from "./send-policy-text.ts";
 

@@ -2,7 +2,7 @@ import { readWindow, ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import { modelProviders } from "@throughline/models";
+import { modelProviders } from "@throughline/models/internal";
 import type { NamedModel } from "@throughline/models";
 
 /** What a session says of the model that answers in it. */

@@ -1,8 +1,15 @@
 import { basename } from "node:path";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { listSessions, resolveSession } from "@throughline/queries";
-import { freeRef, isTerminalKey, refsOf, sessionProgram, terminalSessionKey } from "@throughline/queries/internal";
+import {
+  freeRef,
+  isTerminalKey,
+  listSessions,
+  refsOf,
+  resolveSession,
+  sessionProgram,
+  terminalSessionKey,
+} from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { isInherited } from "../inherit/inherited-session.ts";
 import { conversationFolder } from "./conversation-folder.ts";

@@ -1,6 +1,6 @@
 import { sizeText } from "../counted.ts";
 import type { AssistantMessage, StoredRecord, ToolResultMessage } from "@throughline/core";
-import { blocksText } from "@throughline/queries/internal";
+import { blocksText } from "@throughline/core/internal";
 
 /** A tool call that has ended, as one line shows it. */
 export interface ToolLine {

@@ -1,7 +1,7 @@
 import type { ChatDelta } from "@throughline/core";
-import type { WholeTurnEvent } from "@throughline/session/whole-turn";
+import type { WholeTurnEvent } from "@throughline/session/internal";
 import type { Output } from "../output.ts";
-import { messageRole } from "@throughline/queries";
+import { messageRole } from "@throughline/core/internal";
 import { eventNote, eventObject } from "./event-note.ts";
 import type { EventObject } from "./event-note.ts";
 import { createToolLines, toolLineText } from "./tool-line.ts";

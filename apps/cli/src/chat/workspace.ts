@@ -30,7 +30,7 @@ export async function workspaceTools(context: CommandContext, store: SessionStor
     );
     return { tools: [search], root };
   }
-  const { createWorkspaceTools } = await import("@throughline/workspace-tools");
+  const { createWorkspaceTools } = await import("@throughline/tools");
   const memoryFolder = String(valueOf("session.memoryFlush.memoryFolder"));
   const writing = which === "memory" ? { writable: [memoryFolder] } : { readOnly: which !== "all" };
   return { tools: [...createWorkspaceTools({ root, ...rules, ...writing }), search], root };
@@ -42,7 +42,7 @@ export async function memorySearchTool(
   store: SessionStore,
   { root, reach }: { readonly root: string; readonly reach: "self" | "agent" },
 ): Promise<AgentTool> {
-  const { createMemorySearchTool } = await import("@throughline/workspace-tools");
+  const { createMemorySearchTool } = await import("@throughline/tools");
   return createMemorySearchTool({ root, ...fileRules(context, root), store, sessions: reach });
 }
 

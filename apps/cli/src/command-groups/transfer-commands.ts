@@ -1,4 +1,4 @@
-import { foreignFormatNames, writableFormatNames } from "@throughline/foreign-formats/names";
+import { foreignFormatNames, writableFormatNames } from "@throughline/foreign-formats/internal";
 import type { CommandDefinition } from "../command.ts";
 import { allAgents, archived, exactKeyArgument, keyArgument, optionalKeyArgument } from "../common-options.ts";
 import { parseCount } from "../option-values.ts";

@@ -1,13 +1,9 @@
-import { isSessionId } from "@throughline/core/internal";
+import { isSessionId, refsOf, resolveSession, systemRandom } from "@throughline/core/internal";
 import { openSession, ThroughlineError } from "@throughline/core";
 import type { Durability, SessionRef, SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { refsOf } from "@throughline/queries/internal";
-import { resolveSession } from "@throughline/queries";
-import { appendLines } from "@throughline/transfer";
-import { type DraftLine, readDrafts } from "@throughline/transfer/internal";
+import { appendLines, type DraftLine, readDrafts } from "@throughline/transfer/internal";
 
 interface AppendCommandOptions {
   readonly batch?: number;

@@ -2,7 +2,7 @@ import { listCheckpoints } from "@throughline/checkpoint";
 import { checkpointJson } from "@throughline/server/json";
 import { printCheckpoint } from "../agent/checkpoint-report.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "@throughline/queries";
+import { resolveSession } from "@throughline/core/internal";
 
 /** Lists a session's checkpoints, oldest first. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {

@@ -1,9 +1,8 @@
 import type { CommandContext, CommandDefinition, CommandInput, OptionDefinition } from "../command.ts";
 import { openStore } from "../open-store.ts";
 import { globalOptions } from "../program.ts";
-import { listSessions } from "@throughline/queries";
-import { sessionLabel } from "@throughline/queries/internal";
-import { entryFieldNames } from "@throughline/core/internal";
+import { listSessions, sessionLabel } from "@throughline/core/internal";
+import { entryFieldNames } from "../entry-fields.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
 /** The most sessions that a completion looks at: a shell waits for it. */

@@ -1,6 +1,5 @@
 import type { ThroughlineError } from "@throughline/core";
-import { nearestName } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { nearestName, quote } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 

@@ -2,8 +2,7 @@ import { explainSettings } from "@throughline/config";
 import { maskDeep, maskSecrets, placeText } from "@throughline/config/internal";
 import type { Config } from "@throughline/config";
 import type { ConfigNote } from "@throughline/config/internal";
-import { nearestName } from "@throughline/core/internal";
-import { quote } from "@throughline/core/store";
+import { nearestName, quote } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 

@@ -1,15 +1,15 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
-import { historyTargets } from "@throughline/history";
-import type { Context, TargetName } from "@throughline/history";
+import { historyTargets, omittedWithWindow } from "@throughline/history/internal";
+import type { Context } from "@throughline/history";
+import type { TargetName } from "@throughline/history/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { measureContext, namedModel, nextContext } from "@throughline/server/context-size";
 import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
-import { blocksText, modelName, omittedWithWindow, withinMemory } from "@throughline/queries/internal";
-import { resolveSession } from "@throughline/queries";
+import { blocksText, modelName, resolveSession, withinMemory } from "@throughline/core/internal";
 import { LongText } from "../terminal-safe.ts";
 
 interface ContextOptions {

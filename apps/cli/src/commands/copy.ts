@@ -5,7 +5,7 @@ import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
 import { openTarget } from "../open-target.ts";
-import { resolveSession } from "@throughline/queries";
+import { resolveSession } from "@throughline/core/internal";
 import { parseStoreUrl } from "@throughline/config";
 import { expandStoreUrl } from "@throughline/config/internal";
 

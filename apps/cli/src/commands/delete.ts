@@ -1,8 +1,7 @@
-import { endSession, loadExisting } from "@throughline/core";
-import { assertMayEnd } from "@throughline/core/internal";
+import { endSession } from "@throughline/core";
+import { assertMayEnd, loadExisting, resolveSession } from "@throughline/core/internal";
 import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "@throughline/queries";
 import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { showSession } from "../show-session.ts";
 import { patience } from "../wait-for-turn.ts";

@@ -1,4 +1,5 @@
-import { classifyOverflow, recoveryAction } from "@throughline/guard";
+import { classifyOverflow } from "@throughline/guard";
+import { recoveryAction } from "@throughline/guard/internal";
 import type { OverflowClassification } from "@throughline/guard";
 import { diagnosisJson } from "@throughline/server/json";
 import type { CommandContext, CommandInput } from "../command.ts";

@@ -1,17 +1,18 @@
-import { createFinding, ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
+import { createFinding, shellWord, systemRandom } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
 import { parseStoreUrl } from "@throughline/config";
-import { checkFiles, checkStore, needsAttention } from "@throughline/inspect";
-import type { TranscriptRepair } from "@throughline/inspect/internal";
+import { checkFiles } from "../doctor/check-files.ts";
+import { checkStore } from "../doctor/check-store.ts";
 import {
   foreignDatabaseError,
   nameSessionId,
+  needsAttention,
   type SqliteFile,
   sqliteFileOf,
   writeNewFile,
 } from "@throughline/transfer/internal";
+import type { TranscriptRepair } from "../doctor/check-files.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";

@@ -1,10 +1,8 @@
-import { updateEntry } from "@throughline/core";
-import { findEntryFieldProblem, mergeEntry, shellWord } from "@throughline/core/internal";
+import { mergeEntry, resolveSession, shellWord, systemClock, updateEntry } from "@throughline/core/internal";
+import { findEntryFieldProblem } from "../entry-fields.ts";
 import type { SessionEntry, SessionState } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { resolveSession } from "@throughline/queries";
 import { jsonLine } from "../terminal-safe.ts";
 
 /** Fields that are no settings: another id would begin another session. */

@@ -1,10 +1,9 @@
 import { readCalls } from "@throughline/session";
 import { callJson } from "@throughline/server/json";
-import type { ExplainedCall } from "@throughline/session";
+import type { ExplainedCall } from "@throughline/session/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted, grouped, sizeText } from "../counted.ts";
-import { resolveSession } from "@throughline/queries";
-import { MemoryBudget } from "@throughline/queries/internal";
+import { MemoryBudget, resolveSession } from "@throughline/core/internal";
 import { timeText } from "../time-text.ts";
 
 interface ExplainOptions {

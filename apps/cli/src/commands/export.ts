@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
-import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
-import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
+import { exportAll, exportToFile } from "@throughline/transfer/internal";
+import { exportSession } from "@throughline/transfer";
+import type { ExportedFile, ExportRemark } from "@throughline/transfer/internal";
+import type { ExportFormat } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
@@ -9,7 +11,7 @@ import { usageError } from "../error-report.ts";
 import { ExportLosses } from "../export-losses.ts";
 import { namedPath } from "../named-path.ts";
 import { isFolder } from "@throughline/config/internal";
-import { resolveSession } from "@throughline/queries";
+import { resolveSession } from "@throughline/core/internal";
 
 interface ExportOptions {
   readonly all?: boolean;

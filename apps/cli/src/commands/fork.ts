@@ -1,8 +1,12 @@
-import { sessionRef, updateEntry } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { sessionRef } from "@throughline/core";
+import {
+  forkToNewSession,
+  resolveSession,
+  sessionProgram,
+  systemRandom,
+  updateEntry,
+} from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { forkToNewSession, resolveSession } from "@throughline/queries";
-import { sessionProgram } from "@throughline/queries/internal";
 import { forkFields } from "../chat/made-session.ts";
 import { conversationFolder } from "../chat/conversation-folder.ts";
 import { showSession } from "../show-session.ts";

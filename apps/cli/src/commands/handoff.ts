@@ -1,6 +1,5 @@
-import { resolveSession } from "@throughline/queries";
-import { shellWord } from "@throughline/core/internal";
-import { handOff, type ExportRemark, type HandOffTarget } from "@throughline/transfer";
+import { resolveSession, shellWord } from "@throughline/core/internal";
+import { type ExportRemark, handOff, type HandOffTarget } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { ExportLosses } from "../export-losses.ts";

@@ -1,9 +1,9 @@
 import { hasErrorCode, sessionRef, type SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { needsAttention } from "@throughline/inspect";
+import { systemClock } from "@throughline/core/internal";
+import { needsAttention } from "@throughline/transfer/internal";
 import { importPaths, ImportResults } from "@throughline/transfer";
-import type { ImportOptions, ImportSource } from "@throughline/transfer";
-import type { ImportResult } from "@throughline/transfer/internal";
+import type { ImportOptions } from "@throughline/transfer";
+import type { ImportResult, ImportSource } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";

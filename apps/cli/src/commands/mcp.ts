@@ -6,7 +6,7 @@ import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { SettingValue } from "@throughline/core/internal";
 import { serveMemoryOverHttp, serveMemoryOverStdio } from "@throughline/mcp";
 import type { MemoryHttpServer, MemoryPlace, MemoryScope, MemoryServerOptions } from "@throughline/mcp";
-import type { MemoryHit } from "@throughline/workspace-tools";
+import type { MemoryHit } from "@throughline/tools/internal";
 import { memorySearchTool } from "../chat/workspace.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";

@@ -1,13 +1,12 @@
 import { resolve } from "node:path";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import type { MemoryHit } from "@throughline/workspace-tools";
+import type { MemoryHit } from "@throughline/tools/internal";
 import { memorySearchTool } from "../chat/workspace.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { resolveSession } from "@throughline/queries";
-import { blocksText } from "@throughline/queries/internal";
+import { blocksText, resolveSession } from "@throughline/core/internal";
 
 interface MemoryOptions {
   readonly limit?: number;

@@ -1,6 +1,5 @@
-import { systemRandom } from "@throughline/core/node";
+import { createSession, systemRandom } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { createSession } from "@throughline/queries";
 import { conversationFolder } from "../chat/conversation-folder.ts";
 import { showSession } from "../show-session.ts";
 

@@ -1,14 +1,18 @@
 import { sessionSettings } from "@throughline/config";
-import { compareSendPolicyModes, resolveSendPolicy } from "@throughline/policy";
-import { openSendPolicy, readQueueSettings, resolveGroupActivation } from "@throughline/policy/internal";
-import type { GroupActivation, QueueSettings } from "@throughline/policy/internal";
-import { planSessionReset } from "@throughline/session";
-import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
-import { systemClock } from "@throughline/core/node";
+import {
+  compareSendPolicyModes,
+  openSendPolicy,
+  planSessionReset,
+  readQueueSettings,
+  resolveGroupActivation,
+} from "@throughline/policy/internal";
+import { resolveSendPolicy } from "@throughline/policy";
+import type { GroupActivation, QueueSettings, ResetPlan, SendPolicyAnswer } from "@throughline/policy/internal";
+import type { SendPolicy } from "@throughline/policy";
+import { resolveSession, systemClock } from "@throughline/core/internal";
 import type { SessionEntry } from "@throughline/core";
-import { misspeltEntryField } from "@throughline/core/internal";
+import { misspeltEntryField } from "../entry-fields.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "@throughline/queries";
 import { sendPolicyText } from "../chat/send-policy-text.ts";
 import { timeText } from "../time-text.ts";
 

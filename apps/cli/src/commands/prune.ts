@@ -1,9 +1,8 @@
 import type { ListQuery, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { applyRetention, planRetention, readRetained } from "@throughline/policy";
-import type { RetentionPlan } from "@throughline/policy";
-import type { AppliedStep, RetentionStep, StoredSession } from "@throughline/policy/internal";
-import { listSessions } from "@throughline/queries";
+import { listSessions, systemClock } from "@throughline/core/internal";
+import { applyRetention, planRetention } from "@throughline/policy";
+import { readRetained } from "@throughline/policy/internal";
+import type { AppliedStep, RetentionPlan, RetentionStep, StoredSession } from "@throughline/policy/internal";
 import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";

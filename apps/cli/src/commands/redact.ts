@@ -1,11 +1,12 @@
 import { redactRecords } from "@throughline/core";
-import type { SessionRef, SessionStore, SharedRecords } from "@throughline/core";
+import type { SessionRef, SessionStore } from "@throughline/core";
+import type { SharedRecords } from "@throughline/core/internal";
 import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { usageError } from "../error-report.ts";
-import { findRecord, resolveSession } from "@throughline/queries";
+import { findRecord, resolveSession } from "@throughline/core/internal";
 
 const defaultReason = "redacted on the command line";
 /** More names than this nobody reads in a question. */

@@ -1,4 +1,5 @@
-import { ThroughlineError, type RebuiltFile, type SessionStore } from "@throughline/core";
+import { type SessionStore, ThroughlineError } from "@throughline/core";
+import { type RebuiltFile } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 

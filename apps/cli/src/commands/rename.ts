@@ -1,7 +1,7 @@
 import { sessionRef } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { renameSession, resolveSession } from "@throughline/queries";
+import { renameSession, resolveSession } from "@throughline/core/internal";
 import { showSession } from "../show-session.ts";
 import { patience } from "../wait-for-turn.ts";
 

@@ -1,9 +1,14 @@
-import { resetSession, ThroughlineError } from "@throughline/core";
-import { keptOnReset, noteArchiving } from "@throughline/core/internal";
-import { systemClock, systemRandom } from "@throughline/core/node";
+import {
+  keptOnReset,
+  noteArchiving,
+  resetSession,
+  resolveSession,
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "@throughline/queries";
 import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";

@@ -5,7 +5,7 @@ import { foreignDatabaseError, sqliteFileOf } from "@throughline/transfer/intern
 import { namedPath } from "../named-path.ts";
 import { isThere, maskSecrets } from "@throughline/config/internal";
 import { openStore } from "../open-store.ts";
-import { listSessions } from "@throughline/queries";
+import { listSessions } from "@throughline/core/internal";
 import { parseStoreUrl } from "@throughline/config";
 
 /** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */

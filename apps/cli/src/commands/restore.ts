@@ -1,6 +1,6 @@
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { restoreSession } from "@throughline/queries";
+import { restoreSession } from "@throughline/core/internal";
 import { showSession } from "../show-session.ts";
 
 /** Makes an archived session the current one of its key again. */

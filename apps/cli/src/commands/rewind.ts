@@ -1,11 +1,16 @@
-import { appendOnce, loadExisting } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
-import { planRewind } from "@throughline/history";
+import { appendOnce } from "@throughline/core";
+import {
+  findRecord,
+  loadExisting,
+  readRecords,
+  resolveSession,
+  shellWord,
+  systemRandom,
+} from "@throughline/core/internal";
+import { planRewind } from "@throughline/history/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { findRecord, readRecords, resolveSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 

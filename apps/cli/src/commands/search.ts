@@ -1,7 +1,13 @@
 import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
-import { parseSearch, shellWord } from "@throughline/core/internal";
-import { resolveSession, searchHits, type FoundHits, type HitQuery } from "@throughline/queries";
-import { mostIndexedHits } from "@throughline/queries/internal";
+import {
+  type FoundHits,
+  type HitQuery,
+  mostIndexedHits,
+  parseSearch,
+  resolveSession,
+  searchHits,
+  shellWord,
+} from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";

@@ -5,7 +5,7 @@ import { maskSecrets } from "@throughline/config/internal";
 import type { SettingValue } from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { createServer, createTokenStore, isValidToken, scopes } from "@throughline/server";
 import type { GatewayOptions, Server, ServerOptions, TokenInfo, TokenRights } from "@throughline/server";
 import type { CommandContext, CommandInput } from "../command.ts";

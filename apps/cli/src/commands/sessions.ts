@@ -5,7 +5,7 @@ import { usageError } from "../error-report.ts";
 import { namedFormat } from "../program-names.ts";
 import { realFolder, shownFolder, shownName, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
-import { sessionRow, type SessionRow } from "@throughline/queries";
+import { sessionRow, type SessionRow } from "@throughline/core/internal";
 import type { TableColumn } from "../text-table.ts";
 
 interface SessionsOptions {

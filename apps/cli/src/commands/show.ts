@@ -1,17 +1,16 @@
-import { loadExisting, readWindow } from "@throughline/core";
-import type { SessionHead, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
-import { BranchWalk } from "@throughline/core/internal";
-import type { CommandContext, CommandInput } from "../command.ts";
 import {
+  BranchWalk,
   followRecords,
+  loadExisting,
   messageRole,
   readRecords,
-  readTail,
-  type RecordSelection,
   resolveSession,
-  selectRecords,
-} from "@throughline/queries";
-import { isBoundary, isChosen, withinMemory } from "@throughline/queries/internal";
+  withinMemory,
+} from "@throughline/core/internal";
+import { readWindow } from "@throughline/core";
+import type { SessionHead, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { isBoundary, isChosen, readTail, type RecordSelection, selectRecords } from "@throughline/history/internal";
 import { grouped } from "../counted.ts";
 import { currentHeading, earlierHeading, earlierSessions } from "../earlier-sessions.ts";
 import { usageError } from "../error-report.ts";

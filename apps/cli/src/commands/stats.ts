@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { sessionTotals } from "@throughline/queries";
+import { sessionTotals } from "@throughline/core/internal";
 import { maskSecrets } from "@throughline/config/internal";
 import { parseStoreUrl } from "@throughline/config";
 import { grouped, sizeText } from "../counted.ts";

@@ -1,7 +1,7 @@
 import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { createHttpClient } from "@throughline/http-client";
+import { systemClock } from "@throughline/core/internal";
+import { createHttpClient, readFailure } from "@throughline/store-http/internal";
 import {
   createAuditLog,
   createTokenStore,
@@ -12,7 +12,6 @@ import {
 } from "@throughline/server";
 import type { TokenInfo, TokenRights } from "@throughline/server";
 import { tokenJson } from "@throughline/server/json";
-import { readFailure } from "@throughline/store-http/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { findToken } from "../server/server-access.ts";

@@ -1,5 +1,6 @@
 import { parseStoreUrl } from "@throughline/config";
-import { needsAttention, verifyStore } from "@throughline/inspect";
+import { needsAttention } from "@throughline/transfer/internal";
+import { verifyStore } from "../doctor/verify-store.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { createFindingReport } from "../finding-report.ts";
 

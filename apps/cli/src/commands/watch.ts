@@ -1,5 +1,5 @@
 import type { CommandContext, CommandInput } from "../command.ts";
-import { followRecords, messageRole, resolveSession } from "@throughline/queries";
+import { followRecords, messageRole, resolveSession } from "@throughline/core/internal";
 import { showRecord } from "../show-record.ts";
 
 interface WatchOptions {

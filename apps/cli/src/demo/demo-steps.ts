@@ -8,9 +8,9 @@ import { renderAnthropic, validateAnthropic } from "@throughline/history/anthrop
 import { importPaths } from "@throughline/transfer";
 import type { Host } from "../host.ts";
 import { openStore } from "../open-store.ts";
-import { listSessions } from "@throughline/queries";
+import { listSessions } from "@throughline/core/internal";
 import { explainCalls, rebuildCall } from "@throughline/session";
-import { createWorkspaceTools } from "@throughline/workspace-tools";
+import { createWorkspaceTools } from "@throughline/tools";
 import { foreignStateDirectory, searchedPhrase } from "./demo-conversation.ts";
 import { demoSystem, demoWindowTokens, talk, writeWorkspace } from "./demo-talk.ts";
 import type { DemoTalkResult } from "./demo-talk.ts";

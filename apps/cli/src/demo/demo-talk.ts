@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { SessionModel, ChatRequest, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { SessionModel } from "@throughline/core/internal";
+import type { ChatRequest, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { offline } from "@throughline/models/offline";
 import { createSessions } from "@throughline/session";
-import type { InterruptedTurn } from "@throughline/session";
-import { createWorkspaceTools } from "@throughline/workspace-tools";
+import type { InterruptedTurn } from "@throughline/session/internal";
+import { createWorkspaceTools } from "@throughline/tools";
 
 /** What every request of the demonstration begins with. */
 export const demoSystem = "You keep the harbour's books.";

@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { systemRandom } from "@throughline/core/node";
+import { systemRandom } from "@throughline/core/internal";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 import type { ForeignPlace } from "@throughline/transfer/internal";
 

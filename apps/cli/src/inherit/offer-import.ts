@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import { parseStoreUrl, sessionSettings } from "@throughline/config";
-import type { SessionSettings } from "@throughline/config";
+import type { SessionSettings } from "@throughline/config/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";

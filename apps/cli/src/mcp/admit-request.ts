@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
+import { refused, systemClock } from "@throughline/core/internal";
 import type { MemoryScope } from "@throughline/mcp";
 import { createTokenStore, defaultLimits, isValidToken, type TokenInfo, type TokenStore } from "@throughline/server";
 import { assertHost, assertOrigin, createRateLimits } from "@throughline/server/internal";

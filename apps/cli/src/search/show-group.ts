@@ -1,7 +1,6 @@
 import { columnsOf } from "../host.ts";
 import type { SearchHit, SessionState } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { sessionName, sessionProgram } from "@throughline/queries/internal";
+import { sessionName, sessionProgram, systemClock } from "@throughline/core/internal";
 import { cellWidth, shorten } from "../cells.ts";
 import type { CommandContext } from "../command.ts";
 import type { Piece } from "../output.ts";

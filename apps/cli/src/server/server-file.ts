@@ -12,8 +12,7 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
+import { shellWord, systemRandom } from "@throughline/core/internal";
 
 /** What a running server leaves in its home for the programs of its user. */
 export interface ServerFile {

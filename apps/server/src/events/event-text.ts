@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
-import type { SessionState, SessionStore, SourcedRecord, StoredRecord } from "@throughline/core";
+import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { recordText } from "../routes/record-text.ts";
 
 /** One event of a stream, as it is written. */

@@ -1,5 +1,5 @@
 import { hasErrorCode, type Clock, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
-import { sessionRefText } from "@throughline/core/store";
+import { sessionRefText } from "@throughline/core/internal";
 import { SessionFeed, type Listener } from "./session-feed.ts";
 
 /** How often one feed is compared with the store, whatever their number: changes on other nodes that no record says. */

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import type { EventStream, StreamEnd } from "./event-stream.ts";
 
 export interface StreamLimits {

@@ -1,5 +1,6 @@
-import { type HistoryTarget, historyTargets, type TargetName } from "@throughline/history";
-import type { WireApi } from "@throughline/wire";
+import { type HistoryTarget } from "@throughline/history";
+import { historyTargets, type TargetName } from "@throughline/history/internal";
+import type { WireApi } from "@throughline/wire/internal";
 
 /** Who offers the models of an API, and the name of its messages, as records have them. */
 export const apiTargets: Readonly<Record<WireApi, readonly [provider: string, target: TargetName]>> = {

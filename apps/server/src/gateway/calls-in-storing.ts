@@ -1,5 +1,5 @@
 import type { Clock } from "@throughline/core";
-import { type SplitRequest, unitIds } from "@throughline/wire";
+import { type SplitRequest, unitIds } from "@throughline/wire/internal";
 import { within } from "../within.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 

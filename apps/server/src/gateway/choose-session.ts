@@ -1,9 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { SessionRef } from "@throughline/core";
-import { agentOfKey } from "@throughline/core/internal";
-import { refused } from "@throughline/core/store";
-import { systemRandom } from "@throughline/core/node";
-import { isContinued, unitIds, type ChainMatch, type SplitRequest, type WireNode } from "@throughline/wire";
+import { agentOfKey, refused, systemRandom } from "@throughline/core/internal";
+import { type ChainMatch, isContinued, type SplitRequest, unitIds, type WireNode } from "@throughline/wire/internal";
 import type { WaitingLookup } from "./calls-in-storing.ts";
 import { isAside, isCompaction, keyPart, namedSession } from "./session-ids.ts";
 import type { KnownSession } from "./session-logs.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "@throughline/core";
-import type { ReadReply } from "@throughline/wire";
+import type { ReadReply } from "@throughline/wire/internal";
 import {
   answerOf,
   type AnswerText,

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { WireApi } from "@throughline/wire";
+import type { WireApi } from "@throughline/wire/internal";
 import type { Upstream } from "./gateway-options.ts";
 
 /** What is done with a path of an upstream. */

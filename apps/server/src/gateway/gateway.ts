@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, hasErrorCode, type SessionRef, type SessionStore, type Summarizer } from "@throughline/core";
-import { parsedFields } from "@throughline/core/internal";
-import { monotonicMs } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
+import { monotonicMs, parsedFields, refused } from "@throughline/core/internal";
 import type { TokenEstimator } from "@throughline/tokens";
 import { continueBody } from "../http/api-handler.ts";
 import type { BodyBudget } from "../http/body-budget.ts";

@@ -2,17 +2,11 @@ import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, hasErrorCode, type Summarizer } from "@throughline/core";
-import { classifyOverflow, type GuardChange, ollamaRequestFields } from "@throughline/guard";
+import { classifyOverflow } from "@throughline/guard";
+import { type GuardChange, ollamaRequestFields } from "@throughline/guard/internal";
 import type { TokenEstimator } from "@throughline/tokens";
-import {
-  bodyText,
-  chainIds,
-  type CompactedHistory,
-  splitRequest,
-  type SplitRequest,
-  type WireLog,
-  withMember,
-} from "@throughline/wire";
+import { bodyText, splitRequest, type WireLog } from "@throughline/wire";
+import { chainIds, type CompactedHistory, type SplitRequest, withMember } from "@throughline/wire/internal";
 import type { ServerLog } from "../operations/request-log.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import type { Came, SentCall } from "./call-facts.ts";

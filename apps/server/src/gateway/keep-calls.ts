@@ -1,5 +1,5 @@
 import { type Clock, type ErrorCode, hasErrorCode, type SessionRef } from "@throughline/core";
-import { type ReadReply, unreadRequest } from "@throughline/wire";
+import { type ReadReply, unreadRequest } from "@throughline/wire/internal";
 import type { ServerLog } from "../operations/request-log.ts";
 import { readRequest, replyOf } from "./call-facts.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";

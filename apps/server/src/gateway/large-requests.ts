@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SplitRequest } from "@throughline/wire";
+import type { SplitRequest } from "@throughline/wire/internal";
 
 /** From this size on, what one request takes would be felt in the streams of others. */
 const largeCharacters = 256 * 1024;

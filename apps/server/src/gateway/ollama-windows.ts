@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "@throughline/core";
-import { ollamaWindowTokens, readOllamaWindow } from "@throughline/guard";
+import { ollamaWindowTokens, readOllamaWindow } from "@throughline/guard/internal";
 import { emptyCalibration, estimateContext, type TokenEstimator } from "@throughline/tokens";
-import { requestMessages, type SplitRequest } from "@throughline/wire";
+import { requestMessages, type SplitRequest } from "@throughline/wire/internal";
 import { isFields } from "@throughline/core/internal";
 import { peekAnswer } from "./peek-answer.ts";
 

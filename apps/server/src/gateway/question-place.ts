@@ -1,4 +1,4 @@
-import type { WireNode } from "@throughline/wire";
+import type { WireNode } from "@throughline/wire/internal";
 import type { SessionRequest } from "./choose-session.ts";
 import type { KnownSession } from "./session-logs.ts";
 

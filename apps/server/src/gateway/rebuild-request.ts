@@ -1,7 +1,8 @@
 import type { RecordDraft, StoredRecord, Summarizer } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import { type Fields, isFields } from "@throughline/core/internal";
-import { classifyOverflow, guardCall, type GuardChange, type GuardedRequest } from "@throughline/guard";
+import { classifyOverflow, guardCall } from "@throughline/guard";
+import { type GuardChange, type GuardedRequest } from "@throughline/guard/internal";
 import { buildContext } from "@throughline/history";
 import type { TokenEstimator } from "@throughline/tokens";
 import {
@@ -9,9 +10,9 @@ import {
   messageDrafts,
   requestMessages,
   type SplitRequest,
-  type WireLog,
   withMember,
-} from "@throughline/wire";
+} from "@throughline/wire/internal";
+import { type WireLog } from "@throughline/wire";
 import { apiTargets, historyTargetOf } from "./api-targets.ts";
 import { blockTypes, withOwnForms } from "./own-forms.ts";
 import { rememberingCompactor } from "./remembered-summary.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type Fields, isFields } from "@throughline/core/internal";
-import { type WireApi } from "@throughline/wire";
+import { type WireApi } from "@throughline/wire/internal";
 import { peekAnswer, type PeekedAnswer, unread } from "./peek-answer.ts";
 
 /** What a provider says in place of an answer, in the shape that `classifyOverflow` reads. */

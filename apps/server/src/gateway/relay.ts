@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { mostCopied } from "./answer-copy.ts";
 import type { GatewayOptions, Upstream } from "./gateway-options.ts";
 import type { PeekedAnswer } from "./peek-answer.ts";

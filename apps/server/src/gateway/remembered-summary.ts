@@ -1,7 +1,8 @@
 import { isFields } from "@throughline/core/internal";
-import { compactInFlight, type CompactInFlightOptions } from "@throughline/guard";
-import type { TokenCounter } from "@throughline/tokens";
-import type { CompactedHistory, WireLog } from "@throughline/wire";
+import { compactInFlight, type CompactInFlightOptions } from "@throughline/guard/internal";
+import type { TokenCounter } from "@throughline/tokens/internal";
+import type { CompactedHistory } from "@throughline/wire/internal";
+import type { WireLog } from "@throughline/wire";
 
 type CompactionRequest = Parameters<ReturnType<typeof compactInFlight>>[0];
 

@@ -5,8 +5,7 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { saveOnce } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
+import { saveOnce, systemRandom } from "@throughline/core/internal";
 
 /** Begins a session without a look whether there is one. Null: there is one already. */
 export function saveNew(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { SplitRequest } from "@throughline/wire";
+import type { SplitRequest } from "@throughline/wire/internal";
 
 /** What a client says of the conversation that a request belongs to. Never more than a name within the token's own scope. */
 export interface NamedSession {

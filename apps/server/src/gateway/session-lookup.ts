@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { openSession, updateEntry, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { openSession, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import { systemRandom, updateEntry } from "@throughline/core/internal";
 import { saveNew, saveUnchanged } from "./save-once.ts";
 
 /** The namespace of the notes; no token reaches it. */

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, SessionRef } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { bytesOf, callOf, headOf, type SpooledCall } from "./spool-file.ts";
 
 export interface SpoolOptions {

@@ -1,5 +1,5 @@
 import { type Clock, hasErrorCode, type SessionStore } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import type { WireLog } from "@throughline/wire";
 import type { TurnRules } from "../turn-rules.ts";
 import { within } from "../within.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { endOfString } from "@throughline/wire";
+import { endOfString } from "@throughline/wire/internal";
 
 /** A value in a body of a provider's API that names something which the account of the key has stored there. */
 export interface StoredId {

@@ -2,29 +2,32 @@ import { createHash } from "node:crypto";
 import {
   type Clock,
   hasErrorCode,
-  loadExisting,
   openSession,
   readWindow,
   type RecordDraft,
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
-import { isFields, KeyedQueues, parsedFields, renewTurn } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
+import {
+  isFields,
+  KeyedQueues,
+  loadExisting,
+  parsedFields,
+  refused,
+  renewTurn,
+  systemRandom,
+} from "@throughline/core/internal";
 import { buildContext } from "@throughline/history";
 import { closeLeasedTurn, leaseTurn, processOwners } from "@throughline/session/internal";
+import { bodyText, planCall, splitRequest } from "@throughline/wire";
 import {
-  bodyText,
   type CallPlan,
-  planCall,
   planReply,
   requestMessages,
-  splitRequest,
   type SplitRequest,
   type WireNode,
   withoutMembers,
-} from "@throughline/wire";
+} from "@throughline/wire/internal";
 import { apiTargets, historyTargetOf } from "./api-targets.ts";
 import { callRecords, rebuiltParts } from "./call-record.ts";
 import { keyOf, sessionOfHeader } from "./choose-session.ts";

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorCode, hasErrorCode, ThroughlineError } from "@throughline/core";
-import { monotonicMs } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
+import { monotonicMs, refused } from "@throughline/core/internal";
 import { maskDeep } from "@throughline/config/internal";
 import type { ReadinessCheck } from "../operations/readiness.ts";
 import type { Gateway } from "../gateway/gateway.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef } from "@throughline/core";
 import { z } from "zod";
-import { refused, sessionNotFound } from "@throughline/core/store";
+import { refused, sessionNotFound } from "@throughline/core/internal";
 import { createView, scopeIn, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import type { ServerContext } from "../server-context.ts";

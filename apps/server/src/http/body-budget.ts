@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 export interface BodyBudgetLimits {
   /** The most bytes that the bodies of all requests that are being answered may have together. */

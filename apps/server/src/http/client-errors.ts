@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { STATUS_CODES, type Server, type ServerResponse } from "node:http";
 import { randomBytes } from "node:crypto";
 import type { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { problemOf } from "./problem.ts";
 
 /** Lets a server answer what Node could not read as a request: too many bytes, too late, or not HTTP. */

@@ -1,4 +1,5 @@
-import { errorCodes, type ErrorCode } from "@throughline/core";
+import { errorCodes } from "@throughline/core/internal";
+import { type ErrorCode } from "@throughline/core";
 import { z } from "zod";
 import { scopes } from "../security/scopes.ts";
 import { statusOf } from "./problem.ts";

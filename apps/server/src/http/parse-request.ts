@@ -1,5 +1,4 @@
-import { nearestName } from "@throughline/core/internal";
-import { refused } from "@throughline/core/store";
+import { nearestName, refused } from "@throughline/core/internal";
 import type { z } from "zod";
 
 /** What a value is called in messages. */

@@ -1,4 +1,5 @@
-import { errorCodes, ThroughlineError, type ErrorCode } from "@throughline/core";
+import { errorCodes } from "@throughline/core/internal";
+import { type ErrorCode, ThroughlineError } from "@throughline/core";
 
 /** The status of each code; every code that is not named here is 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {

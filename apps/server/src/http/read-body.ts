@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { hasErrorCode, type ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import type { BodyShare } from "./body-budget.ts";
 import { type JsonLimits, JsonScan } from "./json-scan.ts";
 

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 /** Seals the cursors of lists, so that nobody can make one, or use that of another query or view. */
 export interface CursorSeal {

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 /**
  * The key that a path segment names: percent-encoded, or `~` and base64url.

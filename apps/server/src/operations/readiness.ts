@@ -1,5 +1,5 @@
-import { openSession, patchEntry, type SessionStore, updateEntry } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
+import { openSession, type SessionStore } from "@throughline/core";
+import { patchEntry, systemRandom, updateEntry } from "@throughline/core/internal";
 import { tokensRef } from "../security/token-store.ts";
 
 type Readiness = "ready" | "draining" | "store-unreachable" | "store-not-writable";

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
-import { monotonicMs } from "@throughline/core/node";
+import { monotonicMs } from "@throughline/core/internal";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
 /** What the server counts. */

@@ -1,7 +1,5 @@
 import { hasErrorCode, type Clock, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
-import { monotonicMs } from "@throughline/core/node";
-import { listSessions } from "@throughline/queries";
-import { sessionRefText } from "@throughline/core/store";
+import { listSessions, monotonicMs, sessionRefText } from "@throughline/core/internal";
 import { within } from "../within.ts";
 
 /** What the records of a namespace take, as it was counted last. */

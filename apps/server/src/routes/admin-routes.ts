@@ -1,4 +1,4 @@
-import { assertAgentId, assertNamespace, refused } from "@throughline/core/store";
+import { assertAgentId, assertNamespace, refused } from "@throughline/core/internal";
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";

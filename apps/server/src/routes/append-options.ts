@@ -1,6 +1,5 @@
 import type { AppendDraft, AppendOptions } from "@throughline/core";
-import { assertFewMembers } from "@throughline/core/internal";
-import { refused } from "@throughline/core/store";
+import { assertFewMembers, refused } from "@throughline/core/internal";
 import type { ApiRequest } from "../http/route.ts";
 import type { WireAppendOptions } from "../schemas/record.ts";
 

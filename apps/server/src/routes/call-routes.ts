@@ -1,12 +1,10 @@
-import { findRecord } from "@throughline/queries";
-import { withinMemory } from "@throughline/queries/internal";
-import { refused } from "@throughline/core/store";
-import { runInSlices } from "@throughline/core/internal";
+import { findRecord, refused, runInSlices, withinMemory } from "@throughline/core/internal";
 import { readCalls } from "@throughline/session";
 import { readCall, rebuildSteps, type FoundCall } from "@throughline/session/internal";
 import { z } from "zod";
-import type { RecordHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { readExchange, rebuildRequest } from "@throughline/wire";
+import type { RecordHead } from "@throughline/core/internal";
+import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import { readExchange, rebuildRequest } from "@throughline/wire/internal";
 import { type Answer, json, largeJson, list } from "../http/answer.ts";
 import { decodeSegment } from "../http/session-segment.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";

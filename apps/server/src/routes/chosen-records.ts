@@ -1,6 +1,5 @@
 import type { RecordPage, SessionRef, SessionStore } from "@throughline/core";
-import { refused } from "@throughline/core/store";
-import { messageRole } from "@throughline/queries";
+import { messageRole, refused } from "@throughline/core/internal";
 
 type Payload = "source" | "head";
 type Found = RecordPage<Payload>["records"][number];

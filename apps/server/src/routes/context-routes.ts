@@ -1,9 +1,8 @@
 import { readWindow } from "@throughline/core";
-import { runInSlices } from "@throughline/core/internal";
-import { historyTargets } from "@throughline/history";
-import type { Context, TargetName } from "@throughline/history";
-import { renderSteps } from "@throughline/history/internal";
-import { omittedWithWindow, withinMemory } from "@throughline/queries/internal";
+import { runInSlices, withinMemory } from "@throughline/core/internal";
+import { historyTargets, omittedWithWindow, renderSteps } from "@throughline/history/internal";
+import type { Context } from "@throughline/history";
+import type { TargetName } from "@throughline/history/internal";
 import { z } from "zod";
 import { measureContext, namedModel, nextContext } from "../context-size.ts";
 import { largeJson } from "../http/answer.ts";

@@ -1,5 +1,5 @@
 import type { SessionState, SessionStore } from "@throughline/core";
-import { refused, sessionNotFound } from "@throughline/core/store";
+import { refused, sessionNotFound } from "@throughline/core/internal";
 import { z } from "zod";
 import { keyOfSegment } from "../http/session-segment.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";

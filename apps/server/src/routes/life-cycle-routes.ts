@@ -1,7 +1,6 @@
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { KeyedQueues } from "@throughline/core/internal";
-import { endSession, forkSession, hasErrorCode } from "@throughline/core";
-import { refused, sessionNotFound } from "@throughline/core/store";
+import { forkSession, KeyedQueues, refused, sessionNotFound } from "@throughline/core/internal";
+import { endSession, hasErrorCode } from "@throughline/core";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";

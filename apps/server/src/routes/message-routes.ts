@@ -1,12 +1,11 @@
-import type { MessageDraft } from "@throughline/core";
-import { recordUsage } from "@throughline/core/internal";
+import type { MessageDraft } from "@throughline/core/internal";
+import { recordUsage, refused } from "@throughline/core/internal";
 import { recordsFromMessages as fromAnthropic } from "@throughline/history/anthropic";
 import { recordsFromMessages as fromBedrock } from "@throughline/history/bedrock";
 import { recordsFromMessages as fromGemini } from "@throughline/history/gemini";
 import { recordsFromMessages as fromMistral } from "@throughline/history/mistral";
 import { recordsFromMessages as fromOllama } from "@throughline/history/ollama";
 import { recordsFromMessages as fromOpenAi } from "@throughline/history/openai";
-import { refused } from "@throughline/core/store";
 import { z } from "zod";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { appendedSchema, messagesSchema } from "../schemas/record.ts";

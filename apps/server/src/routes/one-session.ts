@@ -1,12 +1,11 @@
+import { loadExisting, sessionNotFound } from "@throughline/core/internal";
 import {
-  loadExisting,
   type RecordPage,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
-import { ThroughlineError } from "@throughline/core";
-import { sessionNotFound } from "@throughline/core/store";
 
 /**
  * Where the session with this id lies that was found under the ref before: there, or archived.

@@ -1,4 +1,4 @@
-import { loadExisting, type RecordHead } from "@throughline/core";
+import { loadExisting, type RecordHead } from "@throughline/core/internal";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";

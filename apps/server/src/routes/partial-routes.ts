@@ -1,5 +1,5 @@
 import type { PartialReply, PartialsFacet, SessionStore } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { z } from "zod";
 import { json, type Answer } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";

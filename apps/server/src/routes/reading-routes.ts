@@ -1,7 +1,13 @@
-import { classifyOverflow, recoveryAction } from "@throughline/guard";
-import { findRecord, listSessions, sessionTotals } from "@throughline/queries";
-import { matchSession, sessionCandidate } from "@throughline/queries/internal";
-import { refused } from "@throughline/core/store";
+import { classifyOverflow } from "@throughline/guard";
+import { recoveryAction } from "@throughline/guard/internal";
+import {
+  findRecord,
+  listSessions,
+  matchSession,
+  refused,
+  sessionCandidate,
+  sessionTotals,
+} from "@throughline/core/internal";
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
 import { present } from "../http/present.ts";

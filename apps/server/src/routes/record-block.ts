@@ -1,5 +1,5 @@
-import type { SourcedRecord } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import type { SourcedRecord } from "@throughline/core/internal";
+import { refused } from "@throughline/core/internal";
 
 /** The most of a block in one answer. */
 export const mostBlockBytes: number = 256 * 1024;

@@ -1,6 +1,7 @@
-import { loadExisting, readWindow } from "@throughline/core";
-import type { AppendResult, ErrorCode, ReadPayload, SourcedRecord } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { loadExisting, refused } from "@throughline/core/internal";
+import { readWindow } from "@throughline/core";
+import type { AppendResult, ErrorCode } from "@throughline/core";
+import type { ReadPayload, SourcedRecord } from "@throughline/core/internal";
 import { z } from "zod";
 import { list, type ListAnswer } from "../http/answer.ts";
 import { present } from "../http/present.ts";

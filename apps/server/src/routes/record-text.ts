@@ -1,4 +1,4 @@
-import type { ReadPayload, RecordHead, SourcedRecord } from "@throughline/core";
+import type { ReadPayload, RecordHead, SourcedRecord } from "@throughline/core/internal";
 
 /**
  * A record as JSON. Its line is copied, so that numbers such as `1e3` and `-0`, and members that occur twice, are sent as

@@ -1,10 +1,17 @@
-import { appendOnce, loadExisting, resetSession } from "@throughline/core";
-import { keptOnReset, noteArchiving, stillAnswering } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
-import { runInSlices } from "@throughline/core/internal";
+import { appendOnce } from "@throughline/core";
+import {
+  findRecord,
+  keptOnReset,
+  loadExisting,
+  noteArchiving,
+  readRecords,
+  refused,
+  resetSession,
+  runInSlices,
+  stillAnswering,
+  systemRandom,
+} from "@throughline/core/internal";
 import { rewindSteps } from "@throughline/history/internal";
-import { findRecord, readRecords } from "@throughline/queries";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { z } from "zod";
 import { json, list, type ListAnswer } from "../http/answer.ts";
 import { present } from "../http/present.ts";

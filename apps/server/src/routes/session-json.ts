@@ -1,5 +1,5 @@
 import type { SessionState } from "@throughline/core";
-import { sessionRow } from "@throughline/queries";
+import { sessionRow } from "@throughline/core/internal";
 
 /** A session as every route states it: what the command line prints, and where it stands. */
 export interface SessionJson {

@@ -1,7 +1,13 @@
-import { hasErrorCode, loadExisting, patchEntry, updateEntry, type SessionState } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { maxEntryBytes } from "@throughline/core/internal";
-import { refused, sessionNotFound } from "@throughline/core/store";
+import { hasErrorCode, type SessionState } from "@throughline/core";
+import {
+  loadExisting,
+  maxEntryBytes,
+  patchEntry,
+  refused,
+  sessionNotFound,
+  systemRandom,
+  updateEntry,
+} from "@throughline/core/internal";
 import { z } from "zod";
 import { json, type Answer } from "../http/answer.ts";
 import { present } from "../http/present.ts";

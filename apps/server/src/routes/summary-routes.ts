@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { listCheckpoints } from "@throughline/checkpoint";
 import type { CompactionRequest } from "@throughline/compaction";
-import { loadExisting, readWindow, ThroughlineError, type SessionRef, type SessionState } from "@throughline/core";
-import { refused, sessionRefText } from "@throughline/core/store";
-import { withinMemory } from "@throughline/queries/internal";
-import { emptyCalibration, readCalibration } from "@throughline/tokens";
+import { loadExisting, refused, sessionRefText, withinMemory } from "@throughline/core/internal";
+import { readWindow, type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
+import { emptyCalibration } from "@throughline/tokens";
+import { readCalibration } from "@throughline/tokens/internal";
 import { z } from "zod";
 import { compactionByKey, compactionRow, plannedCompaction, type CompactionRow } from "../compaction-json.ts";
 import { measureContext, namedModel, nextContext } from "../context-size.ts";

@@ -1,8 +1,6 @@
-import { type Finding, loadExisting, type SessionRef, type SessionStore } from "@throughline/core";
-import { runInSlices, type Steps } from "@throughline/core/internal";
-import { refused } from "@throughline/core/store";
-import { writableFormatNames } from "@throughline/foreign-formats/names";
-import { withinMemory } from "@throughline/queries/internal";
+import { type Finding, type SessionRef, type SessionStore } from "@throughline/core";
+import { loadExisting, refused, runInSlices, type Steps, withinMemory } from "@throughline/core/internal";
+import { writableFormatNames } from "@throughline/foreign-formats/internal";
 import type { ExportFormat } from "@throughline/transfer";
 import { z } from "zod";
 import { list, type ListAnswer } from "../http/answer.ts";
@@ -82,7 +80,7 @@ export const transferRoutes: readonly RouteDefinition[] = [
       const at = ref();
       const store = view.store(at.agentId);
       const state = await loadExisting(store, at);
-      const { inspectSession } = await import("@throughline/inspect/internal");
+      const { inspectSession } = await import("@throughline/transfer/internal");
       const found = await inspectSession(withinMemory(store), state, signal);
       const noticed = context.findingsOf(at.namespace, at.agentId).filter(({ key }) => key === at.key);
       return list(await runInSlices(findingItems([...noticed, ...found])));

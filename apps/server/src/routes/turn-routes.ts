@@ -1,8 +1,6 @@
-import { hasErrorCode, loadExisting, ThroughlineError, type AppendResult, type RecordDraft } from "@throughline/core";
+import { type AppendResult, hasErrorCode, type RecordDraft, ThroughlineError } from "@throughline/core";
+import { assertFewMembers, loadExisting, refused, systemRandom } from "@throughline/core/internal";
 import type { SessionRef, SessionState } from "@throughline/core";
-import { assertFewMembers } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
 import { closeLeasedTurn, keyedTurnId, leaseTurn } from "@throughline/session/internal";
 import { z } from "zod";
 import { json, type Answer } from "../http/answer.ts";

@@ -1,6 +1,5 @@
 import { customRecord, hasErrorCode, openSession, type SessionRef, type SessionStore } from "@throughline/core";
-import { listSessions } from "@throughline/queries";
-import { systemRandom } from "@throughline/core/node";
+import { listSessions, systemRandom } from "@throughline/core/internal";
 
 /** Something that must be known afterwards: who asked for it, and when. */
 export interface AuditEvent {

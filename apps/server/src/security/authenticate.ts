@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 import { isValidToken, type TokenInfo, type TokenStore } from "./token-store.ts";
 
 /** Between two looks for tokens that were made elsewhere. */

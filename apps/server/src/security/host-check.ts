@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 /** Which hosts a server answers for, and which pages may call it. */
 export interface SameSite {

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/internal";
 
 /** How often tokens may ask, and how often an address may show one that is not valid. */
 export interface RateLimits {

@@ -1,7 +1,6 @@
 import { hasErrorCode, openSession, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 import { customRecord } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { refused } from "@throughline/core/store";
+import { refused, systemRandom } from "@throughline/core/internal";
 import { type GatewayMode, isGatewayMode } from "../gateway/gateway-options.ts";
 import { isScope, type Scope } from "./scopes.ts";
 import { isSameDigest, newToken, noDigest, parseToken } from "./token-text.ts";

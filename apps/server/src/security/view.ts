@@ -1,6 +1,5 @@
 import { createAgentScope, type SessionRef, type SessionStore } from "@throughline/core";
-import { agentOfKey } from "@throughline/core/internal";
-import { assertNamespace, refused, sessionNotFound } from "@throughline/core/store";
+import { agentOfKey, assertNamespace, refused, sessionNotFound } from "@throughline/core/internal";
 import { marksKeyStart, marksNamespace } from "@throughline/transfer/internal";
 import type { Scope } from "./scopes.ts";
 import { reservedNamespaces, type TokenInfo } from "./token-store.ts";

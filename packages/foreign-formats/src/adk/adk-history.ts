@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { AppendDraft, RecordDraft, SourcedRecord } from "@throughline/core";
+import type { AppendDraft, RecordDraft } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { derivedFromOf, isFields, type Fields } from "@throughline/core/internal";
 import type { LiveChange, LivePlace, LiveSession } from "../live/live-format.ts";
 import { adkEvents } from "../live/live-formats.ts";

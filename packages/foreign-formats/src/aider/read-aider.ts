@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path/posix";
-import type { Finding, RecordSource } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { UnitRecords, type RecordBody } from "../unit-records.ts";
 import { lineKind, startMark, type AiderLine } from "./aider-lines.ts";

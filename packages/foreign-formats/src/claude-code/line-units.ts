@@ -1,4 +1,4 @@
-import type { SourcedRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import {
   derivedFromOf,
   isFields,
@@ -8,7 +8,7 @@ import {
   throughlineKind,
   type Fields,
 } from "@throughline/core/internal";
-import { walkBranch } from "@throughline/history";
+import { walkBranch } from "@throughline/history/internal";
 
 /** A line of Claude Code with the records that stand for it. */
 export interface LineUnit {

@@ -1,4 +1,4 @@
-import type { SourcedRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { WriteOptions } from "../format-writer.ts";
 import { isUuid } from "../made-ids.ts";

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
-import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import type { Finding, SessionRecord } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { editsOf } from "./compactions.ts";

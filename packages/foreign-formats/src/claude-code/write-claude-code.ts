@@ -1,15 +1,15 @@
 import { asText } from "../as-text.ts";
 import type { StoredRecord, Usage } from "@throughline/core";
 import {
-  providerMappings,
   type AssistantTurn,
+  providerMappings,
   type ProviderRules,
   type ReplayResult,
   type ReplayTurn,
   type ReplayUserBlock,
+  walkBranch,
 } from "@throughline/history/internal";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
-import { walkBranch } from "@throughline/history";
 import { isUuid, uuidOf } from "../made-ids.ts";
 import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";

@@ -1,5 +1,6 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import type { Finding, RecordSource } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { callsOf, partOf } from "../mapped-messages.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";

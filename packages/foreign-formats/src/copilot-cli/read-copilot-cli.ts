@@ -1,6 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
-import type { Finding, RecordSource } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
 import { provider, RunUsage } from "./run-usage.ts";

@@ -1,5 +1,5 @@
-import type { Fields } from "@throughline/core/internal";
-import type { Finding, RecordSource } from "@throughline/core";
+import type { Fields, RecordSource } from "@throughline/core/internal";
+import type { Finding } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/openai";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { attempt, partOf, plainMessage } from "../mapped-messages.ts";

@@ -1,4 +1,4 @@
-import type { SourcedRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, throughlineKind, type Fields } from "@throughline/core/internal";
 
 /** What a record that edits another one changes, and what it puts there; null for every other record. */

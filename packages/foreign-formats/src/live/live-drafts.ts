@@ -1,5 +1,12 @@
-import { type AppendDraft, type RecordDraft, type SourcedRecord, ThroughlineError } from "@throughline/core";
-import { isFields, isNestedDeeper, isSideRecord, maxNesting, type Fields } from "@throughline/core/internal";
+import { type AppendDraft, type RecordDraft, ThroughlineError } from "@throughline/core";
+import {
+  type Fields,
+  isFields,
+  isNestedDeeper,
+  isSideRecord,
+  maxNesting,
+  type SourcedRecord,
+} from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { callsOf } from "../mapped-messages.ts";
 import type { MessageList } from "../message-list.ts";

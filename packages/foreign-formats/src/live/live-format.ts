@@ -1,5 +1,5 @@
-import type { AppendDraft, SourcedRecord } from "@throughline/core";
-import type { Fields } from "@throughline/core/internal";
+import type { AppendDraft } from "@throughline/core";
+import type { Fields, SourcedRecord } from "@throughline/core/internal";
 import type { ProviderRules, ReplayTurn } from "@throughline/history/internal";
 import type { WriteOptions } from "../format-writer.ts";
 import type { MessageList } from "../message-list.ts";

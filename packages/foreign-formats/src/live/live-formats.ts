@@ -1,4 +1,4 @@
-import type { SourcedRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, sourceFormatOf, type Fields } from "@throughline/core/internal";
 import { AdkEvents } from "../adk/adk-events.ts";
 import { adkRules, createAdkEvents } from "../adk/write-adk-events.ts";

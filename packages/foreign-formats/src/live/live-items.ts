@@ -1,4 +1,4 @@
-import type { SourcedRecord } from "@throughline/core";
+import type { SourcedRecord } from "@throughline/core/internal";
 import {
   isFields,
   derivedFromOf,
@@ -7,7 +7,7 @@ import {
   isTombstone,
   type Fields,
 } from "@throughline/core/internal";
-import { walkBranch } from "@throughline/history";
+import { walkBranch } from "@throughline/history/internal";
 import type { ReplayTurn } from "@throughline/history/internal";
 import { WrittenConversation } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";

@@ -1,4 +1,5 @@
-import { foreignFormats, type FormatLoss } from "@throughline/foreign-formats";
+import { foreignFormats } from "@throughline/foreign-formats";
+import { type FormatLoss } from "../../src/format-writer.ts";
 import { validateAnthropic } from "@throughline/history/anthropic";
 import { describe, expect, it } from "vitest";
 import { readUnits, refusals, talk, type ReadSession } from "../read-units.ts";

@@ -1,4 +1,4 @@
-import type { MessageDraft, ReplyDraft } from "@throughline/core";
+import type { MessageDraft, ReplyDraft } from "@throughline/core/internal";
 import { isWireFields } from "../wire-values.ts";
 import {
   callBlock,

@@ -1,4 +1,4 @@
-import type { MessageDraft, ReplyDraft } from "@throughline/core";
+import type { MessageDraft, ReplyDraft } from "@throughline/core/internal";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import { base64Of } from "./bytes.ts";
 import {

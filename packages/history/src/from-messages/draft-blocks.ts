@@ -1,12 +1,6 @@
 import { asText } from "./as-text.ts";
-import type {
-  AssistantMessage,
-  ImageBlock,
-  TextBlock,
-  ThinkingBlock,
-  ToolCallBlock,
-  UnknownBlock,
-} from "@throughline/core";
+import type { AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock } from "@throughline/core";
+import type { UnknownBlock } from "@throughline/core/internal";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 
 /** A block of a user message or a tool result. */

@@ -1,6 +1,12 @@
-import type { AssistantMessage, MessageDraft, ReplyDraft, ToolCallBlock } from "@throughline/core";
-import { systemRandom } from "@throughline/core/node";
-import { assertKnownOptions, optionKinds, type OptionTable, recordUsage } from "@throughline/core/internal";
+import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
+import type { MessageDraft, ReplyDraft } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  recordUsage,
+  systemRandom,
+} from "@throughline/core/internal";
 import { CallBook } from "./call-book.ts";
 import { plainContent, type ReplyBlock, type UserBlock } from "./draft-blocks.ts";
 import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-import type { MessageDraft, ReplyDraft } from "@throughline/core";
+import type { MessageDraft, ReplyDraft } from "@throughline/core/internal";
 import { imageTypeOf } from "../media-source.ts";
 import type { WireFields } from "../wire-values.ts";
 import { callBlock, textBlocks, thinkingBlocks, type ReplyBlock, type UserBlock } from "./draft-blocks.ts";

@@ -1,5 +1,5 @@
 import { asText } from "./as-text.ts";
-import type { ReplyDraft } from "@throughline/core";
+import type { ReplyDraft } from "@throughline/core/internal";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import {
   callBlock,

@@ -1,5 +1,5 @@
 import { asText } from "./as-text.ts";
-import type { MessageDraft, ReplyDraft } from "@throughline/core";
+import type { MessageDraft, ReplyDraft } from "@throughline/core/internal";
 import { isWireFields } from "../wire-values.ts";
 import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
 import { assertReplyOptions, MessageDrafts } from "./message-drafts.ts";

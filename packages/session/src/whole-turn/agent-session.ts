@@ -1,5 +1,5 @@
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import type { CheckpointResult } from "@throughline/checkpoint";
+import type { CheckpointResult } from "@throughline/checkpoint/internal";
 import type { CompactionPlan, NothingToCompact } from "@throughline/compaction/internal";
 import type { Session } from "../session.ts";
 import { SessionHandle, type OpenParts } from "../session-handle.ts";

@@ -1,11 +1,10 @@
 import { chatCheckpointWriter, createCheckpointer } from "@throughline/checkpoint";
 import { createCompactor } from "@throughline/compaction";
 import { hasErrorCode, type SessionRef } from "@throughline/core";
-import { tellListener } from "@throughline/core/internal";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { isSilentReply, mayBecomeSilent } from "@throughline/memory-flush";
+import { systemClock, systemRandom, systemRecordIds, tellListener } from "@throughline/core/internal";
+import { isSilentReply, mayBecomeSilent } from "@throughline/compaction/internal";
 import { createTokenEstimator } from "@throughline/tokens";
-import type { SessionRow } from "@throughline/queries";
+import type { SessionRow } from "@throughline/core/internal";
 import { OpenSessions } from "../open-sessions.ts";
 import { processOwners } from "../process-owners.ts";
 import type { SessionsOptions } from "../session-options.ts";

@@ -1,9 +1,6 @@
 import { checkpointStatus, type CheckpointStatus } from "@throughline/checkpoint/internal";
-import { readRetries } from "@throughline/compaction/internal";
-import { type RetryLimits } from "@throughline/compaction";
+import { type FlushPhase, readFlushState, readRetries, type RetryLimits } from "@throughline/compaction/internal";
 import type { SessionEntry } from "@throughline/core";
-import { readFlushState } from "@throughline/memory-flush";
-import { type FlushPhase } from "@throughline/memory-flush/internal";
 import type { Gauge } from "@throughline/tokens";
 
 /** The state of a summarizer's breaker, as `createSummarizerBreakers` reports it. */

@@ -1,4 +1,5 @@
-import type { BackgroundCompaction, Compactor } from "@throughline/compaction";
+import type { BackgroundCompaction } from "@throughline/compaction/internal";
+import type { Compactor } from "@throughline/compaction";
 import { hasErrorCode, type SessionEntry, type SessionRef } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import type { StepContext } from "../session-options.ts";

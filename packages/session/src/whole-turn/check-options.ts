@@ -7,7 +7,7 @@ import {
   type OptionTable,
 } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
-import { checkFlushSettings } from "@throughline/memory-flush";
+import { checkFlushSettings } from "@throughline/compaction/internal";
 import type { AgentSessionsOptions } from "./whole-turn-options.ts";
 
 /** A setting that cannot be used, or could have no effect. */

@@ -1,4 +1,4 @@
-import { loadExisting } from "@throughline/core";
+import { loadExisting } from "@throughline/core/internal";
 import type { StepContext, TurnStep } from "../session-options.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 

@@ -1,6 +1,6 @@
 import type { AssistantMessage } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
-import { endFlush, isSilentReply, observeFlush, readFlushState } from "@throughline/memory-flush";
+import { endFlush, isSilentReply, observeFlush, readFlushState } from "@throughline/compaction/internal";
 import type { BeforeClose } from "../session-options.ts";
 import { textOfContent } from "../window-facts.ts";
 import { reminderDraft } from "./flush-step.ts";

@@ -3,10 +3,10 @@ import { tellListener } from "@throughline/core/internal";
 import {
   decideFlush,
   endFlush,
-  readFlushState,
   type FlushDecision,
   type MemoryFlushSettings,
-} from "@throughline/memory-flush";
+  readFlushState,
+} from "@throughline/compaction/internal";
 import type { StepContext, TurnStep } from "../session-options.ts";
 import type { TurnNote } from "./turn-memory.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";

@@ -1,5 +1,4 @@
-import { createSummaryRetry } from "@throughline/compaction";
-import { tokenMeasure } from "@throughline/compaction/internal";
+import { createSummaryRetry, tokenMeasure } from "@throughline/compaction/internal";
 import type { Clock, RecordIds, SessionStore, Summarizer } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import type { StepContext } from "../session-options.ts";

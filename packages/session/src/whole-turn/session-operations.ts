@@ -1,8 +1,9 @@
-import { type CheckpointResult, listCheckpoints, type ListedCheckpoint } from "@throughline/checkpoint";
-import { type CheckpointStatus } from "@throughline/checkpoint/internal";
-import type { CompactionPlan, NothingToCompact } from "@throughline/compaction/internal";
-import type { CompactionRequest, CompactionResult, RetryLimits } from "@throughline/compaction";
-import type { SessionDraft, SessionRef } from "@throughline/core";
+import { type CheckpointResult, type CheckpointStatus } from "@throughline/checkpoint/internal";
+import { listCheckpoints, type ListedCheckpoint } from "@throughline/checkpoint";
+import type { CompactionPlan, NothingToCompact, RetryLimits } from "@throughline/compaction/internal";
+import type { CompactionRequest, CompactionResult } from "@throughline/compaction";
+import type { SessionDraft } from "@throughline/core/internal";
+import type { SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
 import type { TokenEstimator } from "@throughline/tokens";
 import type { Session } from "../session.ts";

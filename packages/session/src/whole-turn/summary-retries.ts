@@ -4,8 +4,8 @@ import {
   type RetryOutcome,
   runRetryLoop,
   type SummaryRetry,
-} from "@throughline/compaction";
-import { tokenMeasure } from "@throughline/compaction/internal";
+  tokenMeasure,
+} from "@throughline/compaction/internal";
 import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import { emptyCalibration, type TokenEstimator } from "@throughline/tokens";

@@ -1,5 +1,5 @@
 import { contextLine, type Gauge } from "@throughline/tokens";
-import { decideFlush } from "@throughline/memory-flush";
+import { decideFlush } from "@throughline/compaction/internal";
 import type { SystemPrompt } from "../session-options.ts";
 import { keyOf } from "./turn-memory.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";

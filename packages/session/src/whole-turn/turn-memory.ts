@@ -1,6 +1,6 @@
 import type { SessionRef, StoredRecord } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
-import type { ObservedCall } from "@throughline/memory-flush/internal";
+import type { ObservedCall } from "@throughline/compaction/internal";
 import type { SessionTurnEvent } from "../session-event.ts";
 
 /** What is known of the turn of a session that runs, or ran last. */

@@ -1,9 +1,11 @@
-import type { CheckpointEvent } from "@throughline/checkpoint";
-import type { CompactionEvent } from "@throughline/compaction";
-import type { SettingRepair } from "@throughline/compaction/internal";
+import type { CheckpointEvent } from "@throughline/checkpoint/internal";
+import type {
+  CompactionEvent,
+  FlushObservation,
+  SettingRepair,
+  ThresholdRepair,
+} from "@throughline/compaction/internal";
 import type { SessionRef } from "@throughline/core";
-import type { FlushObservation } from "@throughline/memory-flush";
-import type { ThresholdRepair } from "@throughline/memory-flush/internal";
 import type { SessionTurnEvent } from "../session-event.ts";
 
 /** What happens between the session and its memory. */

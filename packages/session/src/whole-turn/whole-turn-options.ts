@@ -1,7 +1,8 @@
-import type { CheckpointSettings, CheckpointWriter } from "@throughline/checkpoint";
-import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
+import type { CheckpointSettings } from "@throughline/checkpoint/internal";
+import type { CheckpointWriter } from "@throughline/checkpoint";
+import type { CompactionSettings } from "@throughline/compaction";
+import type { MemoryFlushSettings, RetryLimits } from "@throughline/compaction/internal";
 import type { RecordIds, Summarizer } from "@throughline/core";
-import type { MemoryFlushSettings } from "@throughline/memory-flush";
 import type { SessionsOptions, StepContext } from "../session-options.ts";
 import type { SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";

@@ -1,7 +1,7 @@
 import type { Checkpointer } from "@throughline/checkpoint";
 import type { CompactionSettings, Compactor } from "@throughline/compaction";
 import type { Clock, SessionStore } from "@throughline/core";
-import type { MemoryFlushSettings } from "@throughline/memory-flush";
+import type { MemoryFlushSettings } from "@throughline/compaction/internal";
 import type { StepContext } from "../session-options.ts";
 import type { BackgroundCompactions } from "./background-compactions.ts";
 import type { TurnMemory } from "./turn-memory.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import {
   abilityOf,
   assertRefused,

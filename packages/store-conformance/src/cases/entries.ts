@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { patchEntry, updateEntry } from "@throughline/core";
+import { patchEntry, updateEntry } from "@throughline/core/internal";
 import type { SessionEntry } from "@throughline/core";
 import { assertRefused, createSession, numbersTo, readRecords, readTexts, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";

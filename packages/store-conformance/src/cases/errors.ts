@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { errorCodes, ThroughlineError } from "@throughline/core";
+import { errorCodes } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import { abilityOf, assertFails, assertRefused, createSession, readTexts, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 

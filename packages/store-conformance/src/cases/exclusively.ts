@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { SessionStore } from "@throughline/core";
-import { monotonicMs, systemClock } from "@throughline/core/node";
+import { monotonicMs, systemClock } from "@throughline/core/internal";
 import { abilityOf, assertFails, assertRefused, createSession, readTexts, reopened, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 

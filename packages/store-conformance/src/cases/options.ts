@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import { wrongOptions } from "@throughline/core/internal";
-import { storeOptionTables, type StoreMethodName } from "@throughline/core/store";
+import { type StoreMethodName, storeOptionTables, wrongOptions } from "@throughline/core/internal";
 import { assertFails, createSession, readRecords, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { copyRecords } from "@throughline/core/internal";
 import { crc32 } from "node:zlib";
 
-import type { RecordHead } from "@throughline/core";
+import type { RecordHead } from "@throughline/core/internal";
 import { assertRefused, createSession, lineOf, readSources, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 

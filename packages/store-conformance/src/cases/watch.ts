@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { SessionRef, SessionStore, StoreCapabilities, WatchFacet } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { systemClock } from "@throughline/core/internal";
 import { abilityOf, assertFails, createSession, numbersTo, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 

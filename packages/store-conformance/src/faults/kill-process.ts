@@ -1,8 +1,14 @@
-import { assertKnownOptions, optionKinds, type OptionTable, portKinds } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  portKinds,
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
 import { spawn } from "node:child_process";
 import process from "node:process";
 import type { RandomSource } from "@throughline/core";
-import { systemClock, systemRandom } from "@throughline/core/node";
 
 /** Options of `killProcess`. */
 interface KillProcessOptions {

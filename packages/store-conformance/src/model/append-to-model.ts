@@ -1,11 +1,10 @@
-import { isSideRecord } from "@throughline/core/internal";
+import { isSideRecord, type SourcedDraft } from "@throughline/core/internal";
 import {
   type AppendDraft,
   type AppendOptions,
   type RecordDraft,
   type SessionRecord,
   type SessionRef,
-  type SourcedDraft,
   type TurnRequest,
 } from "@throughline/core";
 import {

@@ -1,12 +1,5 @@
-import type {
-  ListQuery,
-  MoveAction,
-  ReadOptions,
-  ReadPayload,
-  SessionEntry,
-  SessionRef,
-  SessionState,
-} from "@throughline/core";
+import type { ListQuery, MoveAction, ReadOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import type { ReadPayload } from "@throughline/core/internal";
 import { redactionTombstone } from "@throughline/core/internal";
 import { lineOf } from "./append-to-model.ts";
 import {

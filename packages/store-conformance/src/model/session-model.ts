@@ -2,13 +2,13 @@ import type {
   AppendDraft,
   ErrorCode,
   OpenTurn,
-  RecordSource,
   SessionEntry,
   SessionHead,
   SessionRecord,
   SessionRef,
   SessionState,
 } from "@throughline/core";
+import type { RecordSource } from "@throughline/core/internal";
 
 /*
  * What a store has to hold, as plain data, and what its contract says of each operation, in as few words as it takes.

@@ -1,4 +1,5 @@
-import { createFinding, ThroughlineError } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import type { Finding, MaintenanceFacet, SessionStore } from "@throughline/core";
 import type { Mutant } from "./mutant.ts";
 

@@ -1,12 +1,5 @@
-import type {
-  AppendOptions,
-  PayloadCodec,
-  ReadOptions,
-  ReadPayload,
-  RecordPage,
-  SessionRef,
-  SessionStore,
-} from "@throughline/core";
+import type { AppendOptions, PayloadCodec, ReadOptions, RecordPage, SessionRef, SessionStore } from "@throughline/core";
+import type { ReadPayload } from "@throughline/core/internal";
 import type { ConformanceSetup, StoreUnderTest } from "@throughline/store-conformance";
 import { delegate, openBaseStore } from "../base-store.ts";
 

@@ -1,5 +1,6 @@
 import { hasErrorCode } from "@throughline/core";
-import type { ReadOptions, ReadPayload, RecordHead, RecordPage, SessionStore } from "@throughline/core";
+import type { ReadOptions, RecordPage, SessionStore } from "@throughline/core";
+import type { ReadPayload, RecordHead } from "@throughline/core/internal";
 import { readThrough, readWith, type Mutant } from "./mutant.ts";
 
 export const pagingMutants: readonly Mutant[] = [

@@ -4,12 +4,11 @@ import type {
   AppendDraft,
   AppendResult,
   RecordDraft,
-  RecordHead,
   SessionRecord,
   SessionState,
   SessionStore,
-  SourcedDraft,
 } from "@throughline/core";
+import type { RecordHead, SourcedDraft } from "@throughline/core/internal";
 import { noted, readThrough, readWith, without, type Mutant } from "./mutant.ts";
 
 function isSourced(draft: AppendDraft): draft is SourcedDraft {

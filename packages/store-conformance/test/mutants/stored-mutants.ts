@@ -1,4 +1,5 @@
-import type { AppendedRecord, AppendResult, RecordHead, SessionStore, StoredRecord } from "@throughline/core";
+import type { AppendedRecord, RecordHead } from "@throughline/core/internal";
+import type { AppendResult, SessionStore, StoredRecord } from "@throughline/core";
 import { readThrough, type Mutant } from "./mutant.ts";
 
 type BrokenHandle = NonNullable<Mutant["handle"]>;

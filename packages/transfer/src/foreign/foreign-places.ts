@@ -1,7 +1,8 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
-import { foreignFormats, type FormatPlace } from "@throughline/foreign-formats";
+import { foreignFormats } from "@throughline/foreign-formats";
+import { type FormatPlace } from "@throughline/foreign-formats/internal";
 import { rootOf, type UserPlaces } from "../program-places.ts";
 
 /** A place with sessions of another program, by what the file system shows; no file was read. */

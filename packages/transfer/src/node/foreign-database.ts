@@ -5,8 +5,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type * as nodeSqlite from "node:sqlite";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { builtinSqlite } from "@throughline/core/node";
-import { quote } from "@throughline/core/store";
+import { builtinSqlite, quote } from "@throughline/core/internal";
 import { openSource } from "./source-files.ts";
 
 /** A database of another program, opened so that nothing beside it or in it changes. */

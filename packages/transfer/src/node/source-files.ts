@@ -2,7 +2,7 @@ import { close, constants, fstat, lstat, open, opendir, read, realpath } from "n
 import { sep } from "node:path";
 import { promisify } from "node:util";
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { quote } from "@throughline/core/internal";
 import type { ListedName } from "@throughline/openclaw-format/internal";
 
 /**

@@ -3,8 +3,7 @@ import { link, lstat, mkdir, open, readdir, rename, rmdir, stat, unlink } from "
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { ThroughlineError, type ErrorCode, type RandomSource } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { quote } from "@throughline/core/store";
+import { quote, systemClock } from "@throughline/core/internal";
 
 /** @throws {ThroughlineError} EXPORT_EXISTS when something has the name, be it a dangling link */
 export async function assertNoFile(path: string): Promise<void> {

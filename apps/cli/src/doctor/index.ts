@@ -1,0 +1,14 @@
+export { checkFiles } from "./check-files.ts";
+export type { CheckedFile, CheckFilesOptions } from "./check-files.ts";
+export { checkStore } from "./check-store.ts";
+export type { CheckStoreOptions, StoreCheck } from "./check-store.ts";
+export { inspectIndex } from "./inspect-index.ts";
+export { inspectMessages, inspectReplays } from "@throughline/transfer/internal";
+export { inspectRecords } from "@throughline/transfer/internal";
+export { inspectStore } from "@throughline/transfer/internal";
+export { inspectTranscript } from "./inspect-transcript.ts";
+export type { TranscriptReport } from "./inspect-transcript.ts";
+export { mergeFindings, needsAttention } from "@throughline/transfer/internal";
+export { repairTranscript } from "./repair-transcript.ts";
+export { verifyStore } from "./verify-store.ts";
+export type { VerifyStoreOptions } from "./verify-store.ts";

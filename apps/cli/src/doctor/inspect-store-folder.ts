@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import { abortedBefore, createFinding, shellWord } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import { strangeTranscript } from "@throughline/openclaw-format/internal";
+import { findTranscriptFiles, foldersIn, readChunks } from "./node/transcript-files.ts";
+
+/**
+ * Finds the transcripts in the folder of a JSON Lines store that no store can read, for example with carriage returns
+ * alone as line ends. Another program put them there, or changed them in a copy. To the store such a file is one torn
+ * line, and its session is empty or not listed.
+ * @throws {ThroughlineError} FILE_UNREADABLE, ABORTED
+ */
+export async function* inspectStoreFolder(root: string, signal?: AbortSignal): AsyncGenerator<Finding, void, void> {
+  // Every namespace and agent, like the store's own check.
+  const namespaces = foldersIn(join(root, "namespaces")).map((name) => join(root, "namespaces", name));
+  for (const folder of [root, ...namespaces].flatMap(sessionFolders)) {
+    for (const { path, kind } of findTranscriptFiles(folder)) {
+      if (signal?.aborted) throw abortedBefore("all files were looked at", signal);
+      const finding = kind === "transcript" ? await strangeFile(path) : null;
+      if (finding !== null) yield finding;
+    }
+  }
+}
+
+function sessionFolders(namespace: string): readonly string[] {
+  const agents = join(namespace, "agents");
+  return foldersIn(agents).flatMap((agentId) =>
+    foldersIn(join(agents, agentId)).includes("sessions") ? [join(agents, agentId, "sessions")] : [],
+  );
+}
+
+async function strangeFile(path: string): Promise<Finding | null> {
+  const beginning = await firstChunk(path);
+  const strange = beginning === null ? null : strangeTranscript(beginning);
+  if (strange === null) return null;
+  const finding = createFinding("TRANSCRIPT_FOREIGN", `The file ${strange.what}: nothing of it can be read here.`, {
+    path,
+    line: 1,
+    byteOffset: 0,
+  });
+  const copying = `tr '\\r' '\\n' < ${shellWord(path)} > COPY.jsonl`;
+  const importing = "`throughline import COPY.jsonl --key KEY`";
+  return {
+    ...finding,
+    remedy: strange.endsInReturns
+      ? `Make a copy with line feeds outside of the store, ${copying}, import it with ${importing}, and move the file out.`
+      : `${strange.remedy} Move it out of the store's folder.`,
+  };
+}
+
+async function firstChunk(path: string): Promise<Uint8Array | null> {
+  try {
+    for await (const chunk of readChunks(path)) return chunk;
+  } catch (error) {
+    // The store's own check reports what cannot be read; a file that has gone meanwhile is no transcript.
+    if (!ThroughlineError.isInstance(error)) throw error;
+  }
+  return null;
+}

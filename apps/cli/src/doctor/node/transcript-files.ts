@@ -1,0 +1,109 @@
+import { constants, readdirSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { classifySessionFile } from "@throughline/openclaw-format/internal";
+
+/** A file that holds a session, or an index of sessions. */
+export interface TranscriptFile {
+  readonly path: string;
+  readonly kind: "transcript" | "index";
+}
+
+/** The ending of a repaired copy, behind the name of its original. */
+export const repairedSuffix = ".repaired.jsonl";
+
+/**
+ * Finds the transcripts and indexes below a directory, in the order of their paths; of a file, the file itself. Links are not
+ * followed: they could lead in a circle.
+ * @param path absolute
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
+ */
+export function findTranscriptFiles(path: string): readonly TranscriptFile[] {
+  return fileAccess(path, () => {
+    if (!statSync(path).isDirectory())
+      return [{ path, kind: basename(path) === "sessions.json" ? "index" : "transcript" }];
+    return readdirSync(path, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.endsWith(repairedSuffix))
+      .flatMap((entry): readonly TranscriptFile[] => {
+        const { kind } = classifySessionFile(entry.name);
+        const file = join(entry.parentPath, entry.name);
+        if (kind === "index") return [{ path: file, kind: "index" }];
+        const isTranscript = kind === "transcript" || kind === "reset-archive" || kind === "deleted-archive";
+        return isTranscript ? [{ path: file, kind: "transcript" }] : [];
+      })
+      .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  });
+}
+
+/** The names in the directory of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
+export function namesBeside(path: string): ReadonlySet<string> {
+  return fileAccess(path, () => new Set(readdirSync(join(path, ".."))));
+}
+
+/** Reads a whole regular file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
+export async function readText(path: string): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(readChunks(path))).toString("utf8");
+}
+
+const chunkBytes = 256 * 1024;
+
+/**
+ * Reads a regular file in pieces of at most 256 KiB; bytes that are written after it was opened are not read. A named pipe
+ * and a device are refused: they may never end, and no signal ends the wait.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
+ */
+export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const facts = await file.stat();
+      if (!facts.isFile())
+        throw new ThroughlineError("FILE_UNREADABLE", `${JSON.stringify(path)} is not a regular file.`, {
+          details: { path },
+        });
+      for (let at = 0; at < facts.size;) {
+        const length = Math.min(chunkBytes, facts.size - at);
+        const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(length), 0, length, at);
+        if (bytesRead === 0) break;
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
+/** The names of the folders in a folder; none where it does not exist. @throws {ThroughlineError} FILE_UNREADABLE */
+export function foldersIn(path: string): readonly string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+  } catch (error) {
+    const typed = fileError(error, path);
+    if (hasErrorCode(typed, "FILE_NOT_FOUND")) return [];
+    throw typed;
+  }
+}
+
+/** Runs a file operation and gives what fails a code of ours. */
+function fileAccess<Result>(path: string, access: () => Result): Result {
+  try {
+    return access();
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
+function fileError(error: unknown, path: string): unknown {
+  if (ThroughlineError.isInstance(error)) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  const quoted = JSON.stringify(path);
+  const options = { cause: error, details: { path, code } };
+  if (code === "ENOENT" || code === "ENOTDIR")
+    return new ThroughlineError("FILE_NOT_FOUND", `${quoted} does not exist.`, options);
+  const why = error instanceof Error ? error.message : String(error);
+  return new ThroughlineError("FILE_UNREADABLE", `${quoted} cannot be used: ${why}`, options);
+}

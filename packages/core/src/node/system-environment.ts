@@ -1,5 +1,0 @@
-import process from "node:process";
-import type { Environment } from "../ports.ts";
-
-/** The variables of this process. */
-export const systemEnvironment: Environment = { get: (name) => process.env[name] };

@@ -1,0 +1,45 @@
+import { updateEntry } from "../open-session.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "../option-checks.ts";
+import { mergeEntry } from "../merge-entry.ts";
+import { waitForTurnEnd, type WaitForTurnOptions, waitTable } from "../end-session.ts";
+import { withSystemPorts } from "../node/system-ports.ts";
+import type { SessionRef } from "../session-ref.ts";
+import type { SessionState } from "../session-state.ts";
+import type { SessionStore } from "../session-store.ts";
+
+/** Options of `renameSession`. */
+export interface RenameSessionOptions extends WaitForTurnOptions {
+  /** The new address. Only the key may differ. @default the session keeps its key */
+  readonly target?: SessionRef;
+  /** The empty text removes the label. @default the session keeps its label */
+  readonly label?: string;
+}
+
+const renameTable: OptionTable<RenameSessionOptions> = {
+  ...waitTable,
+  target: optionKinds.object,
+  label: optionKinds.text,
+};
+
+/**
+ * Gives a session another key, another label, or both. Its id and its records stay. A session in which a turn runs gets its
+ * key when the turn is over.
+ * @throws {ThroughlineError} SESSION_EXISTS, SESSION_BUSY after the timeout, ABORTED, and what the store throws
+ */
+export async function renameSession(
+  store: SessionStore,
+  session: SessionState,
+  options: RenameSessionOptions,
+): Promise<SessionState> {
+  assertKnownOptions<RenameSessionOptions>("renameSession", options, renameTable);
+  const { target, label, ...patience } = withSystemPorts(options);
+  const { ref } = session;
+  let state = session;
+  if (target !== undefined) {
+    await waitForTurnEnd(store, ref, patience);
+    state = await store.move(ref, { kind: "rename", key: target.key });
+  }
+  if (label === undefined) return state;
+  const patch = { label: label === "" ? undefined : label };
+  return updateEntry(store, state.ref, (entry) => mergeEntry(entry, patch, { nowMs: patience.clock.nowMs() }));
+}

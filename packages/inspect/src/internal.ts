@@ -1,3 +1,0 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
-export type { TranscriptRepair } from "./check-files.ts";
-export { inspectSession } from "./inspect-store.ts";

@@ -1,0 +1,44 @@
+import { defaultIdempotency, defaultStoreLimits, refused } from "@throughline/core/internal";
+import { type StoreCapabilities, type StoreLimits } from "@throughline/core";
+
+/** What `createCapabilities` is given; the rest has defaults. */
+interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
+  /** What an append gets that does not ask. @default the strongest of `durabilities` */
+  readonly defaultDurability?: StoreCapabilities["defaultDurability"];
+  /** The facets the store has. @default none */
+  readonly facets?: Partial<Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials">>;
+  /** Limits that differ from the default. @default `defaultStoreLimits` */
+  readonly limits?: Partial<StoreLimits> | undefined;
+}
+
+/**
+ * The declaration of a store, frozen through and through.
+ * @throws {ThroughlineError} CONFIG_INVALID when a limit is not a whole number from 1 on
+ */
+export function createCapabilities(options: CapabilityOptions): StoreCapabilities {
+  const { name, persistent, writers, facets = {} } = options;
+  const durabilities = Object.freeze([...options.durabilities]);
+  const limits = Object.freeze({ ...defaultStoreLimits, ...options.limits });
+  for (const [limit, value] of Object.entries(limits)) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw refused("CONFIG_INVALID", `The limit ${limit} is a whole number from 1 on, not ${value}.`, {
+        limit,
+        value,
+      });
+  }
+  return Object.freeze<StoreCapabilities>({
+    specification: 1,
+    name,
+    durabilities,
+    defaultDurability: options.defaultDurability ?? durabilities.at(-1) ?? "none",
+    persistent,
+    writers,
+    search: facets.search ?? false,
+    watch: facets.watch ?? false,
+    fork: facets.fork ?? false,
+    maintenance: facets.maintenance ?? false,
+    partials: facets.partials ?? false,
+    limits,
+    idempotency: defaultIdempotency,
+  });
+}

@@ -1,0 +1,150 @@
+import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
+import {
+  assertEntryBounds,
+  draftsFingerprint,
+  entryExcess,
+  givenPatch,
+  isColumnText,
+  type LinkedRecord,
+  linkRecords,
+  patchEntry,
+  prepareDrafts,
+  type PreparedRecord,
+  quote,
+  refused,
+  sha256Hex,
+} from "@throughline/core/internal";
+import { assertNotArchived } from "./plan-move.ts";
+import type {
+  AppendDraft,
+  AppendOptions,
+  AppendResult,
+  Clock,
+  Durability,
+  RecordIds,
+  SessionEvent,
+  StoreCapabilities,
+  StoreLimits,
+} from "@throughline/core";
+import { type SessionEntry } from "@throughline/core";
+import { planEntry, type SessionFrame } from "./session-frame.ts";
+
+/** An append with everything done that can be done before the session is locked. */
+export interface AppendRequest {
+  /** The drafts, checked and completed. */
+  readonly prepared: readonly PreparedRecord[];
+  /** The caller's options. */
+  readonly options: AppendOptions;
+  /** The level that the append gets. */
+  readonly durability: Durability;
+  /** The limits of the store. */
+  readonly limits: StoreLimits;
+  /** The idempotency key, with the SHA-256 of the drafts in hex; null without one. */
+  readonly keyed: {
+    /** The idempotency key. */
+    readonly key: string;
+    /** The SHA-256 of the drafts in hex. */
+    readonly digest: string;
+  } | null;
+}
+
+/**
+ * Checks what can be checked without looking at the session.
+ * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED, INPUT_INVALID, RECORD_INVALID, RECORD_ID_TAKEN, BATCH_TOO_LARGE
+ */
+export function prepareAppend(
+  drafts: readonly AppendDraft[],
+  options: AppendOptions,
+  store: { readonly capabilities: StoreCapabilities; readonly ids: RecordIds; readonly clock: Clock },
+): AppendRequest {
+  const { limits } = store.capabilities;
+  const durability = writeDurability(store.capabilities, options.durability);
+  const prepared = prepareDrafts(drafts, { ids: store.ids, clock: store.clock, limits });
+  const { idempotencyKey: key, rewindTo } = options;
+  if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))
+    throw refused("INPUT_INVALID", `rewindTo is the id of a record, not ${quote(rewindTo)}.`, { rewindTo });
+  const own = options.entry === undefined ? options : { ...options, entry: givenPatch(options.entry) };
+  const digest = key === undefined ? "" : sha256Hex(draftsFingerprint(drafts));
+  return { prepared, options: own, durability, limits, keyed: key === undefined ? null : { key, digest } };
+}
+
+/** What a plan asks of the session, under the exclusion of the write. */
+export interface AppendTarget {
+  /** The session as it stands. */
+  readonly frame: SessionFrame;
+  /** Asked only when the append patches the entry. */
+  entry(): SessionEntry;
+  /** Whether a record of the session has this id. */
+  holdsId(id: string): boolean;
+  /** The result of the append that had this key. @throws {ThroughlineError} as `RememberedAppends.find` */
+  findKeyed(key: string, digest: string): AppendResult | null;
+}
+
+/** What an append writes, all of it or nothing. */
+export interface AppendPlan {
+  /** The result for the caller. When it was replayed there is nothing to write. */
+  readonly result: AppendResult;
+  /** In the order of `result.records`. */
+  readonly linked: readonly LinkedRecord[];
+  /** The session after the append. */
+  readonly frame: SessionFrame;
+  /** The new entry; null: it stays as it is. */
+  readonly entry: SessionEntry | null;
+  /** To be announced once it is written. */
+  readonly events: readonly SessionEvent[];
+}
+
+/**
+ * An entry after a patch. One that another program made too large may still be changed; one of ours does not become so.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function patchedWithin(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
+  const patched = patchEntry(entry, patch);
+  if (entryExcess(patched) !== null && entryExcess(entry) === null) assertEntryBounds(patched);
+  return patched;
+}
+
+/**
+ * Decides an append, refusing in the order the contract states. To be asked under the same exclusion as the write.
+ * `nowMs` is the store's clock.
+ * @throws {ThroughlineError} SESSION_ARCHIVED, RECORD_TOO_LARGE, BATCH_TOO_LARGE, IDEMPOTENCY_MISMATCH,
+ *   IDEMPOTENCY_EXPIRED, SESSION_BUSY, TURN_FENCED, APPEND_CONFLICT, RECORD_ID_TAKEN, INPUT_INVALID
+ */
+export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: number): AppendPlan {
+  const { prepared, options, durability, keyed } = request;
+  const { ref, head: before, revision } = target.frame;
+  assertNotArchived(ref);
+  const linked = linkRecords(prepared, before.headId);
+  assertBatchSize(linked, request.limits);
+  const earlier = keyed === null ? null : target.findKeyed(keyed.key, keyed.digest);
+  if (earlier !== null) return { result: earlier, linked: [], frame: target.frame, entry: null, events: [] };
+  const head = headAfterAppend(before, linked, options, nowMs);
+  const taken = linked.find(({ record }) => target.holdsId(record.id))?.record.id;
+  if (taken !== undefined)
+    throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
+  const patched = options.entry === undefined ? null : patchedWithin(target.entry(), options.entry);
+  const plan = patched === null ? null : planEntry(target.frame, patched, nowMs);
+  const kept = plan?.frame ?? target.frame;
+  // An append is activity, unless the writer says when there was some.
+  const isActive = linked.length > 0 && options.entry?.["updatedAt"] === undefined;
+  const frame = { ...kept, head, updatedAtMs: isActive ? Math.max(kept.updatedAtMs, nowMs) : kept.updatedAtMs };
+  const records = linked.map(({ record: { id, parentId }, side, tsMs }, index) => {
+    return { seq: before.lastSeq + index + 1, id, parentId, side, tsMs, storedAtMs: nowMs };
+  });
+  const range = { fromSeq: before.lastSeq + 1, toSeq: head.lastSeq };
+  const appended = linked.length === 0 ? [] : [{ name: "records-appended", ref, ...range } as const];
+  return {
+    result: {
+      records,
+      // The caller's own, as everything that is handed out.
+      head: { ...head, turn: head.turn === null ? null : { ...head.turn } },
+      revision: plan?.frame.revision ?? revision,
+      durability,
+      replayed: false,
+    },
+    linked,
+    frame,
+    entry: plan?.entry ?? null,
+    events: [...(plan?.events ?? []), ...appended],
+  };
+}

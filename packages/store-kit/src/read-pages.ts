@@ -1,0 +1,121 @@
+import { assertStoreOptions, refused } from "@throughline/core/internal";
+import type { ReadOptions, RecordPage, StoreLimits } from "@throughline/core";
+import type { ReadPayload } from "@throughline/core/internal";
+
+/** What is still to be read: the records between two seqs, from one end on. */
+export interface PageRange {
+  /** Only records with a greater seq are left. */
+  readonly afterSeq: number;
+  /** Only records with a smaller seq are left. */
+  readonly beforeSeq: number;
+  /** The end from which they are read. */
+  readonly order: "ascending" | "descending";
+  /** The most records. */
+  readonly left: number;
+}
+
+/**
+ * The bounds of a read as whole numbers, or Infinity: the same records lie between them. Also refuses an unknown order
+ * or payload, so that every store does.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function readBounds(
+  options: Omit<ReadOptions<ReadPayload>, "signal">,
+): Required<Pick<ReadOptions, "afterSeq" | "beforeSeq" | "limit">> {
+  assertStoreOptions("read", options);
+  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity } = options;
+  return { afterSeq: Math.max(Math.floor(afterSeq), 0), beforeSeq: Math.ceil(beforeSeq), limit: Math.floor(limit) };
+}
+
+/** From where a session is followed, and until when. @throws {ThroughlineError} INPUT_INVALID */
+export function watchBounds(options: { readonly afterSeq: number; readonly signal: AbortSignal }): {
+  readonly afterSeq: number;
+  readonly signal: AbortSignal;
+} {
+  assertStoreOptions("watch", options);
+  const { afterSeq, signal } = options;
+  return { ...readBounds({ afterSeq }), signal };
+}
+
+/**
+ * Reads page by page, each when it is asked for. `readPage` returns the first page of a range, empty if the range holds
+ * no record. The first call happens even with a limit of 0, so that a missing session is reported.
+ * @throws {ThroughlineError} INPUT_INVALID, STORE_CORRUPT, and what `readPage` throws
+ */
+export async function* readPages<Payload extends ReadPayload>(
+  options: ReadOptions<Payload>,
+  readPage: (range: PageRange) => RecordPage<Payload> | Promise<RecordPage<Payload>>,
+): AsyncGenerator<RecordPage<Payload>> {
+  const { order = "ascending" } = options;
+  const { afterSeq, beforeSeq, limit } = readBounds(options);
+  let range: PageRange = { afterSeq, beforeSeq, order, left: limit };
+  do {
+    const page = checkedPage(await readPage(range), range);
+    const last = page.records.at(-1);
+    if (last === undefined) return;
+    yield page;
+    const behind = order === "ascending" ? { afterSeq: last.seq } : { beforeSeq: last.seq };
+    range = { ...range, ...behind, left: range.left - page.records.length };
+  } while (range.left > 0);
+}
+
+/** The range that a read with these options begins with, without its limit. */
+type Span = Pick<PageRange, "afterSeq" | "beforeSeq" | "order">;
+
+/** A page of whatever payload. */
+interface AnyPage {
+  /** The records of the page, in the order of the read. */
+  readonly records: readonly { readonly seq: number }[];
+  /** The seq of the session's newest record. */
+  readonly lastSeq: number;
+}
+
+/**
+ * The page, when it is what follows in the range. It begins where the range does, and has every seq after it. It is empty only
+ * where the session has no record. A damaged index would otherwise lead a reader in circles, skip records, or end it early.
+ * @throws {ThroughlineError} STORE_CORRUPT
+ */
+export function checkedPage<Page extends AnyPage>(page: Page, range: Span & { readonly left?: number }): Page {
+  const { order, afterSeq, beforeSeq, left = Infinity } = range;
+  const { records, lastSeq } = page;
+  const step = order === "ascending" ? 1 : -1;
+  const newest = Math.min(lastSeq, beforeSeq - 1);
+  let expected = order === "ascending" ? afterSeq + 1 : newest;
+  const isInRange = (): boolean => expected > afterSeq && expected <= newest;
+  for (const { seq } of records) {
+    if (seq !== expected || !isInRange()) throw wrongPage(expected, seq, page);
+    expected += step;
+  }
+  if (records.length === 0 && left > 0 && isInRange()) throw wrongPage(expected, null, page);
+  return page;
+}
+
+function wrongPage(expected: number, found: number | null, { lastSeq }: AnyPage): Error {
+  const instead = found === null ? "nothing is read there" : `record ${found} is read instead`;
+  const message = `The store is damaged: record ${expected} of ${lastSeq} is expected, and ${instead}.`;
+  return refused("STORE_CORRUPT", message, { expectedSeq: expected, foundSeq: found, lastSeq });
+}
+
+/** The seqs of a range in its order, of a session that ends at `lastSeq`. */
+export function* seqsIn({ afterSeq, beforeSeq, order }: PageRange, lastSeq: number): Generator<number> {
+  const newest = Math.min(lastSeq, beforeSeq - 1);
+  if (order === "ascending") for (let seq = afterSeq + 1; seq <= newest; seq++) yield seq;
+  else for (let seq = newest; seq > afterSeq; seq--) yield seq;
+}
+
+/** As many rows as one page holds: none beyond the range's `left`, and none after the one that fills the bytes. */
+export function pageRows<Row extends { readonly bytes: number }>(
+  rows: Iterable<Row>,
+  { left }: Pick<PageRange, "left">,
+  { pageRecords, pageBytes }: Pick<StoreLimits, "pageRecords" | "pageBytes">,
+): Row[] {
+  const page: Row[] = [];
+  let bytes = 0;
+  if (left <= 0) return page;
+  for (const row of rows) {
+    page.push(row);
+    bytes += row.bytes;
+    if (page.length >= Math.min(left, pageRecords) || bytes >= pageBytes) break;
+  }
+  return page;
+}

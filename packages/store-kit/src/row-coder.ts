@@ -1,0 +1,142 @@
+import type { PayloadCodec, SessionEntry, SessionRecord, StoredRecord } from "@throughline/core";
+import {
+  crc32,
+  isTombstone,
+  lineBytes,
+  type LinkedRecord,
+  redactionTombstone,
+  refused,
+  serializeRecord,
+} from "@throughline/core/internal";
+import { createPayloadCoder, type PayloadOwner } from "./payload-coder.ts";
+import { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
+import type { ReadPayload, RecordFor, RecordHead, RecordSource, SourcedRecord } from "@throughline/core/internal";
+
+/** Text as it is, or the bytes a codec made of it. */
+export type KeptPayload = string | Uint8Array;
+
+/** A record as it is kept: columns in plain, content coded. Parsed on every read, so that nothing is shared. */
+export interface RecordRow extends RecordHead {
+  /** The record as one line of JSON. */
+  readonly text: KeptPayload;
+  /** The line it was imported as, where that is not the text. */
+  readonly source: KeptPayload | null;
+  /** True when the imported line is the record's text, and `source` is null. */
+  readonly isSourceText: boolean;
+}
+
+/** The session a payload belongs to; an entry is bound to the key in the ref. */
+export type PayloadPlace = Pick<PayloadOwner, "ref" | "sessionId">;
+
+/** Records and entries to what is kept of them, and back. @throws {ThroughlineError} CODEC_FAILED */
+export interface RowCoder {
+  /** The row of a record at this place. */
+  encodeRecord(
+    place: PayloadPlace,
+    item: LinkedRecord,
+    at: { readonly seq: number; readonly storedAtMs: number | null },
+  ): RecordRow;
+  /** The record of a row, with what the payload asks for. */
+  decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload): RecordFor<Payload>;
+  /** The row of the tombstone that takes a record's place; null when it is one already. */
+  redactRecord(place: PayloadPlace, row: RecordRow, info: RedactionInfo): RecordRow | null;
+  /** What is kept of an entry. */
+  encodeEntry(place: PayloadPlace, entry: SessionEntry): KeptPayload;
+  /** The entry of what is kept. */
+  decodeEntry(place: PayloadPlace, kept: KeptPayload): SessionEntry;
+  /** The open reply of a turn, as JSON. */
+  encodePartial(place: PayloadPlace, turnId: string, text: string): KeptPayload;
+  /** The open reply of a turn, as JSON. */
+  decodePartial(place: PayloadPlace, turnId: string, kept: KeptPayload): string;
+}
+
+/** Why and when records were redacted; the tombstones state both. */
+export interface RedactionInfo {
+  /** The reason, in the words of whoever redacted. */
+  readonly reason: string;
+  /** The store's clock, in milliseconds since 1970. */
+  readonly redactedAtMs: number;
+}
+
+/** A coder for a store that keeps columns and content apart. */
+export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
+  const coder = createPayloadCoder(codec);
+  const keep = (plain: RecordSource, owner: PayloadOwner): KeptPayload =>
+    codec === undefined && typeof plain === "string" ? plain : coder.encode(plain, owner);
+  const textOf = (kept: KeptPayload, owner: PayloadOwner): string => {
+    if ((codec === undefined) !== (typeof kept === "string")) throw wrongCodec(codec, owner);
+    return typeof kept === "string" ? kept : Buffer.from(coder.decode(kept, owner)).toString();
+  };
+  const self: RowCoder = {
+    encodeRecord(place, item, { seq, storedAtMs }) {
+      const { record, text: plain, side, tsMs } = item;
+      const { id, parentId, type } = record;
+      const text = keep(plain, { ...place, id, part: "record" });
+      const given = item.source === plain ? null : item.source;
+      const source = given === null ? null : keep(given, { ...place, id, part: "source" });
+      // Both are covered: the checksum is that of the text with the source behind it.
+      const crc = source === null ? crc32(text) : crc32(source, crc32(text));
+      const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes: lineBytes(item), crc };
+      const { role, toolName } =
+        type === "message" && codec === undefined ? promotedColumns(record["message"]) : noPromotedColumns;
+      return { ...head, role, toolName, text, source, isSourceText: typeof given === "string" };
+    },
+    decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload) {
+      const { text, source, isSourceText } = row;
+      // Named one by one: a page is thousands of rows, and leaving out by a rest takes as long as parsing a short one.
+      const { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = row;
+      const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
+      const read = (): RecordHead | StoredRecord | SourcedRecord => {
+        if (payload === "head") return { ...head, role: row.role ?? null, toolName: row.toolName ?? null };
+        const owner = { ...place, id: row.id, part: "record" } as const;
+        const line = textOf(text, owner);
+        const stored = { ...head, record: parsed(line, codec, owner) as SessionRecord };
+        if (payload === "record") return stored;
+        if (source === null) return { ...stored, source: line, isSourceCanonical: true };
+        const from = { ...owner, part: "source" } as const;
+        const given = isSourceText ? textOf(source, from) : coder.decode(source as Uint8Array, from);
+        return { ...stored, source: given, isSourceCanonical: false };
+      };
+      return read() as RecordFor<Payload>;
+    },
+    redactRecord(place, row, info) {
+      const item = redactedRecord(self.decodeRecord(place, row, "record"), info);
+      return item === null ? null : self.encodeRecord(place, item, row);
+    },
+    encodeEntry: (place, entry) => keep(JSON.stringify(entry), entryOwner(place)),
+    decodeEntry(place, kept) {
+      const owner = entryOwner(place);
+      const entry = parsed(textOf(kept, owner), codec, owner);
+      if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw wrongCodec(codec, owner);
+      return entry as SessionEntry;
+    },
+    encodePartial: (place, turnId, text) => keep(text, { ...place, id: turnId, part: "partial" }),
+    decodePartial: (place, turnId, kept) => textOf(kept, { ...place, id: turnId, part: "partial" }),
+  };
+  return self;
+}
+
+function parsed(text: string, codec: PayloadCodec | undefined, owner: PayloadOwner): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw wrongCodec(codec, owner, cause);
+  }
+}
+
+/** What is to be kept in place of a record, in its place; null when it is a tombstone already. */
+export function redactedRecord(stored: StoredRecord, info: RedactionInfo): LinkedRecord | null {
+  const { record: before, side, tsMs, bytes } = stored;
+  if (isTombstone(before)) return null;
+  const record = redactionTombstone(before, { ...info, side, bytes });
+  return { record, text: serializeRecord(record), side, tsMs, source: null, isSourceCanonical: false };
+}
+
+function entryOwner(place: PayloadPlace): PayloadOwner {
+  return { ...place, id: place.ref.key, part: "entry" };
+}
+
+function wrongCodec(codec: PayloadCodec | undefined, { id, part }: PayloadOwner, cause?: unknown): Error {
+  const by = codec === undefined ? "without a codec" : `with the codec ${codec.name}`;
+  return refused("CODEC_FAILED", `The ${part} of ${id} cannot be read ${by}.`, { codec: codec?.name, part, id }, cause);
+}

@@ -1,0 +1,108 @@
+import type { AgentTool, Clock, RandomSource, SessionStore } from "@throughline/core";
+import type { SpawnLimits } from "./spawn-session.ts";
+import {
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
+import type { SendPolicy } from "@throughline/policy";
+import { appendDelivery, type SessionDeliverer } from "./deliver-message.ts";
+import { createHistoryTool } from "./history-tool.ts";
+import { createListTool } from "./list-tool.ts";
+import { createSendTool } from "./send-tool.ts";
+import type { SessionToolContext } from "./session-tool-context.ts";
+import { createSpawnTool } from "./spawn-tool.ts";
+import { SessionToolRefusal } from "./tool-refusal.ts";
+import { visibleSessions, type SessionVisibility } from "./visible-sessions.ts";
+
+/** Options of `createSessionTools`. */
+export interface SessionToolsOptions {
+  /** Holds the sessions that the tools reach. */
+  readonly store: SessionStore;
+  /** Which sessions a session may see and address. @default "tree" */
+  readonly visibility?: SessionVisibility;
+  /**
+   * How many sessions agents may spawn.
+   * @default 3 generations, 8 active children, 32 active descendants, active for an hour
+   */
+  readonly spawnLimits?: SpawnLimits;
+  /**
+   * In which sessions agents may send, as `readSendPolicy` of the package `policy` reads it; an entry's own `sendPolicy`
+   * decides before it. @default null: everywhere the entry does not say `deny`
+   */
+  readonly sendPolicy?: SendPolicy | null;
+  /**
+   * Brings a message to its session.
+   * @default puts the message into the transcript, where the session's next turn finds it
+   */
+  readonly deliver?: SessionDeliverer;
+  /** How long a message waits for a turn that runs, where the default delivers it. @default 15_000 */
+  readonly patienceMs?: number;
+  /** Of one message. @default 32_000 */
+  readonly maxMessageLength?: number;
+  /** How often sessions may pass a message on before a person has to speak. @default 5 */
+  readonly maxHops?: number;
+  /** Of one answer of `sessions_history`. @default 80_000 */
+  readonly maxHistoryBytes?: number;
+  /** Of one message in it, in characters. @default 4000 */
+  readonly maxHistoryText?: number;
+  /** Times turns, waits and entries. @default the system's */
+  readonly clock?: Clock;
+  /** Makes the ids of spawned sessions. @default the system's */
+  readonly random?: RandomSource;
+}
+
+const count = optionKinds.integer({ min: 1 });
+
+const table: OptionTable<SessionToolsOptions> = {
+  store: optionKinds.required(optionKinds.objectWith("load", "append")),
+  visibility: optionKinds.oneOf(["self", "tree", "agent", "all"]),
+  spawnLimits: optionKinds.objectOf<SpawnLimits>({
+    maxDepth: optionKinds.integer({ min: 0 }),
+    maxChildren: optionKinds.integer({ min: 0 }),
+    maxTotal: optionKinds.integer({ min: 0 }),
+    idleMs: optionKinds.number({ min: 0 }),
+  }),
+  sendPolicy: optionKinds.orNull(optionKinds.object),
+  deliver: optionKinds.callback,
+  patienceMs: optionKinds.integer({ min: 0 }),
+  maxMessageLength: count,
+  maxHops: optionKinds.integer({ min: 0 }),
+  maxHistoryBytes: count,
+  maxHistoryText: count,
+  clock: optionKinds.objectWith("nowMs", "sleep"),
+  random: optionKinds.objectWith("uuid"),
+};
+
+/**
+ * `sessions_spawn`, `sessions_list`, `sessions_history` and `sessions_send` for the agent whose session a call belongs
+ * to. They reach what `visibility` allows and never another agent or namespace; what is out of reach is answered as if it
+ * did not exist. A refusal is an answer to the model (`isError`, `details.reason`), never an exception.
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range; from `run`: ABORTED,
+ *   and what the store throws
+ */
+export function createSessionTools(options: SessionToolsOptions): readonly AgentTool[] {
+  assertKnownOptions<SessionToolsOptions>("createSessionTools", options, table);
+  const { store, visibility = "tree", clock = systemClock, random = systemRandom } = options;
+  const context: SessionToolContext = {
+    sessionsOf({ ref, signal }) {
+      if (ref === undefined)
+        throw new SessionToolRefusal("no-session", "This tool works only in a session, and the call belongs to none.");
+      return visibleSessions(store, ref, visibility, signal);
+    },
+    deliver: options.deliver ?? appendDelivery(store, { clock, patienceMs: options.patienceMs ?? 15_000 }),
+    spawnLimits: options.spawnLimits ?? {},
+    sendPolicy: options.sendPolicy ?? null,
+    limits: {
+      totalBytes: options.maxHistoryBytes ?? 80_000,
+      textLength: options.maxHistoryText ?? 4000,
+      messageLength: options.maxMessageLength ?? 32_000,
+      hops: options.maxHops ?? 5,
+    },
+    clock,
+    random,
+  };
+  return [createSpawnTool(context), createListTool(context), createHistoryTool(context), createSendTool(context)];
+}

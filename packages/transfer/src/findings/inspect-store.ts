@@ -1,0 +1,132 @@
+import {
+  assertKnownOptions,
+  createFinding,
+  optionKinds,
+  type OptionTable,
+  runInSlices,
+} from "@throughline/core/internal";
+import { setImmediate as pause } from "node:timers/promises";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import type { Finding, ListQuery, MaintenanceFacet, SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import { recordSteps } from "./inspect-records.ts";
+import { lightRecord } from "./light-record.ts";
+import { mergeSteps } from "./merge-findings.ts";
+
+/** Options of `inspectStore`. */
+export interface InspectStoreOptions {
+  /** The sessions to look at. @default all of them, archived ones too */
+  readonly query?: ListQuery;
+  /** Ends the check with ABORTED. */
+  readonly signal?: AbortSignal;
+}
+
+const storeTable: OptionTable<InspectStoreOptions> = { query: optionKinds.object, signal: optionKinds.signal };
+
+/**
+ * Reads every session of a store and reports what is odd: findings of the store's own check, if it has one, and of the
+ * records. A session that cannot be read is a finding; the others are still read.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option, ABORTED, and what listing sessions throws
+ */
+export async function* inspectStore(
+  store: SessionStore,
+  options: InspectStoreOptions = {},
+): AsyncGenerator<Finding, void, void> {
+  assertKnownOptions<InspectStoreOptions>("inspectStore", options, storeTable);
+  const { signal } = options;
+  const reported = new Set<string>();
+  if (store.maintenance !== undefined)
+    for await (const finding of ownFindings(store.maintenance, signal)) {
+      if (finding.code === "RECORD_MISSING" || ofLines.has(finding.code)) reported.add(recordOf(finding));
+      yield finding;
+    }
+  for await (const state of sessionsOf(store, options)) {
+    // The store has reported the line, with its place; the record of that line is not reported again.
+    const found = await inspectSession(store, state, signal);
+    yield* found.filter((finding) => !ofLines.has(finding.code) || !reported.has(recordOf(finding)));
+  }
+}
+
+/** Every session of a query, page by page; archived ones too unless the query says otherwise. */
+export async function* sessionsOf(
+  store: SessionStore,
+  { query, signal }: InspectStoreOptions,
+): AsyncGenerator<SessionState, void, void> {
+  let cursor: string | null = null;
+  do {
+    const page = await store.list({
+      state: "any",
+      sort: "key",
+      limit: 1000,
+      ...query,
+      ...(cursor === null ? {} : { cursor }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    yield* page.sessions;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}
+
+/** An error that ends the store's own check is a finding as well: its sessions may still be readable. */
+async function* ownFindings(
+  maintenance: MaintenanceFacet,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding, void, void> {
+  try {
+    yield* maintenance.verify(signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
+    yield unreadable(error, null);
+  }
+}
+
+/** What was written and cannot be read back is damage; anything else may be a matter of permissions. */
+function unreadable(error: ThroughlineError, key: string | null): Finding {
+  const path = error.details["path"];
+  const place = { key, path: typeof path === "string" ? path : null };
+  return createFinding(error.code === "STORE_CORRUPT" ? "STORE_DAMAGED" : "FILE_UNREADABLE", error.message, place);
+}
+
+/** What is odd in one session. A session that cannot be read is a finding. @throws {ThroughlineError} ABORTED */
+export async function inspectSession(
+  store: SessionStore,
+  { ref, head }: SessionState,
+  signal: AbortSignal | undefined,
+): Promise<readonly Finding[]> {
+  const records: StoredRecord[] = [];
+  const { key } = ref;
+  try {
+    for await (const page of store.read(ref, signal === undefined ? {} : { signal })) {
+      // A store that answers at once would let no signal in until all of it is read.
+      await pause();
+      for (const stored of page.records) records.push({ ...stored, record: lightRecord(stored.record, stored.bytes) });
+    }
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
+    return [unreadable(error, key)];
+  }
+  const found = await runInSlices(recordSteps(records, head.headId));
+  return runInSlices(mergeSteps([gaps(records, key), found.map(asImported)], { key }));
+}
+
+function recordOf({ key, recordId }: Finding): string {
+  return JSON.stringify([key, recordId]);
+}
+
+const ofLines: ReadonlySet<string> = new Set(["LINE_MALFORMED", "LINE_TOO_LONG", "TAIL_TORN"]);
+
+/** A line that was odd before it was imported is no damage of the store. Its own check reports lines damaged since. */
+function asImported(finding: Finding): Finding {
+  if (!ofLines.has(finding.code)) return finding;
+  const remedy =
+    "Nothing to do for the store: the line was imported like this, is kept byte for byte, and is left out of every context.";
+  return { ...finding, severity: "warning", remedy };
+}
+
+/** Sequence numbers are dense from 1; a hole means that a record is gone. */
+function gaps(records: readonly StoredRecord[], key: string): readonly Finding[] {
+  const at = records.findIndex(({ seq }, index) => seq !== index + 1);
+  if (at < 0) return [];
+  const found = records[at];
+  const message = `record ${found?.id} has seq ${found?.seq} where ${at + 1} is due: records are missing`;
+  return [createFinding("RECORD_INVALID", message, { key, recordId: found?.id ?? null })];
+}

@@ -1,0 +1,18 @@
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+export type { CompactedHistory } from "./exchange-data.ts";
+export { planRebuiltFrame } from "./plan-call.ts";
+export type { CallPlan, KnownText } from "./plan-call.ts";
+export { planReply } from "./plan-reply.ts";
+export type { ReplyPlan } from "./plan-reply.ts";
+export { readEvents } from "./read-events.ts";
+export { readReply } from "./read-reply.ts";
+export type { ReadReply } from "./read-reply.ts";
+export { readExchange, rebuildRequest } from "./rebuild-request.ts";
+export { messageDrafts, requestMessages, withMember, withoutMembers } from "./request-messages.ts";
+export { endOfString } from "./scan-json.ts";
+export type { SplitRequest } from "./split-request.ts";
+export { unreadRequest } from "./unread-request.ts";
+export type { WireApi } from "./wire-api.ts";
+export { chainIds, isContinued, unitIds } from "./wire-log.ts";
+export type { ChainMatch } from "./wire-log.ts";
+export type { WireNode } from "./wire-node.ts";
