@@ -2,18 +2,18 @@ import { hasErrorCode, type ThroughlineError } from "@throughline/core";
 import { wrongOptions, type OptionKind } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
-/** A call that checks its options with a table. */
+/** Describes an exported call that checks its options with a table. */
 export interface CheckedCall {
-  /** As messages name it: `createHistory`, or `acquire` for a method. */
+  /** States the name that messages use: `createHistory`, or `acquire` for a method. */
   readonly name: string;
   readonly table: Readonly<Record<string, OptionKind>>;
-  /** Options that the call takes, with all that are required. @default none */
+  /** Holds options that the call accepts, with all required options. @default none */
   readonly valid?: Readonly<Record<string, unknown>>;
-  /** @default "INPUT_INVALID" */
+  /** States the code of the expected error. @default "INPUT_INVALID" */
   readonly code?: "INPUT_INVALID" | "CONFIG_INVALID";
-  /** The name of the export the call belongs to. @default `name` */
+  /** Names the export that the call belongs to. @default `name` */
   readonly of?: string;
-  /** Throws, rejects, or ends its first step with an error. */
+  /** Makes the call, which throws, rejects, or fails at the first step of its iteration. */
   call(options: never): unknown;
 }
 
@@ -23,8 +23,8 @@ export interface CheckedCall {
  * of functions that only sibling packages import are checked the same way. A function
  * that the package exports and that neither has a table here nor is listed in `others` fails the test.
  *
- * @param exported what the package exports
- * @param calls those with an object of options
+ * @param exported the exports of the package
+ * @param calls the calls with an object of options
  * @param others exported functions that take no object of options
  */
 export function describeOptions(
@@ -66,7 +66,9 @@ export function describeOptions(
   });
 }
 
-/** What the work ends with; an error of no code for work that takes the options. */
+/**
+ * Returns the error that the work ends with, or a stand-in with the code INTERNAL when the work accepts the options.
+ */
 async function errorOf(work: () => unknown): Promise<Pick<ThroughlineError, "code" | "message" | "details">> {
   try {
     const result = await work();
@@ -82,17 +84,20 @@ function isIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** A call that checks its options without a table. */
+/** Describes a call that checks its options without a table. */
 export interface CheckedValues {
   readonly name: string;
-  /** Options that must be there besides the one that is tried. @default none */
+  /** Holds options that the call requires besides the tested option. @default none */
   readonly needed?: Readonly<Record<string, unknown>>;
-  /** Of each option values of another type or out of range. */
+  /** Maps each option to values of another type or out of range. */
   readonly wrong: Readonly<Record<string, readonly unknown[]>>;
   call(options: never): unknown;
 }
 
-/** Drives the options of calls wrong that have no table: each value given, a name that is nearly one, and no object. */
+/**
+ * Tests calls without a table: every listed value, a misspelled name of each option, and options that are not an
+ * object.
+ */
 export function describeWrongValues(calls: readonly CheckedValues[]): void {
   describe.each(calls)("$name()", ({ name, needed = {}, wrong, call }) => {
     it.each(Object.entries(wrong).flatMap(([option, values]) => values.map((value) => [option, value] as const)))(

@@ -1,16 +1,16 @@
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { aroundCalls } from "./store-proxies.ts";
 
-/** A store whose process ends at one of its calls. */
+/** Simulates a store whose process ends at one of its calls. */
 export interface EndingStore {
   readonly store: SessionStore;
-  /** How many calls were begun. */
+  /** Returns how many calls have started. */
   made(): number;
 }
 
 /**
- * A store whose process ends at its n-th call: before the call is done, or after it. Every later call fails too, with
- * STORE_CLOSED.
+ * Creates a store whose process ends at its n-th call. `isDone` decides whether that call takes effect. Every later
+ * call fails with STORE_CLOSED.
  */
 export function endingStore(store: SessionStore, calls: number, isDone: boolean): EndingStore {
   let made = 0;
@@ -29,8 +29,9 @@ export function endingStore(store: SessionStore, calls: number, isDone: boolean)
 }
 
 /**
- * Ends a process at its 1st, 2nd, … call, before the call is done and after it, until one survives.
- * @param tryEnd makes what is needed with the real store, lets the work run over `end(store)`, and checks what is left
+ * Runs the work once for each call and ends the process there, first before the call takes effect, then after it. It
+ * stops at the first run that survives.
+ * @param tryEnd prepares data with the real store, runs the work over `end(store)`, and checks the result
  * @returns how many calls the work makes
  */
 export async function endEverywhere(

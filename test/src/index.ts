@@ -1,4 +1,7 @@
-/** What the tests of several packages need. Private: no source imports it. Programs that tests start may import it too. */
+/**
+ * Holds tools that the tests of several packages share. The package is private: only tests, and programs that tests
+ * start, import it.
+ */
 export { endEverywhere, endingStore, type EndingStore } from "./ending-store.ts";
 export { firstColumn, specTables, stepTable } from "./spec-tables.ts";
 export { stoppingStore, type StoppingStore } from "./stopping-store.ts";

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/** A table of a specification: rows of cells, the heading first. */
+/** Holds rows of cells; the first row is the heading. */
 type Table = readonly (readonly string[])[];
 
 /**
- * The tables under a heading of a specification.
+ * Reads the tables under one heading of a specification.
  * @param path a Markdown file
- * @param heading of the second level, without its marks
+ * @param heading a heading of the second level, without its marks
  */
 export function specTables(path: string, heading: string): readonly Table[] {
   const section = (readFileSync(path, "utf8").split(`## ${heading}\n`)[1] ?? "").split("\n## ")[0] ?? "";
@@ -24,7 +24,10 @@ function cellsOf(line: string): readonly string[] {
     .map((cell) => cell.trim().replaceAll("`", ""));
 }
 
-/** A table of states and steps as the code writes it; `-` stands for no step. */
+/**
+ * Converts a table of states and steps to the form of the code. A cell with `-` becomes null: the state has no such
+ * step.
+ */
 export function stepTable([heading = [], ...rows]: Table): Record<string, Record<string, string | null>> {
   const steps = heading.slice(1);
   return Object.fromEntries(
@@ -35,7 +38,6 @@ export function stepTable([heading = [], ...rows]: Table): Record<string, Record
   );
 }
 
-/** The first column without its heading. */
 export function firstColumn(table: Table): readonly string[] {
   return table.slice(1).map(([name = ""]) => name);
 }

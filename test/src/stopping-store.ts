@@ -1,16 +1,18 @@
 import type { SessionStore } from "@throughline/core";
 import { replaceMembers } from "./store-proxies.ts";
 
-/** A node that was stopped, and may come back. */
+/** Simulates a node that stops and may wake later. */
 export interface StoppingStore {
   readonly store: SessionStore;
-  /** Settles when the node has stopped. */
+  /** Resolves when the node has stopped. */
   readonly isStopped: Promise<void>;
-  /** Lets it go on: its append comes late. */
+  /** Resumes the node, so that its append reaches the store late. */
   wake(): void;
 }
 
-/** A node that stops at its next append with records, before the store has it, and goes on at `wake`. */
+/**
+ * Creates a store that stops at its next append with records, before the append reaches `store`, and resumes at `wake`.
+ */
 export function stoppingStore(store: SessionStore): StoppingStore {
   const stopped = Promise.withResolvers<void>();
   const woken = Promise.withResolvers<void>();

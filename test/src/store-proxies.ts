@@ -1,15 +1,15 @@
 import type { SessionStore } from "@throughline/core";
 
-/** A call of a store that is about to be made. */
+/** Describes a store call that is about to be made. */
 export interface StoreCall {
   readonly name: string;
   readonly args: readonly unknown[];
-  /** Makes the call and gives what the store gives: a promise, or pages to iterate. */
+  /** Makes the call and returns the store's result: a promise, or pages to iterate. */
   run(): unknown;
 }
 
 /**
- * A store with some members of the caller's making; every other one is the store's own.
+ * Returns a store with `members` in place of its own.
  * @example replaceMembers(store, { load: () => Promise.resolve(null) })
  */
 export function replaceMembers(store: SessionStore, members: Partial<SessionStore>): SessionStore {
@@ -23,7 +23,7 @@ export function replaceMembers(store: SessionStore, members: Partial<SessionStor
 }
 
 /**
- * A store that gives each call away before it makes it. What `around` returns is the call's result. Disposal is no call.
+ * Returns a store that passes each call to `around`, whose result becomes the call's result. Disposal is not passed.
  * @example aroundCalls(store, ({ name, run }) => (counts[name]++, run()))
  */
 export function aroundCalls(store: SessionStore, around: (call: StoreCall) => unknown): SessionStore {

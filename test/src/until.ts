@@ -1,5 +1,5 @@
 /**
- * Waits for a condition, and never for a time. Asked again after a millisecond.
+ * Polls a condition every millisecond, so that tests need no fixed sleeps.
  * @throws {Error} with the text of the condition, when it does not hold after 20 seconds
  */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {

@@ -13,29 +13,28 @@ export interface NewSession {
   readonly entry?: Readonly<Record<string, unknown>>;
 }
 
-/** The address that `createSession` uses for a name. */
 export function refOf(name: string, { agentId = "main", namespace = "", key }: NewSession = {}): SessionRef {
   return { namespace, agentId, key: key ?? `agent:${agentId}:${name}` };
 }
 
-/** A new session, empty; its id is `session-<name>` unless given. */
+/** Creates an empty session, with the id `session-<name>` by default. */
 export async function createSession(store: SessionStore, name: string, options: NewSession = {}): Promise<SessionRef> {
   const ref = refOf(name, options);
   await store.save(ref, { ...options.entry, sessionId: options.sessionId ?? `session-${name}` }, { ifRevision: null });
   return ref;
 }
 
-/** A main record. */
+/** Creates a draft of a main record. */
 export function userDraft(text: string, fields: Readonly<Record<string, unknown>> = {}): RecordDraft {
   return { type: "message", message: { role: "user", content: text }, ...fields };
 }
 
-/** A side record. */
+/** Creates a draft of a side record. */
 export function noteDraft(text: string): RecordDraft {
   return throughlineDraft("note", { text });
 }
 
-/** The line of a main record as another program might have written it. */
+/** Creates the line of a main record in another program's format. */
 export function lineOf(id: string, rest: string, parentId: string | null = null): string {
   return `{"type":"message","id":${JSON.stringify(id)},"parentId":${JSON.stringify(parentId)},"timestamp":"2026-01-02T03:04:05.006Z",${rest}}`;
 }
@@ -56,7 +55,7 @@ export async function readSources(store: SessionStore, ref: SessionRef): Promise
   return records;
 }
 
-/** What the records of `userDraft` say, in the order they are read. */
+/** Reads the texts that `userDraft` created, in reading order. Other records appear as their type. */
 export async function readTexts(store: SessionStore, ref: SessionRef, options: ReadOptions = {}): Promise<string[]> {
   return (await readRecords(store, ref, options)).map(({ record }) => {
     const message = record["message"] as { readonly content?: unknown } | undefined;
@@ -68,12 +67,11 @@ export function seqsOf(records: readonly { readonly seq: number }[]): number[] {
   return records.map(({ seq }) => seq);
 }
 
-/** 1 to `count`. */
 export function numbersTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** A refused write: a ThroughlineError with one of the codes, which says that nothing was applied. */
+/** Asserts that a write is refused with one of the codes, and that the error states that nothing was applied. */
 export async function assertRefused(
   operation: Promise<unknown>,
   ...codes: readonly ErrorCode[]
@@ -83,7 +81,7 @@ export async function assertRefused(
   return error;
 }
 
-/** A failed operation: a ThroughlineError with one of the codes. */
+/** Asserts that an operation fails with a ThroughlineError of one of the codes. */
 export async function assertFails(
   operation: Promise<unknown>,
   ...codes: readonly ErrorCode[]
@@ -100,7 +98,7 @@ export async function assertFails(
   return assert.fail(`expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
 }
 
-/** A member of the store under test that the case has declared among its `needs`. */
+/** Returns a member of the store under test. The case must list it in `needs`, or the assertion fails. */
 export function abilityOf<Name extends keyof StoreUnderTest>(
   under: StoreUnderTest,
   name: Name,

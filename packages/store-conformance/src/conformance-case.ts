@@ -1,28 +1,31 @@
 import type { PayloadCodec, SessionStore, StoreCapabilities } from "@throughline/core";
 import type { ConformanceAbility, StoreUnderTest } from "./store-under-test.ts";
 
-/** What a case works with. Stores opened through the context are closed after it. */
+/** Provides a case with stores. Stores that it opens are closed after the case. */
 interface CaseContext {
-  /** The store with what the setup can do to it. */
+  /** Holds the store together with the abilities of the setup. */
   readonly under: StoreUnderTest;
-  /** The same store by itself. */
+  /** Holds the same store without the abilities. */
   readonly store: SessionStore;
-  /** Opens another empty store under a codec; only for cases that need `codec`. */
+  /** Opens another empty store under a codec. Only cases that need `codec` may call it. */
   openWithCodec(codec: PayloadCodec): Promise<StoreUnderTest>;
 }
 
-/** One demand of the contract. */
+/** Describes one demand of the contract. */
 export interface ConformanceCase {
-  /** `<group>/<name>`. Stable: reports and `skip` lists refer to it. */
+  /** Identifies the case as `<group>/<name>`. It is stable, because reports and `skip` lists refer to it. */
   readonly id: string;
-  /** The demand, as a sentence. */
+  /** States the demand, as a sentence. */
   readonly demand: string;
-  /** Whether the case applies to a store that declares this. @default to every store */
+  /** Tests whether the case applies to a store with these capabilities. @default to every store */
   readonly requires?: (capabilities: StoreCapabilities) => boolean;
-  /** What the setup has to offer; without it the case is skipped. @default nothing */
+  /** Lists what the setup must offer; otherwise the case is skipped. @default nothing */
   readonly needs?: readonly ConformanceAbility[];
-  /** True when the demand holds for payloads that are kept as they are, or says nothing of them: the run under a codec leaves it out. */
+  /**
+   * States that the demand applies only to payloads without a codec, or not to payloads at all. The run under a codec
+   * skips such a case.
+   */
   readonly withoutCodec?: boolean;
-  /** Throws when the demand is not met. */
+  /** Runs the case, and throws when the demand is not met. */
   run(context: CaseContext): Promise<void>;
 }

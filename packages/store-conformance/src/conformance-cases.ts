@@ -34,7 +34,7 @@ import { watchCases } from "./cases/watch.ts";
 import { windowCases } from "./cases/window.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 
-/** Every case of the kit, group by group. */
+/** Holds every case of the kit, ordered by group. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...manifestCases,
   ...lifecycleCases,

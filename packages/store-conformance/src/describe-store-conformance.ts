@@ -5,7 +5,7 @@ import { runCase } from "./run-case.ts";
 import { setupTable, type ConformanceSetup } from "./store-under-test.ts";
 import { createXorCodec } from "./xor-codec.ts";
 
-/** The part of a test runner the kit uses; vitest and node:test both fit. */
+/** Describes the part of a test runner that the kit uses. Vitest and node:test both provide it. */
 interface TestRunner {
   /** Declares a group of tests. */
   describe(name: string, body: () => void): unknown;
@@ -13,19 +13,19 @@ interface TestRunner {
   it(name: string, body: (context: TestContext) => Promise<void>): unknown;
 }
 
-/** The part of a running test that the kit uses. */
+/** Describes the part of a running test that the kit uses. */
 interface TestContext {
   /** Marks the running test as skipped; may throw to end it. */
   skip(reason?: string): unknown;
 }
 
-/** Options of `describeStoreConformance`. */
+/** Configures `describeStoreConformance`. */
 export interface DescribeStoreConformanceOptions extends ConformanceSetup {
   /** Names the store in the titles of the tests. */
   readonly name: string;
   /** Declares the tests: `{ describe, it }` of vitest or of node:test. */
   readonly runner: TestRunner;
-  /** Cases the store does not meet yet, and why; the reason stands in the title. An unknown id is an error. */
+  /** Lists the cases that the store does not meet yet. The reason appears in the title. An unknown id is an error. */
   readonly skip?: readonly { readonly id: string; readonly reason: string }[];
 }
 
@@ -41,8 +41,8 @@ const describeTable: OptionTable<DescribeStoreConformanceOptions> = {
 };
 
 /**
- * Declares one test a case. With `openWithCodec` every case runs a second time under a codec that leaves no
- * byte as it was.
+ * Declares one test per case. With `openWithCodec` every case runs a second time, under a codec that changes every
+ * byte.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option; Error for an unknown id in `skip`
  */
 export function describeStoreConformance(options: DescribeStoreConformanceOptions): void {

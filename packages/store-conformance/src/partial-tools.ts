@@ -30,7 +30,7 @@ export function partialOf(fields: Partial<PartialReply> = {}): PartialReply {
   };
 }
 
-/** Opens a turn with a question; `fence` is that of the turn. */
+/** Opens a turn with a question; `fence` is the fence of the turn. */
 export async function openTurn(
   store: SessionStore,
   ref: SessionRef,
@@ -45,7 +45,7 @@ export async function closeTurn(store: SessionStore, ref: SessionRef, fence = 1)
   await store.append(ref, [userDraft(`answer ${fence}`, { id: `a${fence}` })], { turn: { action: "close", fence } });
 }
 
-/** A session with an open turn and a partial of it. */
+/** Creates a session with an open turn and a partial of the turn. */
 export async function sessionWithPartial(
   store: SessionStore,
   fields: Partial<PartialReply> = {},
@@ -57,7 +57,7 @@ export async function sessionWithPartial(
   return { ref, partial };
 }
 
-/** Nothing that the store has written says it. */
+/** Asserts that no file of the store contains the text of the partial. */
 export async function assertInNoFile(under: StoreUnderTest): Promise<void> {
   for (const file of (await under.files?.()) ?? [])
     assert.ok(!Buffer.from(file).includes(secret), "a file still holds the partial");

@@ -2,7 +2,7 @@ import type { ConformanceCase } from "./conformance-case.ts";
 import type { ConformanceAbility, ConformanceSetup, StoreUnderTest } from "./store-under-test.ts";
 
 /**
- * Runs one case on a store of its own. Gives the reason when the case does not apply, else null.
+ * Runs one case on its own store. Returns the reason when the case does not apply, otherwise null.
  * @throws what the case throws
  */
 export async function runCase(conformanceCase: ConformanceCase, setup: ConformanceSetup): Promise<string | null> {

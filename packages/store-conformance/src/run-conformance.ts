@@ -4,23 +4,23 @@ import type { ConformanceCase } from "./conformance-case.ts";
 import { runCase } from "./run-case.ts";
 import { setupTable, type ConformanceSetup } from "./store-under-test.ts";
 
-/** Options of `runConformance`. */
+/** Configures `runConformance`. */
 export interface RunConformanceOptions extends ConformanceSetup {
-  /** The cases to run. @default all cases */
+  /** Selects the cases to run. @default all cases */
   readonly cases?: readonly ConformanceCase[];
-  /** A case that takes longer has failed. @default 60,000 */
+  /** Limits the time of one case, in milliseconds; a slower case fails. @default 60,000 */
   readonly caseTimeoutMs?: number;
 }
 
-/** How one case of the kit ended. */
+/** States how one case of the kit ended. */
 export interface ConformanceResult {
-  /** The id of the case, `<group>/<name>`. */
+  /** States the id of the case, `<group>/<name>`. */
   readonly id: string;
-  /** Whether the case ran and its demand is met. */
+  /** States whether the case ran and its demand is met. */
   readonly passed: boolean;
-  /** What the case threw; null when it passed or was skipped. */
+  /** Holds the error of the case; null when it passed or was skipped. */
   readonly error: unknown;
-  /** Why the case did not apply; null when it ran. A skipped case has not passed. */
+  /** States why the case did not apply; null when it ran. A skipped case has not passed. */
   readonly skipped: string | null;
 }
 
@@ -31,7 +31,8 @@ const runTable: OptionTable<RunConformanceOptions> = {
 };
 
 /**
- * Runs the cases one after the other, for programs. A failed case throws nothing: look at the results.
+ * Runs the cases one after another, for programs without a test runner. A failed case does not throw; its result holds
+ * the error.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export async function runConformance(options: RunConformanceOptions): Promise<readonly ConformanceResult[]> {

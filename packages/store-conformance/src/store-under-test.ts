@@ -1,26 +1,26 @@
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { PayloadCodec, SessionEvent, SessionRef, SessionStore, WriteOutcome } from "@throughline/core";
 
-/** A fresh, empty store and what a test may do to it. Every optional member opens the door to the cases that need it. */
+/** Provides a new, empty store and what a test may do to it. Each optional member enables the cases that need it. */
 export interface StoreUnderTest {
-  /** The store, empty and open. */
+  /** Holds the store, empty and open. */
   readonly store: SessionStore;
   /** Closes `store` and opens the same data again. */
   reopen?(): Promise<SessionStore>;
-  /** A second handle on the same data while the first stays open. */
+  /** Opens a second handle on the same data while the first stays open. */
   another?(): Promise<SessionStore>;
-  /** The content of everything the store has written, to be searched for text that must not be there. */
+  /** Returns the content of all files of the store, to search for text that must not be there. */
   files?(): Promise<readonly Uint8Array[]>;
-  /** The events the store has announced. */
+  /** Returns the events that the store has announced. */
   events?(): readonly SessionEvent[];
-  /** Moves the store's clock forward. */
+  /** Moves the store's clock forward, by milliseconds. */
   advanceClock?(deltaMs: number): void;
   /**
-   * Makes the storage below the next append fail: `unknown` after the write was handed over, so that it may be
-   * there or not; `not-applied` before.
+   * Makes the storage fail during the next append. With `unknown` it fails after it received the write, which may then
+   * be applied. With `not-applied` it fails before.
    */
   failNextAppend?(outcome: WriteOutcome): void;
-  /** Damages what is kept of the session's entry, so that it cannot be read, as a disk might. */
+  /** Damages the stored entry of the session, as a disk might, so that it cannot be read. */
   damageEntry?(ref: SessionRef): void | Promise<void>;
   /** Starts another process that holds the agent's lock (`exclusively`) until `kill` has ended it with SIGKILL. */
   holdElsewhere?(agent: { readonly namespace: string; readonly agentId: string }): Promise<{ kill(): Promise<void> }>;
@@ -28,21 +28,23 @@ export interface StoreUnderTest {
   dispose(): Promise<void>;
 }
 
-/** How the kit gets at a store. */
+/** Opens the stores that the kit tests. */
 export interface ConformanceSetup {
-  /** A store that shares nothing with those opened before. */
+  /** Opens a store that shares no data with those opened before. */
   open(): Promise<StoreUnderTest>;
-  /** The same with a codec around every payload. The codec is handed on as it is: a case may change its name and key and reopen. */
+  /**
+   * Opens a store that encodes every payload with the codec. The codec must be passed on unwrapped: a case may change
+   * its name and key and reopen the store.
+   */
   openWithCodec?(codec: PayloadCodec): Promise<StoreUnderTest>;
 }
 
-/** The kinds of a setup. */
 export const setupTable: OptionTable<ConformanceSetup> = {
   open: optionKinds.required(optionKinds.callback),
   openWithCodec: optionKinds.callback,
 };
 
-/** What a case may need of the setup; `exclusively` is the store's own. */
+/** Names what a case may need of the setup; `exclusively` is a method of the store itself. */
 export type ConformanceAbility =
   | "reopen"
   | "another"

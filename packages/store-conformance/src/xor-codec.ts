@@ -1,8 +1,8 @@
 import type { CodecContext, PayloadCodec } from "@throughline/core";
 
 /**
- * A codec for tests, no encryption: it changes every byte by a pad that depends on the place, and a tag in front
- * detects a payload that was moved. What a store writes under it holds no plain text, and reading with another context
+ * Creates a codec for tests, which does not encrypt. It changes every byte with a pad that depends on the position. A
+ * tag in front detects a payload that was moved. Stored data contain no plain text, and decoding with another context
  * fails.
  */
 export function createXorCodec(): PayloadCodec {
@@ -26,12 +26,12 @@ export function createXorCodec(): PayloadCodec {
 
 const tagBytes = 3;
 
-/** 0xff first: no text starts with it. */
+/** The tag starts with 0xff, because no UTF-8 text starts with it. */
 function tagOf(seed: number): readonly number[] {
   return [0xff, seed & 0xff, (seed >>> 8) & 0xff];
 }
 
-/** The high bit is always set in the pad: ASCII becomes what is not. */
+/** The pad always has the high bit set, so that no ASCII byte stays ASCII. */
 function xor(bytes: Uint8Array, seed: number): Uint8Array {
   let pad = seed;
   const changed = new Uint8Array(bytes.byteLength);

@@ -7,7 +7,10 @@ import { type HttpClient, type HttpRequest } from "./client/http-client.ts";
 
 interface WriteOperation<Answer> {
   readonly signal?: AbortSignal | undefined;
-  /** Asked when a repeat is refused and an earlier attempt may have been applied: what that one wrote, or null. */
+  /**
+   * Is called when the server refuses a repeat whose earlier attempt may have been applied. Resolves to that attempt's
+   * answer, or null.
+   */
   readonly findApplied?: () => Promise<Answer | null>;
 }
 
@@ -22,16 +25,15 @@ export interface ConnectionOptions {
 interface Answered<Answer> {
   readonly status: number;
   readonly body: Answer;
-  /** True when an attempt before this one may have been applied. */
+  /** Is true when an earlier attempt of this operation may have been applied. */
   readonly isRepeat: boolean;
 }
 
-/** The requests of one handle. */
 export interface Connection {
   readonly client: HttpClient;
-  /** Sends a request that changes nothing until it is answered. @throws {ThroughlineError} the server's, STORE_UNREACHABLE, ABORTED */
+  /** Sends a request that changes nothing. @throws {ThroughlineError} the server's, STORE_UNREACHABLE, ABORTED */
   read<Answer>(request: HttpRequest, signal?: AbortSignal): Promise<Answer>;
-  /** The same for one that writes, with its outcome in every error. */
+  /** Sends a request that writes. Every error it throws states an outcome. */
   write<Answer>(request: HttpRequest, operation?: WriteOperation<Answer>): Promise<Answered<Answer>>;
 }
 
@@ -61,7 +63,8 @@ export function createConnection({ client, clock, random, timeoutMs, retries }: 
             throw failure.error;
           }
           isRepeat ||= failure.error.outcome === "unknown";
-          // The server has done nothing, and says when it will: that takes no attempt, and no time of the operation.
+          // The server has not started this request and asks to wait. Such a wait uses neither an attempt nor the
+          // timeout.
           if (failure.askedMs !== null && waitedMs < mostWaitedMs) {
             const askedMs = failure.askedMs * (1 + random.uint32() / 2 ** 32 / 2);
             deadline.end();
@@ -90,12 +93,12 @@ export function createConnection({ client, clock, random, timeoutMs, retries }: 
   };
 }
 
-/** How long an operation lets a server that is asked too often put it off. */
+/** Limits how long one operation waits in total because the server limits its rate. */
 const mostWaitedMs = 300_000;
 
 interface Deadline {
   readonly isOver: boolean;
-  /** Aborted when the time is over, or by another signal. */
+  /** Returns a signal that aborts when the time is over, or with `signal`. */
   with(signal: AbortSignal | undefined): AbortSignal;
   end(): void;
 }
@@ -122,23 +125,25 @@ async function slept(clock: Clock, waitMs: number, signal: AbortSignal): Promise
   );
 }
 
-/** Errors before a byte of the request was sent. */
+/** These errors occur before a byte of the request is sent, so the server cannot have applied it. */
 const neverSent: ReadonlySet<unknown> = new Set(
   "ECONNREFUSED ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH UND_ERR_CONNECT_TIMEOUT".split(" "),
 );
 
-/** Statuses of a proxy, or of a server that may answer the same request later. */
+/** A proxy, or a server that is busy, answers with these statuses; the same request may succeed later. */
 const passing: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 interface RequestFailure {
   readonly error: ThroughlineError;
   readonly isRepeatable: boolean;
   readonly retryAfterMs: number | null;
-  /** How long the server asks to wait, because it is asked too often: it has not looked at the request. */
+  /**
+   * States how long the server asks to wait because of its rate limit; null for other failures. The server has not
+   * started such a request.
+   */
   readonly askedMs: number | null;
 }
 
-/** What one attempt failed with, and whether the same request may succeed when it is sent again. */
 export function readFailure(thrown: unknown, url: string): RequestFailure {
   if (!(thrown instanceof HttpProblem)) {
     const outcome = isNeverSent(thrown) ? "not-applied" : "unknown";
@@ -169,7 +174,7 @@ function unreachable(url: string, why: string, outcome: WriteOutcome, cause: unk
   return new ThroughlineError("STORE_UNREACHABLE", `The server ${url} ${why}.`, { details: { url }, outcome, cause });
 }
 
-/** Fetch wraps the error of the socket, or one for each address that it tried. */
+/** Checks the causes too: fetch wraps the socket's error, or one error for each address it tried. */
 function isNeverSent(thrown: unknown): boolean {
   if (typeof thrown !== "object" || thrown === null) return false;
   const { code, cause, errors } = thrown as { readonly code?: unknown; readonly cause?: unknown; errors?: unknown };
@@ -195,7 +200,6 @@ function aborted(isWrite: boolean, cause: unknown): ThroughlineError {
   return new ThroughlineError("ABORTED", message, { cause, ...(isWrite ? { outcome: "unknown" } : {}) });
 }
 
-/** A request below the path of a session. */
 export function sessionRequest(
   { namespace, agentId, key, archiveId }: SessionRef,
   below: string,

@@ -44,7 +44,8 @@ export function createForkFacet(
         const body = { key: target.key, sessionId, ...(atSeq === Infinity ? {} : { atSeq }) };
         const request = sessionRequest(ref, "/fork", { method: "POST", body, query: { entry: true } });
         const answer = await connection.write<WireSession>(request);
-        // 200: a fork of this origin with this id was there already. It is ours only when an answer was lost.
+        // Status 200 means that this fork existed already. That is a success only when the answer to an earlier attempt
+        // was lost.
         if (answer.status === 200 && !answer.isRepeat)
           throw refused("SESSION_EXISTS", `The session id "${sessionId}" is in use.`, { id: sessionId });
         announce({ name: "session-created", ref: target, sessionId });

@@ -31,7 +31,7 @@ import type { WireAppend, WireRecord, WireSession } from "./wire.ts";
 export interface HttpStoreParts {
   readonly connection: Connection;
   readonly capabilities: core.StoreCapabilities;
-  /** The largest body of a request that the server takes. */
+  /** Limits the body of a request, in bytes, as the server states it. */
   readonly bodyBytes: number;
   readonly clock: core.Clock;
   readonly random: core.RandomSource;
@@ -48,7 +48,7 @@ interface WirePage {
 interface WireWindow {
   readonly session: WireSession;
   readonly items: readonly WireRecord[];
-  /** Where the rest begins of a window that does not fit into an answer. */
+  /** States the seq to read on from when the window does not fit into one answer; otherwise null. */
   readonly nextAfter: number | null;
 }
 
@@ -63,7 +63,7 @@ interface WireSave extends WireSession {
   readonly replacedSessionId?: string | null;
 }
 
-/** Core checks what can be checked without the session; the server's store decides the rest. */
+/** Checks what needs no session before a request is sent; the server's store decides the rest. */
 export class HttpStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
   readonly search?: core.SearchFacet;
@@ -105,7 +105,7 @@ export class HttpStore implements core.SessionStore {
       assertBatchSize(linkRecords(prepared, null), capabilities.limits);
       if (idempotencyKey !== undefined) assertIdempotencyKey(idempotencyKey);
       assertMayExist(ref);
-      // A key of ours makes every append one that can be repeated.
+      // Without a key a repeat could append twice. The store adds one, so every append can be repeated.
       const key =
         idempotencyKey === undefined ? { idempotencyKey: ids.next() } : { idempotencyKey, isNewKey: isNewKey === true };
       const text = appendBody(drafts, { ...own, ...key }, bodyBytes);
@@ -184,7 +184,7 @@ export class HttpStore implements core.SessionStore {
       const query = { durability, createdAtMs };
       const request = sessionRequest(ref, "/entry", { method: "PUT", headers, query, body: entry });
       const { body } = await this.#connection.write<WireSave>(request, {
-        // The revision is the next one and the entry is ours: it was written, and its answer lost.
+        // The next revision with an equal entry means that the earlier attempt was applied and its answer was lost.
         findApplied: async () => {
           const state = await this.#loadWire(ref, undefined);
           const isOurs = state?.revision === (ifRevision ?? 0) + 1 && isDeepStrictEqual(state.entry, entry);
@@ -274,7 +274,7 @@ export class HttpStore implements core.SessionStore {
     await this.close();
   }
 
-  /** Begins an operation, and lets `close` wait for it. */
+  /** Registers the operation, so that `close` waits for it. */
   async #write<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     this.#life.begin(signal);
     return this.#life.track(work);
@@ -295,7 +295,9 @@ export class HttpStore implements core.SessionStore {
     return session === null ? null : stateOf(session);
   }
 
-  /** Names the session that a move or a removal is about, so that a repeat finds it where the first attempt put it. */
+  /**
+   * Resolves the session before a move or removal. The request names its id, so a repeat finds it at its new address.
+   */
   async #existing(ref: core.SessionRef): Promise<core.SessionState> {
     const state = await this.#load(ref, undefined);
     if (state === null) throw sessionNotFound(ref);

@@ -11,28 +11,32 @@ import { createHttpClient } from "./client/http-client.ts";
 import { createConnection } from "./connection.ts";
 import { HttpStore } from "./http-store.ts";
 
-/** Options of `openHttpStore`. */
+/** Configures `openHttpStore`. */
 export interface HttpStoreOptions {
-  /** The server's address: `http://127.0.0.1:4788`, with any path before `/api/v1`. */
+  /** States the server's address: `http://127.0.0.1:4788`, with any path before `/api/v1`. */
   readonly url: string;
-  /** A token of the server. @default none, which every server refuses */
+  /** Authenticates the client at the server. @default none, which every server refuses */
   readonly token?: string;
-  /** Sends the requests; another one for a proxy or an authority of your own. @default the runtime's own */
+  /** Sends the requests. Replace it to use a proxy or your own certificate authority. @default the runtime's own */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * How long one operation may take with all its attempts, in milliseconds. Waits that a server asks for because it is asked
-   * too often do not count, up to 5 minutes. @default 30,000
+   * Limits how long one operation may take with all its attempts, in milliseconds. Waits that the server's rate limit
+   * causes do not count, up to 5 minutes.
+   * @default 30,000
    */
   readonly timeoutMs?: number;
-  /** How often an operation is repeated after a broken connection or a busy server. @default 3 */
+  /** Limits how often an operation is repeated after a broken connection or a busy server. @default 3 */
   readonly retries?: number;
-  /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
+  /**
+   * Receives findings, changes of sessions, and records. The store ignores errors that it throws.
+   * @default no listener
+   */
   readonly onEvent?: core.SessionEventListener;
   /** Measures deadlines and waits. @default the system's clock */
   readonly clock?: core.Clock;
-  /** Spreads waits. @default the system's randomness */
+  /** Adds jitter to waits. @default the system's randomness */
   readonly random?: core.RandomSource;
-  /** Makes the keys of appends that have none. @default ids of this process */
+  /** Creates the idempotency keys of appends that have none. @default ids of this process */
   readonly ids?: core.RecordIds;
 }
 
@@ -51,7 +55,6 @@ const url: OptionKind = {
   },
 };
 
-/** The kinds of the options of `openHttpStore`. */
 export const httpStoreTable: OptionTable<HttpStoreOptions> = {
   url: secret(required(url)),
   token: secret(text),
@@ -65,7 +68,7 @@ export const httpStoreTable: OptionTable<HttpStoreOptions> = {
 };
 
 /**
- * Opens a store whose sessions a Throughline server keeps. Its capabilities are those of the server's store, less
+ * Opens a store whose sessions a Throughline server keeps. It has the capabilities of the server's store, except
  * maintenance.
  *
  * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range; STORE_UNREACHABLE, and UNAUTHENTICATED for a token that the server refuses

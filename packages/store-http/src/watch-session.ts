@@ -11,21 +11,21 @@ export interface WatchContext {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly begin: (signal?: AbortSignal) => void;
-  /** Aborted when the handle is closed. */
+  /** Aborts when the handle is closed. */
   readonly closing: AbortSignal;
 }
 
 interface Gone {
   readonly code: string;
-  /** Of the session that has the key now. */
+  /** States the id of the session that has the key now; null when no session has it. */
   readonly sessionId: string | null;
 }
 
 const longestWaitMs = 5000;
-/** The server pings every 15 s: a stream that is silent for longer is dead. */
+/** The server pings every 15 s, so a stream that is silent for longer than this is dead. */
 const longestSilenceMs = 40_000;
 
-/** Follows a session by its event stream, and takes it up again after the last record when it breaks. */
+/** Follows a session by its event stream. After a broken stream it reconnects behind the last delivered record. */
 export async function* watchSession(
   context: WatchContext,
   ref: SessionRef,
@@ -57,7 +57,7 @@ export async function* watchSession(
             throw refused(code, `The session has no record ${reached} yet.`, { afterSeq: reached });
           if (code === "UNAUTHENTICATED") throw refused(code, "The token of the store is no longer valid.");
           if (holder === null) throw sessionNotFound(ref);
-          // Another session has the key: nothing more can come of the one that is watched.
+          // Another session has the key now, so the watched session cannot deliver anything more.
           await context.clock.sleep(2 ** 31 - 1, ending);
         }
       }

@@ -3,19 +3,21 @@ import type * as core from "@throughline/core";
 import { assertRef } from "@throughline/store-kit/internal";
 import { refused, sessionNotFound } from "@throughline/core/internal";
 
-/** False where no store keeps a session: such an address cannot be written in a URL. */
+/** Returns false for an address under which no store keeps a session, because a URL cannot carry it. */
 export function isAddressable({ namespace, agentId, key, archiveId = "" }: core.SessionRef): boolean {
   const parts = [namespace, agentId, key, archiveId];
   return parts.every((part) => part.isWellFormed() && !part.includes("\0")) && Buffer.byteLength(key) <= 2000;
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for a value of another form, SESSION_NOT_FOUND where no session can be */
+/**
+ * @throws {ThroughlineError} INPUT_INVALID for a malformed ref, SESSION_NOT_FOUND for an address that no session can
+ * have
+ */
 export function assertMayExist(ref: core.SessionRef): void {
   assertRef(ref);
   if (!isAddressable(ref)) throw sessionNotFound(ref);
 }
 
-/** Where a session lies, as the server states it. */
 export interface WireRef {
   readonly agentId: string;
   readonly key: string;
@@ -26,7 +28,7 @@ export function refOf(namespace: string, { agentId, key, archiveId }: WireRef): 
   return { namespace, agentId, key, ...(archiveId === null ? {} : { archiveId }) };
 }
 
-/** A session as the server states it with `entry=true`. */
+/** The server sends this form with `entry=true`. */
 export interface WireSession extends WireRef, Omit<core.SessionState, "ref" | "archived"> {
   readonly namespace: string;
 }
@@ -40,7 +42,7 @@ export function stateOf(session: WireSession): core.SessionState {
 export interface WireRecord extends RecordHead {
   readonly record?: core.SessionRecord;
   readonly source?: string;
-  /** In the place of `source` where that is no text. */
+  /** Replaces `source` when the source is not valid text. */
   readonly sourceBase64?: string;
   readonly isSourceCanonical?: boolean;
 }
@@ -76,7 +78,7 @@ export function appendResultOf({ items, head, revision, durability, replayed }: 
 }
 
 /**
- * The body of an append. In an entry of the wire null removes a field, so that a field that is to be null is named.
+ * Encodes the body of an append. In a wire entry null removes a field, so `nullFields` names the fields to set to null.
  * @throws {ThroughlineError} BATCH_TOO_LARGE when the server takes no body of that size
  */
 export function appendBody(
@@ -104,7 +106,7 @@ function wireDraft(draft: core.AppendDraft): unknown {
   return { sourceBase64: Buffer.from(source).toString("base64"), record };
 }
 
-/** A bound in time as a whole number that JSON and a URL can hold: the same sessions lie before and after it. */
+/** Rounds a time bound up to a whole number that JSON and a URL can hold. The same sessions lie before and after it. */
 export function boundMs(value: number | undefined): number | undefined {
   return value === undefined ? undefined : Math.min(Math.max(Math.ceil(value), 0), Number.MAX_SAFE_INTEGER);
 }

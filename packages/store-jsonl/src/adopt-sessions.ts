@@ -20,23 +20,22 @@ export interface AdoptionContext {
   readonly view: SessionsView;
   readonly agentId: string;
   readonly nowMs: number;
-  /** The session with every record of its transcript; null when that is gone. */
+  /** Opens the session with all its records; returns null when its transcript is gone. */
   hold(row: SessionRow): HeldSession | null;
   readonly onFinding: (finding: Finding) => void;
 }
 
 export interface Adoption {
-  /** Null when there is nothing to take over. */
   readonly change: RowChange | null;
-  /** There are transcripts that no session could be made of. */
+  /** Is true when a transcript could not become a session, so the folder must be searched again later. */
   readonly hasStrays: boolean;
-  /** How many names there are in the folder. */
+  /** States the number of names in the sessions folder, because a large folder is searched less often. */
   readonly nameCount: number;
 }
 
 /**
- * Sessions that the entries log does not name. Without a log, its sources in order of trust are: what the index kept of
- * it, sessions.json or what this store wrote there last, and the transcripts.
+ * Finds sessions that the entries log does not name. Without a log there are three sources, in order of trust: the rows
+ * of the index, sessions.json (or what this store last wrote there), and the transcripts.
  */
 export function adoptSessions(scope: AdoptionContext): Adoption {
   const { files, folder, log, index, view, agentId, nowMs } = scope;
@@ -65,7 +64,10 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
   };
 }
 
-/** Of which changes in its transcript the row knows already: those that follow are taken from there. */
+/**
+ * Sets the revision up to which the row already contains the transcript's patches. Later patches are applied from the
+ * transcript.
+ */
 function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow {
   const { line } = scope.log.damage;
   const held = entry === "lost" ? holdLost(scope, row) : holdPast(scope, row);
@@ -77,14 +79,15 @@ function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow
   }
   if (held === null) return row;
   const { patches, highestRevision, isHeaderOurs } = held.transcript;
-  // A copy that another program made of a transcript of ours holds patches of the original's entry: they are not its own.
+  // Another program copied this transcript from one of this store. The patches in it changed the original's entry, so
+  // they do not apply here.
   if (!isHeaderOurs) return { ...row, revision: highestRevision + 1 };
   if (entry === "whole") return row;
   const known = patches.filter(({ atMs }) => atMs <= row.updatedAtMs).map(({ revision }) => revision);
   return { ...row, revision: Math.max(row.revision, ...known) };
 }
 
-/** Does what `hold` does, and gives null also for a session whose transcript is damaged: it is known all the same. */
+/** Does the same as `hold`, but returns null for a damaged transcript, because such a session is adopted too. */
 function holdPast(scope: Pick<AdoptionContext, "hold">, row: SessionRow): HeldSession | null {
   return unlessSealed(
     () => scope.hold(row),
@@ -93,9 +96,9 @@ function holdPast(scope: Pick<AdoptionContext, "hold">, row: SessionRow): HeldSe
 }
 
 /**
- * Under a codec a change of the entry is bound to the key its session had then, and after a rename nobody may know that any
- * more. Then no change is taken, should the records say that the codec is the right one: one session's lost entry must not
- * keep all others shut.
+ * Opens a session whose entry is lost. Under a codec a patch is bound to the session's key at that time. After a rename
+ * that key may be lost, and the patch cannot be decoded. The patches are then skipped, if the first record proves that
+ * the codec is right. One lost entry must not keep all other sessions closed.
  */
 function holdLost(scope: AdoptionContext, row: SessionRow): HeldSession | null {
   const held = holdPast(scope, row);
@@ -105,7 +108,7 @@ function holdLost(scope: AdoptionContext, row: SessionRow): HeldSession | null {
   return { ...held, row };
 }
 
-/** Sessions of the log whose newest line may be one that cannot be read. */
+/** Returns the sessions whose newest log line may be one that cannot be read. */
 export function suspectRows(
   log: Pick<EntriesLog, "damage" | "row" | "find">,
 ): readonly { readonly row: SessionRow; readonly line: number | null }[] {
@@ -113,14 +116,14 @@ export function suspectRows(
   return log.damage.suspected(rows).flatMap(({ row, line }) => (row === null ? [] : [{ row, line }]));
 }
 
-/** Sessions whose newest line in the log is broken: it may have said that they must not send. */
+/** Denies sending to sessions whose newest log line is broken, because that line may have denied it. */
 export function denySuspects(scope: Pick<AdoptionContext, "folder" | "log" | "hold" | "onFinding">): RowChange | null {
   const { folder, log } = scope;
   const rows = suspectRows(log).flatMap(({ row, line }) => {
     const now = holdPast(scope, row)?.row ?? row;
-    // Once it can be read: until then nobody sends in it.
+    // An undecodable entry cannot be changed yet. Until it can be decoded, no send is allowed in the session.
     if (readableEntry(now) === null) return [];
-    // The line may have said that the session is archived, where another one has its key since.
+    // The line may have archived the session, if another session has its key now.
     const holder = log.find(now.key, undefined);
     const isArchived = now.isArchived || (holder !== null && holder.sessionId !== now.sessionId);
     const denied = denyingUnread({ ...now, isArchived }, line);

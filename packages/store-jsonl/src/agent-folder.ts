@@ -4,7 +4,7 @@ import { type Finding, type SessionRef, ThroughlineError } from "@throughline/co
 import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
-/** Where everything of one agent lies. In `sessions` there is nothing that OpenClaw does not expect there. */
+/** The folder `sessions` contains only files that OpenClaw expects there. All other files of the store are in `own`. */
 export interface AgentFolder {
   readonly agent: string;
   readonly sessions: string;
@@ -12,31 +12,31 @@ export interface AgentFolder {
   readonly own: string;
   readonly entriesLog: string;
   readonly entriesLock: string;
-  /** Derived from the entries log and the transcripts; opened by SQLite alone. */
+  /**
+   * Only SQLite opens the index, because closing another descriptor would drop SQLite's locks. The index can be rebuilt
+   * from the entries log and the transcripts.
+   */
   readonly index: string;
-  /** What this store wrote into sessions.json last: the base of the three-way merge. */
+  /** Holds what this store last wrote into sessions.json, because that is the base of the three-way merge. */
   readonly viewBase: string;
-  /** The same for what it is about to write. */
+  /** Holds what this store is about to write into sessions.json. After a crash it shows whether the write succeeded. */
   readonly viewNext: string;
-  /** Stands here where OpenClaw was met: then its lock files are taken too. */
+  /** This file exists once OpenClaw was detected. From then on its lock files are taken too. */
   readonly openclawMark: string;
   readonly torn: string;
-  /** The open replies of sessions. */
   readonly partials: string;
-  /** Marks of files whose flush failed. */
+  /** Holds marks of files whose flush failed, so that other processes flush them again. */
   readonly unflushed: string;
-  /** Copies that a repair made, with what it removed. */
   readonly repaired: string;
   sessionLock(sessionId: string): string;
   session(fileName: string): string;
-  /** A name for a file in the making, on the same file system. */
+  /** Returns a path for an unfinished file. It is on the same file system, so that a rename can move it. */
   temporary(name: string): string;
 }
 
-/** Behind the names of files in the making. */
 export const temporaryEnd = ".tmp";
 
-/** The lock file of a session: one of sixteen, so that sessions seldom wait for one another. */
+/** Maps a session to one of sixteen lock files, so that sessions rarely wait for each other. */
 function lockNameOf(sessionId: string): string {
   return (crc32(sessionId) & 0xf).toString(16);
 }
@@ -53,7 +53,7 @@ export function oddFolderFinding(path: string): Finding {
   return createFinding("FILE_UNREADABLE", message, { path });
 }
 
-/** The namespaces of a store; the first is that of sessions without one. */
+/** Returns the namespaces of a store. The first one is "", which stands for sessions without a namespace. */
 export function namespacesIn({ root, files }: { readonly root: string; readonly files: Files }): readonly string[] {
   const folder = `${root}/namespaces`;
   const names = withFileErrors(folder, () => (files.facts(folder)?.kind === "folder" ? files.names(folder) : []));
@@ -86,7 +86,8 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
 }
 
 /**
- * Whether the agent has a folder here. The root is no symbolic link, nor any part of the way from there.
+ * Tests whether the agent has a folder. No part of the path may be a symbolic link, because a link could lead out of
+ * the root.
  * @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION
  */
 export function agentFolderExists(files: Files, root: string, address: AgentAddress): boolean {
@@ -118,8 +119,8 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
 }
 
 /**
- * Makes what is missing of the agent's folders, and what is there of them private. What is there is put on the disk too
- * while the entries log has nothing in it: a log with a line in it stands for folders that are.
+ * Creates the missing folders of an agent and makes existing ones private. While the entries log is empty, existing
+ * folders are flushed too. A log with a line proves that they were flushed before.
  * @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY
  */
 export function makeAgentFolder(files: Files, root: string, address: AgentAddress): void {
@@ -136,7 +137,7 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
     withFileErrors(each, () => {
       const facts = files.facts(each);
       if (facts !== null && isNew) flushMade(files, each);
-      // The root may be the user's own folder, with other things in it.
+      // The root may be the user's own folder with other content, so its mode stays.
       if (facts !== null && each !== root && !facts.isPrivate) makePrivate(files, each);
       if (facts !== null) return;
       makeFolders(files, each);
@@ -145,8 +146,8 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
 }
 
 /**
- * Makes the store's own folder of an agent again, with what belongs in it: somebody removed it, or part of it, while it
- * was in use. An agent's folder that is gone as a whole stays away, for its sessions are. `locks`: the folder of its locks.
+ * Creates the store's own folder again after another process removed all or part of it during use. It does not recreate
+ * an agent's folder that is gone as a whole, because its sessions are gone too. `locks` is the path of its lock folder.
  * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_IO
  */
 export function remakeOwnFolder(files: Files, locks: string): void {
@@ -160,23 +161,27 @@ export function remakeOwnFolder(files: Files, locks: string): void {
   }
 }
 
-/** The name of a folder that is there: who made it may be a program that flushes nothing, or one that was killed before. */
+/**
+ * Flushes the name of an existing folder. Its creator may have flushed nothing, or may have been killed before the
+ * flush.
+ */
 function flushMade(files: Files, path: string): void {
   try {
     files.flushFolder(folderOf(path));
   } catch (error) {
-    // A folder above the root that nobody may look into is not ours to answer for.
+    // A folder above the root that this process may not read is not the store's responsibility.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "EACCES" && code !== "EPERM" && code !== "EROFS") throw error;
   }
 }
 
-/** Another program made it, as its umask would have it. */
+/** Removes the access of others, because another program created the folder with its own umask. */
 function makePrivate(files: Files, path: string): void {
   try {
     files.makePrivate(path);
   } catch (error) {
-    // Another user's, whose business it is: `verify` says so, and what we put there is for us alone.
+    // The folder belongs to another user, who decides its mode. `verify` reports the mode, and the store's own files
+    // are private anyway.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "EPERM" && code !== "EROFS") throw error;
   }

@@ -7,12 +7,12 @@ import { isHeldByOthers } from "./openclaw-lock.ts";
 import { lockedError } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Beside the locks of sessions, which are taken by whoever holds this one. */
+/** This name differs from the names of session locks, because the holder of this lock also takes session locks. */
 const lockName = "callers";
 
 /**
- * Runs work of a caller while no other holder does, in this process or another. The lock ends with its process. It begins
- * only while no other program holds the lock of sessions.json: what the work changes could not be written there.
+ * Runs a caller's work while no other holder runs, in this process or another. The lock ends with its process. It waits
+ * while another program locks sessions.json, because the changes could not be written there.
  */
 export async function holdAgentLock<Result>(
   { context, agent }: { readonly context: StoreContext; readonly agent: AgentSessionFiles },
@@ -57,7 +57,9 @@ export async function holdAgentLock<Result>(
     return false;
   }
 
-  /** A lock on a file that somebody deleted excludes nobody. */
+  /**
+   * Tests whether the lock file was deleted or replaced, because a lock on a deleted file excludes no other process.
+   */
   function isReplaced({ identity }: LockFile): boolean {
     return identity !== null && files.facts(path)?.identity !== identity;
   }

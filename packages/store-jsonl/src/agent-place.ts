@@ -3,24 +3,26 @@ import type { AgentFolder } from "./agent-folder.ts";
 import { fileError, withFileErrors } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** What an agent's folder lies on and who else uses it: both decide how it is locked. */
 export class AgentPlace {
   readonly #context: StoreContext;
   readonly #folder: AgentFolder;
   readonly #logChanges: () => number;
   #hasMark = false;
-  /** How often the entries log had changed when the mark was looked for last. */
+  /** Counts the log's changes up to the last check for the mark, so that an unchanged log needs no new check. */
   #lookedAt = -1;
   #isRemote: boolean | null = null;
 
-  /** `logChanges`: grows with every change of the entries log, by whichever process. */
+  /** `logChanges` returns a number that grows with every change of the entries log, by any process. */
   constructor(context: StoreContext, folder: AgentFolder, logChanges: () => number) {
     this.#context = context;
     this.#folder = folder;
     this.#logChanges = logChanges;
   }
 
-  /** Whether other machines may have the folder too, or a part of it: each may be a mount of its own. */
+  /**
+   * Tests whether other machines may share any part of the folder. Each part is checked, because each may be a mount
+   * point.
+   */
   get isRemote(): boolean {
     const { files } = this.#context;
     const { agent, sessions, own } = this.#folder;
@@ -30,14 +32,12 @@ export class AgentPlace {
     return (this.#isRemote = [agent, ...present].some((path) => files.fileSystem(path) !== "local"));
   }
 
-  /** Whether this process may write here. */
   get isWritable(): boolean {
     const { files } = this.#context;
     const { agent, own } = this.#folder;
     return files.isWritable(agent) && (files.facts(own) === null || files.isWritable(own));
   }
 
-  /** Says what the kernel's locks cannot promise here. */
   warn(): void {
     if (!this.isRemote || !this.#context.locks.isKernels) return;
     const message =
@@ -46,7 +46,6 @@ export class AgentPlace {
     this.#context.emit({ name: "finding", ref: null, finding });
   }
 
-  /** The locks for writing to sessions' files, and to the entries where they change too. */
   locksFor(sessionIds: readonly string[], fileNames: readonly string[], isEntriesToo: boolean): readonly string[] {
     const { entriesLock } = this.#folder;
     const own = sessionIds.map((sessionId) => this.#folder.sessionLock(sessionId));
@@ -54,30 +53,38 @@ export class AgentPlace {
     return [...own, ...(isEntriesToo ? [entriesLock] : []), ...theirs];
   }
 
-  /** The locks for writing sessions.json: OpenClaw may begin to use any folder, and its lock is how it says so. */
+  /**
+   * Returns the locks for writing sessions.json. OpenClaw's lock is always included, because OpenClaw may start to use
+   * any folder.
+   */
   viewLocks(): readonly string[] {
     return [this.#folder.entriesLock, this.sessionsLock];
   }
 
-  /** OpenClaw's lock of sessions.json. */
   get sessionsLock(): string {
     return `${this.#folder.sessionsJson}.lock`;
   }
 
-  /** From now on OpenClaw's lock files are taken too, by every process. Who marks it writes to the entries log then. */
+  /**
+   * Makes every process take OpenClaw's lock files from now on. The caller must write to the entries log afterwards,
+   * because other processes check for the mark only when the log changes.
+   */
   markOpenclaw(): void {
     const { files } = this.#context;
     if (this.isOpenclaws) return;
     try {
       files.close(files.open(this.#folder.openclawMark, "create"));
     } catch (error) {
-      // Another process has met it too.
+      // Another process has created the mark already, which has the same effect.
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw fileError(error, this.#folder.openclawMark);
     }
     this.#hasMark = true;
   }
 
-  /** A folder that OpenClaw has used stays one. Who marks it changes the log too, so that nobody need look for nothing. */
+  /**
+   * Is true once OpenClaw has used the folder. The mark is read again only after a change of the log, because every
+   * process that sets it also writes to the log.
+   */
   get isOpenclaws(): boolean {
     const changes = this.#logChanges();
     if (this.#hasMark || changes === this.#lookedAt) return this.#hasMark;

@@ -28,13 +28,11 @@ import { UnflushedMarks } from "./unflushed-marks.ts";
 import { WarmLines } from "./warm-lines.ts";
 
 export interface AgentOptions {
-  /** The entries log lacks a patch of a transcript, and can be written. */
   readonly onDebt: () => void;
-  /** What other programs do there. `said`: findings that were reported, by file and place. */
+  /** Creates the handling of other programs. `said` holds reported findings, so that both classes report each once. */
   readonly coexistence: (agent: AgentSessionFiles, said: Set<string>) => Coexistence;
 }
 
-/** The sessions of one agent, as one store handle sees them. */
 export class AgentSessionFiles {
   readonly folder: AgentFolder;
   readonly place: AgentPlace;
@@ -44,18 +42,17 @@ export class AgentSessionFiles {
   readonly foreign: Coexistence;
   readonly redo: EntryRedo;
   readonly partials: PartialFiles;
-  /** Of the transcripts. */
   readonly names: FlushedNames;
   readonly #context: StoreContext;
   readonly address: AgentAddress;
   readonly #files: OpenTranscripts;
   readonly #summaries: TranscriptSummaries;
-  /** Findings, by file and place: nobody wants to hear the same at every look. */
+  /** Holds reported findings by file and line, so that refreshes do not report them again. */
   readonly #said: Set<string> = new Set();
   readonly #findings: TranscriptFindings;
   readonly #warm: WarmLines = new WarmLines();
   readonly #fileOptions: TranscriptFileOptions;
-  /** What `prepare` reads now, by session and how much of it. */
+  /** Holds the running reads of `prepare` by session and extent, so that callers share them. */
   readonly #preparing: Map<string, Promise<void>> = new Map();
   readonly #archivedNames: ArchivedNames;
   #isPrepared = false;
@@ -86,7 +83,7 @@ export class AgentSessionFiles {
       tornFolder: this.folder.torn,
     };
     this.#files = new OpenTranscripts(this.#fileOptions);
-    // SQLite's log is memory that processes of one host share.
+    // SQLite's write-ahead log needs memory that only processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
     this.redo = new EntryRedo({
@@ -126,7 +123,7 @@ export class AgentSessionFiles {
     return agentFolderExists(this.#context.files, this.#context.root, this.address);
   }
 
-  /** The row of an address, also of a session another program has made since; null when there is none. */
+  /** Returns the row of an address, including a session that another program has just created, or null. */
   async locate(ref: SessionRef): Promise<SessionRow | null> {
     this.log.refresh();
     const known = this.log.find(ref.key, ref.archiveId);
@@ -135,12 +132,12 @@ export class AgentSessionFiles {
     return this.log.find(ref.key, ref.archiveId);
   }
 
-  /** The session of the address as it was known last, if it takes writes; whoever writes looks again under the lock. */
+  /** Returns the last known active session of the address. A writer must check it again under the lock. */
   peek(ref: SessionRef): SessionRow | null {
     return ref.archiveId === undefined && this.log.identity !== "" ? this.log.find(ref.key, undefined) : null;
   }
 
-  /** The row of a session, whatever it is called by now. */
+  /** Finds the session by id, because its key may have changed since. */
   locateId(sessionId: string): SessionRow | null {
     this.log.refresh();
     return this.log.row(sessionId);
@@ -152,8 +149,8 @@ export class AgentSessionFiles {
   }
 
   /**
-   * Reads a long transcript that is not known yet with pauses, so that `hold` finds it known. Null when there is nothing
-   * to wait for. `isWhole`: with every record of it.
+   * Reads a long transcript with pauses before `hold` needs it, so that other work is not blocked. Returns null when no
+   * read is necessary. `isWhole` reads every record.
    */
   prepare(row: SessionRow, isWhole: boolean = false): Promise<void> | null {
     const known = this.#files.peek(row.sessionId)?.current ?? null;
@@ -176,7 +173,7 @@ export class AgentSessionFiles {
     if (read !== null && this.#files.peek(row.sessionId) === file) file.adopt(read);
   }
 
-  /** Up to which seq records of a transcript are known elsewhere to have been acknowledged. `identity`: of the file. */
+  /** Returns the last seq that the index or the saved head proves as acknowledged. `identity` is that of the file. */
   acknowledgedSeq({ sessionId, savedHead }: SessionRow, identity: string): number {
     return Math.max(savedHead?.lastSeq ?? 0, this.index.flushed((seqs) => seqs.of(sessionId, identity)) ?? 0);
   }
@@ -189,11 +186,11 @@ export class AgentSessionFiles {
     return { path, owner: this.#ownerOf(row), savedHead, revision, indexed, isWhole, acknowledgedSeq };
   }
 
-  /** The session with its file, up to date; null when the file is gone. `isWhole`: with every record of it. */
+  /** Opens the session with its file, up to date; returns null when the file is gone. `isWhole` reads every record. */
   hold(row: SessionRow, isWhole: boolean = false): HeldSession | null {
     const held = this.#holdAs(row, isWhole);
     if (held !== null) return held;
-    // Another process may just have given it another name, before or between the looks at those it has.
+    // Another process may have renamed the file before or between the checks of its possible names.
     this.log.refresh();
     const now = this.log.row(row.sessionId);
     const again = now === null ? null : this.#holdAs(now, isWhole);
@@ -214,25 +211,23 @@ export class AgentSessionFiles {
     return null;
   }
 
-  /** Reads what others wrote to a session that they write to, too: then less is left to be read under its lock. */
+  /** Reads what other processes appended to a shared session, to shorten the read under its lock. */
   readAhead(row: SessionRow): void {
     const file = this.#files.peek(row.sessionId);
     if (file?.isShared === true) file.readAhead(this.#lookAt(row, this.folder.session(row.fileName), false));
   }
 
-  /** The session after lines were staged in its file. */
   holdStaged(held: HeldSession): HeldSession {
     const transcript = held.file.current ?? held.transcript;
     return { ...held, transcript, row: this.#summaries.fold(this.log.row(held.row.sessionId) ?? held.row, transcript) };
   }
 
-  /** As `hold`, with the places of the records from `seq` on. */
   holdFrom(row: SessionRow, seq: number): HeldSession | null {
     const held = this.hold(row);
     return held === null || held.file.reach(seq) ? held : this.hold(row, true);
   }
 
-  /** As `hold`; null for an active session whose transcript another program archived. */
+  /** Does the same as `hold`, but returns null for an active session whose transcript another program archived. */
   holdInPlace(row: SessionRow, isWhole: boolean = false): HeldSession | null {
     const held = this.hold(row, isWhole);
     const isOurName = (name: string | undefined): boolean =>
@@ -240,7 +235,7 @@ export class AgentSessionFiles {
     return row.isArchived || isOurName(row.fileName) || isOurName(row.formerFileName) ? held : null;
   }
 
-  /** As `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
+  /** Does the same as `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
   holdExisting(row: SessionRow, isWhole: boolean = false): HeldSession {
     const held = this.holdInPlace(row, isWhole);
     if (held === null)
@@ -251,19 +246,19 @@ export class AgentSessionFiles {
     return held;
   }
 
-  /** As `state`; a long transcript that must be read for it is read with pauses. Null when it was purged meanwhile. */
+  /** Does the same as `state`, with pauses during a long read. Returns null when the session was purged meanwhile. */
   async readState(row: SessionRow): Promise<SessionState | null> {
     if (!this.#summaries.isKnown(row)) await this.prepare(row);
     const state = this.state(row);
     return this.#isPurged(row) ? null : state;
   }
 
-  /** To be asked after a look: one that found no transcript has read what the log says now. */
+  /** Call it after a snapshot: a snapshot without a transcript has refreshed the log. */
   #isPurged({ sessionId }: SessionRow): boolean {
     return this.log.row(sessionId) === null;
   }
 
-  /** The session for a caller. Reads the transcript only when it has changed since it was last looked at. */
+  /** Returns the session for a caller. The transcript is read only when it has changed since the last snapshot. */
   state(row: SessionRow): SessionState {
     const state = this.stateOf(this.look(row));
     return { ...state, entry: structuredClone(state.entry) };
@@ -275,7 +270,7 @@ export class AgentSessionFiles {
     return file === null ? seen : { ...seen, flushed: file.flushedRecords };
   }
 
-  /** Looks for a list: a session whose transcript may not be read is as the log says. Null when it was purged, or is damaged. */
+  /** Takes a snapshot for a list; an unreadable transcript leaves the log row. Returns null if purged or damaged. */
   lookPast(row: SessionRow): SeenSession | null {
     try {
       const seen = this.look(row);
@@ -289,7 +284,7 @@ export class AgentSessionFiles {
     }
   }
 
-  /** Shares its entry with what was looked at. @throws {ThroughlineError} CODEC_FAILED */
+  /** Builds the state of a snapshot; both share one entry object. @throws {ThroughlineError} CODEC_FAILED */
   stateOf({ folded, digest }: SeenSession): SessionState {
     const { sessionId, revision, isArchived, createdAtMs, updatedAtMs } = folded;
     return {
@@ -305,10 +300,9 @@ export class AgentSessionFiles {
     };
   }
 
-  /** The row with what is known of its transcript, without reading it: for the view, which may lag. */
+  /** Returns the row with what is known of its transcript, without a read: sessions.json may lag behind. */
   readonly known = (row: SessionRow): SessionRow => this.#summaries.known(row);
 
-  /** Brings the index to what is known here. False when that was not possible now. */
   updateIndex(seen: readonly SeenSession[]): boolean {
     if (!this.#context.files.isWritable(this.folder.own)) return false;
     const isWritten = this.log.updateIndex(
@@ -319,23 +313,23 @@ export class AgentSessionFiles {
     return isWritten;
   }
 
-  /** Discards what the index holds from transcripts: they are read again. */
+  /** Discards what the index holds from transcripts, so that they are read again. */
   forgetIndexed(): void {
     this.index.forgetSeen();
     this.#summaries.forgetIndexed();
   }
 
-  /** To be called after a transcript was written: keeps what `known` says up to date. */
+  /** Call it after a transcript was written, to keep the result of `known` up to date. */
   remember({ file, row }: HeldSession): void {
     if (file.current !== null) this.#summaries.remember(row, file.current, file.facts);
   }
 
-  /** To be called after a write failed: what was learnt of the transcript holds what was staged for it, too. */
+  /** Call it after a write failed: the summary may include lines that were staged and not written. */
   unlearn({ row }: HeldSession): void {
     this.#summaries.forget(row.sessionId);
   }
 
-  /** The folders every write needs. An agent's folder another program made has none of ours. */
+  /** Creates the store's own folders, which are missing in an agent folder that another program created. */
   prepareWriting(): void {
     flushFolders(this.#context.files);
     if (this.#isPrepared) return;
@@ -372,7 +366,6 @@ export class AgentSessionFiles {
     makeAgentFolder(this.#context.files, this.#context.root, this.address);
   }
 
-  /** Lets go of transcripts: the process has no descriptor left. */
   makeRoom(): void {
     this.#files.makeRoom();
   }
@@ -384,7 +377,7 @@ export class AgentSessionFiles {
   #reportMissing(row: SessionRow): void {
     const { sessionId, key, fileName } = row;
     if (row.isUnflushed === true) return;
-    // Another handle may have archived or purged it since the row was looked up.
+    // Another handle may have archived or purged the session since the row was read.
     if (this.locateId(sessionId)?.fileName !== fileName) return;
     const message = "The transcript of the session is not there.";
     const place = { path: this.folder.session(fileName), key };

@@ -17,35 +17,38 @@ import type { EncodedLine } from "./stored-line.ts";
 import { isNotReady, locateSession, type LockWants, type Look, type NotReady } from "./under-locks.ts";
 import type { WaitingLine } from "./waiting-line.ts";
 
-/** Others wait for the lock meanwhile: so much text is written at once at most, or one append. */
+/**
+ * Limits the text of one write, in characters, because other processes wait for the lock meanwhile. A single append may
+ * be longer.
+ */
 const maxStagedLength = 1024 * 1024;
 
-/** What was written for an append. It is acknowledged when `flushed` resolves, or at once where there is nothing to wait for. */
+/**
+ * Holds the result of a written append. The append is acknowledged when `flushed` resolves, or at once when it is null.
+ */
 export interface WrittenAppend {
   readonly result: AppendResult;
-  /** To be announced once it is acknowledged. */
   readonly events: readonly SessionEvent[];
   readonly flushed: Promise<unknown> | null;
 }
 
-/** An append that waits to be written. */
 export interface WaitingAppend {
   readonly request: AppendRequest;
-  /** By `monotonicMs`. */
+  /** This is a time of `monotonicMs`, because the store's clock may be simulated. */
   readonly sinceMs: number;
-  /** Grows from one to the next. */
+  /** Counts the appends of a queue, to tell which of them arrived before a failure. */
   readonly nth: number;
-  /** Written by itself, after a write of several failed: one of them may be what does not fit. */
+  /**
+   * Is true after a batch write failed. The append is then tried alone, because another one may not fit on the disk.
+   */
   isAlone: boolean;
   resolve(written: WrittenAppend): void;
   reject(error: unknown): void;
 }
 
-/** An append that was decided. */
 interface Decided {
   readonly waiting: WaitingAppend;
   readonly plan: AppendPlan;
-  /** Null when it is written already: it was made again with its key. */
   readonly staged: StagedAppend | null;
 }
 
@@ -54,15 +57,17 @@ export interface AppendBatchOptions {
   readonly agent: AgentSessionFiles;
   readonly ref: SessionRef;
   readonly waiting: WaitingLine<WaitingAppend>;
-  /** Records of a session are about to be written. */
   readonly announce: (agent: AgentSessionFiles, sessionId: string) => void;
-  /** Aborted once nobody waits any more. */
+  /** Aborts when every append of the queue was aborted, because then no caller needs the lock. */
   readonly signal: AbortSignal | undefined;
 }
 
 const written = {};
 
-/** The appends of one session that are written in one hold of its locks: each is decided by what those before it leave. */
+/**
+ * Writes the waiting appends of one session while its locks are held. Each append is planned on the result of those
+ * before it.
+ */
 export class AppendBatch implements LockWants<SessionRow> {
   readonly isWhole: boolean;
   readonly signal: AbortSignal | undefined;
@@ -72,9 +77,8 @@ export class AppendBatch implements LockWants<SessionRow> {
   readonly #agent: AgentSessionFiles;
   readonly #waiting: WaitingLine<WaitingAppend>;
   readonly #first: WaitingAppend;
-  /** Only the first append, which has no records. */
+  /** Is true when the first append has no records; then the batch is only that append. */
   readonly #isEntryOnly: boolean;
-  /** The lock of the entries log is taken too. */
   #hasEntries = false;
 
   constructor(options: AppendBatchOptions, first: WaitingAppend) {
@@ -89,7 +93,7 @@ export class AppendBatch implements LockWants<SessionRow> {
     this.sinceMs = first.sinceMs;
   }
 
-  /** The key may have another session by now, and that is the one this will be written to. */
+  /** Looks the key up again: a different session may have it now, and the appends go to that session. */
   find(): Promise<SessionRow> | SessionRow {
     const looking = this.#agent.foreign.takeViewIfDue();
     const known = looking === null ? this.#agent.peek(this.#options.ref) : null;
@@ -108,21 +112,24 @@ export class AppendBatch implements LockWants<SessionRow> {
     return reading === null ? row : reading.then(() => row);
   }
 
-  /** Asked once, after the session was found. */
+  /** Is called once, after `find`, so it may set `#hasEntries` for `write`. */
   needsEntries({ sessionId }: SessionRow): boolean {
     const { log, place } = this.#agent;
-    // Another program may cut the transcript a moment later: its patches are in the entries log before that.
+    // Another program may truncate the transcript right after the write. The patches must be in the entries log before
+    // that.
     const paysDebts = place.isOpenclaws && this.#waiting.some(patchesEntry);
     const isDoubtful = this.#waiting.some(isForDisk) && log.isDoubtful(sessionId);
     return (this.#hasEntries = this.#isEntryOnly || paysDebts || isDoubtful);
   }
 
-  /** Writes those that wait, in one write. Under the session's locks; what becomes of each is its own caller's. */
+  /**
+   * Writes the waiting appends in one write, under the session's locks. Each append is resolved or rejected on its own.
+   */
   readonly write = (row: SessionRow, look: Look): object | NotReady => {
     const first = look.session(row);
     if (isNotReady(first)) return first;
     if (this.#isEntryOnly) {
-      // Given up while this waited: whoever comes next may have records, and other locks to take.
+      // The append may have been aborted during the wait. The next one may have records, and needs other locks.
       if (this.#waiting.first === this.#first) this.#writeEntry(first);
       return written;
     }
@@ -148,7 +155,7 @@ export class AppendBatch implements LockWants<SessionRow> {
     const { request, resolve, reject } = waiting;
     const { log } = this.#agent;
     try {
-      // Records whose flush failed come first: an entry on the disk would say that they are there.
+      // Records whose flush failed must be flushed first, because a durable entry would refer to them.
       if (isForDisk(waiting)) held.file.settleDoubt();
       const nowMs = this.#context.clock.nowMs();
       const plan = planHeld(held, log, request, nowMs);
@@ -162,7 +169,7 @@ export class AppendBatch implements LockWants<SessionRow> {
     }
   }
 
-  /** Takes and stages what goes into one write. Null: nothing is written, and a new look decides all of it. */
+  /** Plans and stages the appends of one write. Null means that nothing was written and the batch must start again. */
   #stageAll(first: HeldSession, decided: Decided[]): HeldSession | null {
     const temporary = this.#agent.folder.temporary(first.row.fileName);
     let held = first;
@@ -177,10 +184,10 @@ export class AppendBatch implements LockWants<SessionRow> {
         decided.push({ waiting: next, plan, staged });
         if (staged !== null) held = this.#agent.holdStaged(held);
       } catch (error) {
-        // Another program is in the middle of a line: it is looked at again, for as long as this waits for a lock.
+        // Another program is in the middle of a line. The append is tried again until the lock timeout is over.
         if (hasErrorCode(error, "STORE_LOCKED") && !isOverdue(next, this.#context)) this.#waiting.putBack([next]);
         else reject(error);
-        // The file is another by now, or may be.
+        // The image is gone, so the file was replaced or may have been.
         if (held.file.current === null) {
           this.#waiting.putBack(decided.map(({ waiting }) => waiting));
           return null;
@@ -190,22 +197,25 @@ export class AppendBatch implements LockWants<SessionRow> {
     return held;
   }
 
-  /** The next append that goes into the same write; null when there is none. */
+  /**
+   * Removes the next append from the queue if it can join this write. Otherwise it returns null, and the append stays
+   * queued.
+   */
   #take({ file, row }: HeldSession, decided: readonly Decided[]): WaitingAppend | null {
     const next = this.#waiting.first;
     const { log, place } = this.#agent;
     if (next === undefined || isWithoutRecords(next)) return null;
     if (needsWhole(next) && !this.isWhole) return null;
     if (patchesEntry(next) && !this.#hasEntries && place.isOpenclaws) return null;
-    // What it hangs on must be on the disk before, and that takes another lock.
+    // The session's log line must be on the disk first, and that needs the lock of the entries log.
     if (isForDisk(next) && log.isDoubtful(row.sessionId)) return null;
-    // The failure of a write that comes after it is not its own.
+    // A write was already done for the earlier append. A failure of this append's write must not be reported for that
+    // one.
     if (decided.at(-1)?.staged?.isWritten === true) return null;
     if (decided.length > 0 && (next.isAlone || decided[0]?.waiting.isAlone === true)) return null;
     return file.stagedLength < maxStagedLength ? (this.#waiting.take() ?? null) : null;
   }
 
-  /** After the write: pays a debt, begins the flush, and answers each append. */
   #settle(held: HeldSession, decided: readonly Decided[], isInPlace: boolean): void {
     let isPaid: boolean;
     try {
@@ -215,7 +225,7 @@ export class AppendBatch implements LockWants<SessionRow> {
       return;
     }
     const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? this.#flushed(held, isPaid) : null;
-    // Whoever waits for it hears of its failure; should nobody, by another error, that is no reason to end the process.
+    // Each waiting caller receives this rejection. Without a waiting caller it must not end the process as unhandled.
     flushed?.catch(() => undefined);
     this.#agent.remember(held);
     const last = decided.findLast(({ staged }) => staged !== null);
@@ -232,13 +242,18 @@ export class AppendBatch implements LockWants<SessionRow> {
     }
   }
 
-  /** What was made again may have been written just now: its place is another, too. */
+  /**
+   * Plans the append by the file. A replayed append may repeat one of this batch, whose seq may have shifted as well.
+   */
   #planInFile(held: HeldSession, { waiting, staged }: Decided, isLast: boolean): Pick<AppendPlan, "result" | "events"> {
     if (staged !== null) return inFile(held, staged, isLast);
     return planHeld(this.#agent.holdStaged(held), this.#agent.log, waiting.request, this.#context.clock.nowMs());
   }
 
-  /** Beside OpenClaw: puts the patches of these appends into the entries log. True where its flush is to be waited for. */
+  /**
+   * In a folder of OpenClaw, writes the patches of these appends into the entries log. Returns true when the log's
+   * flush must be awaited.
+   */
   #payDebt(held: HeldSession, decided: readonly Decided[]): boolean {
     const { place, redo, log } = this.#agent;
     if (!place.isOpenclaws || !decided.some(({ waiting }) => patchesEntry(waiting))) return false;
@@ -246,19 +261,22 @@ export class AppendBatch implements LockWants<SessionRow> {
     const isRepeated = ({ waiting, plan }: Decided): boolean =>
       plan.result.replayed && patchesEntry(waiting) && isForDisk(waiting);
     if (!decided.some(isRepeated)) return isPaid;
-    // The earlier call may have written the line and died before it flushed it.
+    // The earlier call may have written the line and died before the flush.
     log.settle();
     return true;
   }
 
-  /** Resolves when the records and what they hang on are on the disk. */
+  /** Resolves when the records and the log lines that they depend on are on the disk. */
   #flushed({ file, row }: HeldSession, isPaid: boolean): Promise<unknown> {
     const { log } = this.#agent;
     const records = file.flushed();
     return !isPaid && log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
   }
 
-  /** A write that failed. Of several, one may be what does not fit: each is tried by itself, if nothing is left of it. */
+  /**
+   * Handles a failed write. One append of several may be too large for the disk, so each is tried alone, if nothing was
+   * written.
+   */
   #takeBack(error: ThroughlineError, decided: readonly Decided[]): void {
     const waiting = decided.map((one) => one.waiting);
     if (waiting.length === 1 || error.outcome !== "not-applied") for (const { reject } of waiting) reject(error);
@@ -266,7 +284,7 @@ export class AppendBatch implements LockWants<SessionRow> {
   }
 }
 
-/** What an earlier call has written is put where a flush reaches it: that call may have failed just there. */
+/** Flushes the lines of a replayed append again, because the earlier call may have failed before its flush. */
 function standAgain({ file, path, owner }: HeldSession, { durability }: AppendRequest, seq: number = Infinity): null {
   if (durability === "disk") afterCommit(path, () => file.settle(path, owner, seq));
   return null;
@@ -288,17 +306,16 @@ function hasRecords(waiting: WaitingAppend): boolean {
   return !isWithoutRecords(waiting);
 }
 
-/** Whether an id or a key must be looked for among all records. A new key is in none of them. */
+/** Tests whether all records must be searched for an id or a key. A new key is in none of them. */
 function needsWhole({ request: { prepared, keyed, options } }: WaitingAppend): boolean {
   return (keyed !== null && options.isNewKey !== true) || prepared.some(({ isIdGiven }) => isIdGiven);
 }
 
-/** Whether it has waited for as long as a lock is waited for. */
 export function isOverdue({ sinceMs }: WaitingAppend, { locks }: StoreContext): boolean {
   return monotonicMs() - sinceMs > locks.timeoutMs;
 }
 
-/** The result with the records as they were written; without them where an earlier append is answered. */
+/** Adds the records to the result, as they were written. A replay has no staged lines to take them from. */
 function withLines(result: AppendResult, { plan, staged }: Decided): AppendResult {
   if (staged === null) return result;
   const stored = plan.linked.map((item, index) => {

@@ -17,41 +17,37 @@ import type { DoubtfulBytes, UnflushedMarks } from "./unflushed-marks.ts";
 export interface AppendFileOptions {
   readonly files: Files;
   readonly marks: UnflushedMarks;
-  /** Up to where the file is known, with what was just written to it. */
   readonly sizeOf: () => number;
-  /** Puts the file's name on the disk. Done once, with the first flush: until then a name may be anybody's, and new. */
+  /** Flushes the file's name, once, with the first flush: the process that created the name may not have flushed it. */
   readonly flushName: (path: string, identity: string) => void;
-  /** The open file is not believed any more, and must be closed. */
+  /** Is called when a flush failed: the open file is no longer reliable, and must be closed. */
   readonly onFlushFailed: () => void;
 }
 
-/** A file that is open, with what is known of its way to the disk. */
 interface OpenFile {
   readonly handle: number;
   readonly identity: string;
   readonly isWritable: boolean;
   readonly flush: GroupFlush;
-  /** Up to here everything is on the disk. What was there when the file was opened may be nowhere else yet. */
+  /** Everything before this position is flushed. It starts at 0, because existing content may still be unflushed. */
   flushedBytes: number;
-  /** Writes whose flush is not over. */
+  /** Counts the writes that wait for a flush, because the file must stay open for them. */
   pins: number;
   isClosed: boolean;
-  /** This process has flushed the folder that the file's name is in. */
   isNamed: boolean;
-  /** After a failed flush the kernel takes for clean what it could not write: nothing more is believed of this handle. */
+  /** Is true after a failed flush. The kernel then treats the lost pages as clean, so a later flush proves nothing. */
   isDead: boolean;
 }
 
 /**
- * A file that is appended to and flushed: a transcript, or the entries log. It writes all of a text or nothing, shares
- * flushes, and remembers across handles which bytes a failed flush may have left out.
+ * Appends to a file and flushes it: a transcript, or the entries log. A write is complete or undone, and flushes are
+ * shared. The object remembers across handles which bytes a failed flush may have lost.
  */
 export class AppendFile {
-  /** What the file is called by now. */
   path = "";
   readonly #options: AppendFileOptions;
   #open: OpenFile | null = null;
-  /** Bytes that may not be on the disk although a later flush succeeds; the first place counts. */
+  /** These bytes may be lost although a later flush succeeded. Of several positions the first counts. */
   #doubtful: DoubtfulBytes | null = null;
 
   constructor(options: AppendFileOptions) {
@@ -62,7 +58,6 @@ export class AppendFile {
     return this.#open !== null;
   }
 
-  /** Which file is open; empty where none is. */
   get identity(): string {
     return this.#open?.identity ?? "";
   }
@@ -71,33 +66,32 @@ export class AppendFile {
     return this.#opened().handle;
   }
 
-  /** Up to here this process has put the open file on the disk. */
   get flushedBytes(): number {
     return this.#open?.flushedBytes ?? 0;
   }
 
-  /** Whether this process has put the name of the open file on the disk, if one is open. */
+  /** Is true also when no file is open, because then no name can be lost. */
   get isNamed(): boolean {
     return this.#open?.isNamed ?? true;
   }
 
-  /** A flush failed: what is in the file is not believed to be on the disk until `settle`. */
+  /** Is true after a failed flush: the content may not be on the disk until `settle`. */
   get isInDoubt(): boolean {
     return this.#doubtful !== null;
   }
 
-  /** As `isInDoubt`, of what another process could not flush. */
+  /** Is true when another process has marked the open file because its flush failed. */
   get isMarked(): boolean {
     return this.isOpen && this.#options.marks.find(this.identity) !== null;
   }
 
-  /** A flush uses it, or one has failed, and nobody else knows of that. */
+  /** Is true while a flush uses the file, or while only this object knows of a failed flush. */
   get isPinned(): boolean {
     return this.isInDoubt || (this.#open !== null && this.#open.pins > 0);
   }
 
   /**
-   * Opens the file, for reading alone where it cannot be written. Null when there is none.
+   * Opens the file, read-only if it cannot be written. Returns null when it does not exist.
    * @throws {ThroughlineError} STORE_IO, PATH_UNSAFE
    */
   open(path: string): FileFacts | null {
@@ -114,7 +108,7 @@ export class AppendFile {
     return facts;
   }
 
-  /** Makes a new file, whose name is on the disk. @throws {Error} the system's, and then there is none */
+  /** Creates a file and flushes its name. @throws {Error} the system's; then the file does not exist */
   create(path: string): void {
     const { files, flushName } = this.#options;
     const handle = files.open(path, "create");
@@ -123,7 +117,7 @@ export class AppendFile {
       flushName(path, identity);
       this.#begin(path, handle, identity, true).isNamed = true;
     } catch (error) {
-      // Left behind it would be taken for a file whose name is safe.
+      // A file left behind would look like one whose name is flushed.
       files.close(handle);
       files.remove(path);
       throw error;
@@ -153,14 +147,17 @@ export class AppendFile {
     throw refused("STORE_READ_ONLY", `${quote(this.path)} cannot be written.`, { path: this.path });
   }
 
-  /** Writes all of it at the end of the file, which is at a place, or nothing; as `appendAll`, which is for any handle. */
+  /**
+   * Appends all bytes at `endBytes`, the end of the file, or none. An error with the outcome "unknown" means that a
+   * part of them may have stayed.
+   */
   write(bytes: Uint8Array, endBytes: number): void {
     const { files } = this.#options;
     const { handle, path } = this;
     let written = 0;
     try {
       while (written < bytes.length) {
-        // A short write says nothing of its cause; the next attempt does.
+        // A short write does not state its cause, so the rest is written again to get the error.
         const count = files.write(handle, bytes.subarray(written));
         if (count === 0) throw nothingWritten();
         written += count;
@@ -171,8 +168,8 @@ export class AppendFile {
   }
 
   /**
-   * Resolves when everything written before the call is on the disk. The file stays open until then: it may be closed or
-   * replaced meanwhile.
+   * Resolves when everything written before the call is on the disk. The file stays open until then, also when it is
+   * closed or replaced meanwhile.
    * @throws {ThroughlineError} STORE_IO with the outcome "unknown"
    */
   async flushed(): Promise<void> {
@@ -188,7 +185,6 @@ export class AppendFile {
     }
   }
 
-  /** As `flushed`, at once. */
   flushNow(): void {
     const open = this.#opened();
     const { files, sizeOf } = this.#options;
@@ -206,12 +202,13 @@ export class AppendFile {
     assertAlive(open);
     const upTo = sizeOf();
     const flushing = files.flush(open.handle);
-    // Beside the flush, and whatever becomes of it: this one is heard of in any case.
+    // The name is flushed while the data flush runs. Its error is kept, so that the data flush is always awaited.
     const name = open.isNamed ? null : attempt(() => flushName(this.path, open.identity));
     try {
       await flushing;
     } catch (error) {
-      // Here and not where it is caught: who waits for the next flush would get that one's success.
+      // The mark is set here rather than in the caller. Otherwise the next flush could start first and report a false
+      // success.
       open.isDead = true;
       throw error;
     }
@@ -228,7 +225,7 @@ export class AppendFile {
     return fileError(error, this.path, "unknown");
   }
 
-  /** Bytes from a place on may be nowhere but in the file: their writer may have died after a flush that failed. */
+  /** Marks bytes from a position on as doubtful, because their writer may have died after a failed flush. */
   suspect(from: number): void {
     this.#doubt(this.identity, from);
   }
@@ -239,9 +236,9 @@ export class AppendFile {
   }
 
   /**
-   * Puts doubtful bytes on the disk again, also those that another process has marked. Under the file's lock, before anything
-   * behind them is written or acknowledged. True when there were any.
-   * @throws {ThroughlineError} STORE_IO: then they stay in doubt
+   * Writes doubtful bytes again and flushes them, including bytes that another process has marked. Call it under the
+   * file's lock, before anything behind them is written or acknowledged. Returns true when there were any.
+   * @throws {ThroughlineError} STORE_IO: the bytes stay doubtful
    */
   settle(): boolean {
     const { path, identity } = this;
@@ -256,7 +253,7 @@ export class AppendFile {
     return all.length > 0;
   }
 
-  /** Closes the file once no flush uses it: the number of its handle must not go to another file before. */
+  /** Closes the file once no flush uses it. Before that, its descriptor number must not go to another file. */
   close(): void {
     const open = this.#open;
     this.#open = null;
@@ -265,12 +262,12 @@ export class AppendFile {
     this.#release(open);
   }
 
-  /** Resolves when no flush of the open file is under way; never rejects. */
+  /** Resolves when no flush of the open file is running; never rejects. */
   async idle(): Promise<void> {
     await this.#open?.flush.idle();
   }
 
-  /** Nobody waits for this, and what there is to say of the disk the flush has said. */
+  /** Ignores errors: no caller waits for this close, and the flush has reported the state of the disk. */
   #releaseQuietly(open: OpenFile): void {
     try {
       this.#release(open);
@@ -318,8 +315,8 @@ function openToAppend(files: Files, path: string): Pick<OpenFile, "handle" | "is
 const chunkBytes = 1024 * 1024;
 
 /**
- * Puts bytes whose flush failed on the disk after all: a later flush would leave them out and still succeed, so they
- * are written over with themselves first. What others read meanwhile does not change. Under the file's lock.
+ * Writes bytes whose flush failed over themselves and flushes them. Without the rewrite the kernel would skip them, and
+ * the flush would still succeed. Readers see no change. Call it under the file's lock.
  */
 function flushAgain(files: Files, path: string, { identity, from }: DoubtfulBytes): void {
   try {
@@ -347,8 +344,8 @@ function flushAgain(files: Files, path: string, { identity, from }: DoubtfulByte
 }
 
 /**
- * Shares one flush among all who wrote before it began. A flush under way does not count for what was written after
- * its start; those writers get the next one, together.
+ * Shares one flush among all writers that wrote before it started. Later writers share the next one, because a running
+ * flush may miss their bytes.
  */
 export class GroupFlush {
   readonly #flush: () => Promise<void>;
@@ -359,14 +356,13 @@ export class GroupFlush {
     this.#flush = flush;
   }
 
-  /** Also between one and the next that is waited for. */
+  /** Is true also between two flushes when the second one is awaited. */
   get isRunning(): boolean {
     return this.#running !== null || this.#next !== null;
   }
 
-  /** Resolves once everything written before the call is flushed. Rejects when that flush failed. */
   flushed(): Promise<void> {
-    // Never two at once, not even in the moment between one and the next: the kernel tells one of them of a failure.
+    // Two flushes must never overlap: the kernel reports a failure to only one of them.
     if (this.#next !== null) return this.#next;
     if (this.#running === null) return this.#start();
     this.#next = this.#running.then(
@@ -376,7 +372,7 @@ export class GroupFlush {
     return this.#next;
   }
 
-  /** Resolves when no flush is under way; never rejects. */
+  /** Resolves when no flush is running; never rejects. */
   async idle(): Promise<void> {
     for (let last = this.#next ?? this.#running; last !== null; last = this.#next ?? this.#running)
       await last.catch(() => undefined);

@@ -15,7 +15,6 @@ import { WaitingLine } from "./waiting-line.ts";
 
 export type AppendQueueOptions = Pick<AppendBatchOptions, "context" | "announce">;
 
-/** The queues of the sessions that are being appended to. */
 export class AppendQueues {
   readonly #options: AppendQueueOptions;
   readonly #queues: Map<string, AppendQueue> = new Map();
@@ -35,8 +34,8 @@ export class AppendQueues {
 }
 
 /**
- * The appends to one address that this process waits to write, in the order they came. Whoever gets the session's lock
- * writes all that wait by then, in one write with one flush.
+ * Queues the appends of this process to one address, in order. The first append takes the session's lock and writes all
+ * that wait by then, in one write with one flush.
  */
 class AppendQueue {
   readonly #options: AppendQueueOptions;
@@ -48,7 +47,7 @@ class AppendQueue {
   #isRunning = false;
   #abandoned: AbortController | null = null;
 
-  /** `onIdle`: nothing waits any more. */
+  /** Calls `onIdle` when the queue is empty, so that its owner can drop it. */
   constructor(options: AppendQueueOptions, agent: AgentSessionFiles, ref: SessionRef, onIdle: () => void) {
     this.#options = options;
     this.#agent = agent;
@@ -56,7 +55,7 @@ class AppendQueue {
     this.#onIdle = onIdle;
   }
 
-  /** @throws {ThroughlineError} what the contract says of `append`; ABORTED while it waits */
+  /** @throws {ThroughlineError} the errors of the contract's `append`; ABORTED while it waits */
   append(request: AppendRequest): Promise<WrittenAppend> {
     return new Promise((resolve, reject) => {
       const { signal } = request.options;
@@ -71,7 +70,7 @@ class AppendQueue {
   #abortWith(signal: AbortSignal, waiting: WaitingAppend): void {
     const { resolve, reject } = waiting;
     const abort = (): void => {
-      // Once it is being written there is nothing to give up.
+      // An append that is being written cannot be aborted.
       if (!this.#waiting.remove(waiting)) return;
       reject(lockAborted(signal));
       if (this.#waiting.isEmpty) this.#abandoned?.abort();
@@ -87,11 +86,11 @@ class AppendQueue {
     };
   }
 
-  /** Never rejects. */
+  /** Never rejects, because no caller awaits it. */
   async #run(): Promise<void> {
     const { context } = this.#options;
     this.#isRunning = true;
-    // Appends that are asked for in the same turn of the loop go together.
+    // This waits for the other appends of the same turn of the event loop, so that they share one write.
     await Promise.resolve();
     let startedMs = monotonicMs();
     for (let { first } = this.#waiting; first !== undefined; { first } = this.#waiting) {
@@ -116,9 +115,9 @@ class AppendQueue {
     return new AppendBatch({ ...this.#options, ...parts }, first);
   }
 
-  /** Nothing was written: the session is gone, or the wait for its lock took too long or was given up. */
+  /** Rejects appends when nothing was written: the session is gone, or the lock timed out or its wait was aborted. */
   #refuse(error: unknown, first: WaitingAppend, lastNth: number): void {
-    // Who came later waits on, to its own deadline and for its own signal.
+    // Later appends keep waiting, because they have their own deadline and signal.
     const isOfFirst = hasErrorCode(error, "STORE_LOCKED", "ABORTED");
     const isRefused = (waiting: WaitingAppend): boolean =>
       waiting.nth <= lastNth && (!isOfFirst || isOverdue(waiting, this.#options.context));

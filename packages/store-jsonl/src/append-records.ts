@@ -15,17 +15,19 @@ import { encodeStoredLine, type EncodedLine } from "./stored-line.ts";
 import { maxOwnLineBytes } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** More than waits to be written when another append is taken. */
+/** Reserves room for staged text: an append is staged only while less than this waits to be written. */
 const waitingLength = 4 * 1024 * 1024;
 
-/** Where the keys of appends without records are. */
 type KeyLog = Pick<EntriesLog, "keyedAppend" | "forgottenUntilMs">;
 
-/** Decides an append by the session as it is. Under its lock. @throws {ThroughlineError} as `planAppend`, and CODEC_FAILED */
+/**
+ * Plans an append on the current session, under its lock.
+ * @throws {ThroughlineError} as `planAppend`, and CODEC_FAILED
+ */
 export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest, nowMs: number): AppendPlan {
   const { row, ref, transcript } = held;
   const { sessionId, revision, createdAtMs, updatedAtMs } = row;
-  // Of changes that cannot be decoded not even the revision is known that they lead to.
+  // This throws before planning: an entry patch that cannot be decoded leaves even the revision unknown.
   const entry = entryOf(row);
   const target = {
     frame: { ref, sessionId, revision, head: transcript.head, createdAtMs, updatedAtMs },
@@ -36,16 +38,16 @@ export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest,
   return planAppend(request, target, nowMs);
 }
 
-/** An append whose lines wait in its file to be written. */
 export interface StagedAppend {
   readonly plan: AppendPlan;
   readonly lines: readonly EncodedLine[];
-  /** They wait no more: the file was rewritten with them. */
+  /** Is true when the lines are already in the file, because it was rewritten with them. */
   readonly isWritten: boolean;
 }
 
 /**
- * Stages the lines of an append decided at `nowMs`. Under the session's lock. `temporary`: a name for a rewritten file.
+ * Stages the lines of an append that was planned at `nowMs`, under the session's lock. `temporary` is the path for a
+ * rewritten file.
  */
 export function stageAppend(
   context: StoreContext,
@@ -71,7 +73,7 @@ export function stageAppend(
   assertBatchLength(lines);
   file.repairTail(path, owner);
   const [first] = linked;
-  // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
+  // An imported header replaces the store's header, because pi and OpenClaw identify a file by its first line.
   const isHeaderFirst =
     lastSeq === 0 && first?.record.type === "session" && !first.isSourceCanonical && lines[0]?.text === first.source;
   if (isHeaderFirst) {
@@ -84,8 +86,8 @@ export function stageAppend(
 }
 
 /**
- * An append without records: there is no line for it to travel in, so it is a line of the entries log. Under the locks
- * of the session and of the entries.
+ * Writes an append without records as a line of the entries log, because no transcript line can carry it. Call it under
+ * the locks of the session and of the entries log.
  */
 export function writeEntry(
   agent: AgentSessionFiles,
@@ -117,7 +119,7 @@ function keptHead({ lastSeq, headId, windowSeq, fence, turn }: SessionHead): Kep
   return [lastSeq, headId, windowSeq, fence, turn];
 }
 
-/** What no string can hold could not be read again either. */
+/** Refuses a line that exceeds the longest string, because it could not be read again. */
 function withinOneText(index: number, encode: () => EncodedLine): EncodedLine {
   const refuse = (bytes: number | null, cause?: unknown): ThroughlineError =>
     refused(
@@ -132,19 +134,19 @@ function withinOneText(index: number, encode: () => EncodedLine): EncodedLine {
     if (bytes !== null) throw refuse(bytes);
     return encodedLine;
   } catch (error) {
-    // Joining texts throws a RangeError, making one of bytes an error with this code.
+    // An overlong string throws a RangeError when it is concatenated, and this code when bytes are decoded.
     const isTooLong = error instanceof RangeError || (error as NodeJS.ErrnoException).code === "ERR_STRING_TOO_LONG";
     throw isTooLong ? refuse(null, error) : error;
   }
 }
 
-/** The length of a line that is too long; of any other it is not even counted. */
+/** Returns the size of an overlong line, or null. Lines that are clearly short are not measured, which saves time. */
 function bytesOver(line: string): number | null {
   const bytes = line.length * 3 < maxOwnLineBytes ? 0 : Buffer.byteLength(line);
   return bytes < maxOwnLineBytes ? null : bytes;
 }
 
-/** All that is written at once is one text too, with what waits already. */
+/** All staged lines are joined into one string, so their total must fit into one as well. */
 function assertBatchLength(lines: readonly EncodedLine[]): void {
   const length = lines.reduce((sum, { line }) => sum + line.length + 1, 0);
   if (length > maxOwnLineBytes - waitingLength)
@@ -152,8 +154,8 @@ function assertBatchLength(lines: readonly EncodedLine[]): void {
 }
 
 /**
- * What an append amounts to by the file it is in: another program's line may have come before its own. `isLast`: no other
- * append was written behind it, whose head would be another.
+ * Corrects the result by the file, because another program's line may precede the append. `isLast` is false when a
+ * later append of the same write has moved the head.
  */
 export function inFile(
   { file, path }: HeldSession,
@@ -168,7 +170,6 @@ export function inFile(
   return { result: { ...plan.result, records, head }, events };
 }
 
-/** Where records stand that were just written. */
 function appendedIn(
   transcript: Transcript | null,
   lines: readonly EncodedLine[],
@@ -183,7 +184,10 @@ function appendedIn(
   });
 }
 
-/** The result of an earlier append with this key, or null. @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED */
+/**
+ * Returns the result of an earlier append with this key, or null.
+ * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED
+ */
 function earlierAppend(
   { row, transcript }: HeldSession,
   log: KeyLog,
@@ -217,11 +221,11 @@ interface DecidedAppend {
   readonly nowMs: number;
 }
 
-/** What the last line of an append says of the session. */
 function endingOf({ codec, held, request, plan, nowMs }: DecidedAppend): Partial<StoreEnvelope> {
   const { options, keyed } = request;
   const { head, revision, updatedAtMs } = plan.frame;
-  // What another program's line claimed and was believed: by a clock that is set back it would not be believed again.
+  // Another program's line moved the activity time ahead. The time is stored, because a clock that is set back would
+  // discard it later.
   const isAhead = updatedAtMs > nowMs;
   const claimsTime = options.entry?.["updatedAt"] !== undefined || isAhead;
   return {
@@ -247,7 +251,7 @@ function patchOf(
   { entry }: AppendPlan,
   given: Readonly<Record<string, unknown>>,
 ): Partial<StoreEnvelope> {
-  // The activity time as it was settled: what was claimed may lie in the future.
+  // The stored activity time is the clamped one, because a caller may claim a future time.
   const { set, unset } = patchMembers("updatedAt" in given ? { ...given, updatedAt: entry?.updatedAt } : given);
   if (codec.isCoded) return { entryEnc: encodeEntry(codec.coder, { set, unset }, ref, row.sessionId) };
   return { entry: set, ...(unset.length === 0 ? {} : { unset }) };

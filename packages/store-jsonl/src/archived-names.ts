@@ -3,30 +3,33 @@ import type { Files } from "./files.ts";
 import { archivedFrom } from "./recover-entries.ts";
 import type { SessionRow } from "./session-row.ts";
 
-/** A folder that changed so lately may change again without showing it. */
+/** A folder that changed within this time may change again without a new modification time. */
 const settledMs = 1000;
 
-/** Transcripts that another program gave the names of archived ones, by the names they had before. */
 export class ArchivedNames {
   readonly #files: Files;
   readonly #folder: string;
   #seen = "";
   #names: ReadonlyMap<string, readonly string[]> = new Map();
 
-  /** `folder`: of the transcripts. */
   constructor(files: Files, folder: string) {
     this.#files = files;
     this.#folder = folder;
   }
 
-  /** The names a transcript may go by: OpenClaw puts the transcripts of sessions aside that it resets or deletes. */
+  /**
+   * Yields the possible names of a transcript, because OpenClaw renames the transcripts of sessions that it resets or
+   * deletes.
+   */
   *allNamesOf({ fileName, formerFileName }: Pick<SessionRow, "fileName" | "formerFileName">): Generator<string> {
     yield fileName;
     if (formerFileName !== undefined) yield formerFileName;
     yield* this.namesOf(fileName);
   }
 
-  /** The names that a transcript may go by now, the newest first. Reads the folder when it is not what it was. */
+  /**
+   * Returns the archive names of a transcript, the newest first. The folder is read again only after it has changed.
+   */
   namesOf(fileName: string): readonly string[] {
     const facts = this.#files.facts(this.#folder);
     if (facts?.kind !== "folder") return [];
@@ -43,7 +46,6 @@ export class ArchivedNames {
   }
 }
 
-/** What such a name ends with is its time. */
 function byTime(one: string, other: string): number {
   const [a, b] = [timeIn(one), timeIn(other)];
   return a < b ? 1 : a > b ? -1 : 0;

@@ -30,10 +30,10 @@ import { wholeIfOurs, type ReadBytes } from "./transcript-lines.ts";
 const chunkBytes = 1024 * 1024;
 
 /**
- * Copies a store into a new folder that can be opened as one. The entries go first: whatever is appended meanwhile is
- * in the transcripts, and those say themselves what the entries do not know yet. Kept copies of damaged parts, locks
- * and all derived files are not copied. The folder is called `<path>.part-<random>` until all of it is on the disk; one
- * of that name is what a process left that died.
+ * Copies a store into a new folder that can be opened as a store. The entries are copied first: later appends are in
+ * the transcripts, which also carry their entry patches. Kept copies of damaged parts, locks and derived files are left
+ * out. The folder is named `<path>.part-<random>` until all of it is on the disk. A folder of that name is left when
+ * the process dies.
  * @throws {ThroughlineError} INPUT_INVALID when there is something at the path; STORE_CORRUPT for a line that does not fit its
  * checksum: a backup before it may be whole; STORE_FULL, STORE_IO, ABORTED
  */
@@ -70,11 +70,11 @@ export async function backupStore(
     withFileErrors(target, () => files.rename(part, target));
   } catch (error) {
     try {
-      // What is missing may be room.
+      // The copies are removed first, because the disk may be full.
       for (const each of copied) files.remove(each);
       removeFolders(files, part, [...made, ...copied.map(folderOf)]);
     } catch {
-      // A disk that takes no backup may not let go of one either; why it took none is what there is to say.
+      // The cleanup may fail on the same disk. The first error is the one to report.
     }
     throw fileError(error, target);
   }
@@ -82,7 +82,6 @@ export async function backupStore(
   return { sizeBytes };
 }
 
-/** These folders and those they lie in, up to the one that was being made; those within others first. */
 function removeFolders(files: Files, part: string, paths: readonly string[]): void {
   const folders = new Set<string>();
   for (const path of paths)
@@ -91,8 +90,8 @@ function removeFolders(files: Files, part: string, paths: readonly string[]): vo
 }
 
 /**
- * Copies an agent's files, and all of them again where a session was purged meanwhile: the entries that were copied first would
- * name it without its transcript.
+ * Copies an agent's files, and starts again when a session was purged meanwhile. The copied entries would name that
+ * session without its transcript.
  */
 async function copyUnpurged(
   context: StoreContext,
@@ -111,7 +110,6 @@ async function copyUnpurged(
   }
 }
 
-/** Copies an open file, as `from` is called, to the place of `to` in the backup. */
 type CopyOpened = (
   from: string,
   source: number,
@@ -131,13 +129,13 @@ async function copyAgent(context: StoreContext, agent: AgentSessionFiles, copy: 
     closeAll(files, entries);
   }
   for (const name of new Set([...before, ...transcriptNames(files, agent)])) {
-    // Archived or restored meanwhile it is copied under the name by which the entries know it.
+    // A transcript that is archived or restored meanwhile is copied under its name in the copied entries, so that the
+    // backup is consistent.
     for (let from: string | null = name; from !== null && !(await copyIfThere(context, copy, agent, from, name));)
       from = presentName(agent, name, from);
   }
 }
 
-/** False when there is no transcript of the name `from`. */
 async function copyIfThere(
   context: StoreContext,
   copy: CopyOpened,
@@ -157,7 +155,7 @@ async function copyIfThere(
   }
 }
 
-/** Looks at each line of a transcript on its way into the backup. */
+/** Checks each line while it is copied, so that a damaged line fails the backup. */
 class CopiedLines {
   readonly #context: Pick<StoreContext, "files" | "maxLineBytes">;
   readonly #path: string;
@@ -182,7 +180,7 @@ class CopiedLines {
     }
   }
 
-  /** A last line without its line feed was never acknowledged, unless it is a whole line with another byte behind it. */
+  /** A last line without a line feed was never acknowledged. A whole line with another byte in its place is damage. */
   end(): void {
     const last = this.#splitter.end();
     this.#line++;
@@ -194,7 +192,7 @@ class CopiedLines {
   }
 }
 
-/** @throws {ThroughlineError} STORE_CORRUPT where the newest line about a session does not fit its checksum */
+/** @throws {ThroughlineError} STORE_CORRUPT when the newest line about a session does not fit its checksum */
 async function assertLogWhole({ files, codec }: StoreContext, { folder, address }: AgentSessionFiles): Promise<void> {
   const read = await readLogInSlices({ files, folder, codec, agent: address });
   if (read === null) return;
@@ -209,7 +207,7 @@ async function assertLogWhole({ files, codec }: StoreContext, { folder, address 
   throw refused("STORE_CORRUPT", message, { path: folder.entriesLog, line });
 }
 
-/** What the copy of a transcript needs behind it. A transcript that cannot be read is copied as it is. */
+/** Returns the text that must follow the copy of a transcript. An unreadable transcript is copied unchanged. */
 async function lostEndOf(context: StoreContext, agent: AgentSessionFiles, name: string): Promise<LostEnd | null> {
   try {
     agent.log.refresh();
@@ -226,14 +224,13 @@ async function lostEndOf(context: StoreContext, agent: AgentSessionFiles, name: 
 
 interface OpenedFile {
   readonly path: string;
-  /** Null: there is none. */
   readonly handle: number | null;
 }
 
 /**
- * The files of the entries, as they were at one moment. A sessions.json of another time than its base would look like a
- * change by another program, and undo what was saved here. The log comes last, so that it has what the base says was
- * taken over.
+ * Opens the files of the entries as they were at one moment. A sessions.json that does not match its base would look
+ * like another program's change, and undo saves. The log is opened last, so that it includes every change that the base
+ * counts as merged.
  */
 function openEntries(files: Files, folder: AgentFolder): readonly OpenedFile[] {
   const paths = [folder.sessionsJson, folder.viewBase, folder.viewNext, folder.entriesLog];
@@ -241,7 +238,7 @@ function openEntries(files: Files, folder: AgentFolder): readonly OpenedFile[] {
     const opened: OpenedFile[] = [];
     try {
       for (const path of paths) opened.push({ path, handle: openIfThere(files, path) });
-      // Each is written anew under its name, and stays as it is while it is open.
+      // Each file is replaced rather than changed, so its content is fixed while it is open.
       if (opened.every(({ path, handle }) => isStillThere(files, path, handle))) return opened;
     } catch (error) {
       closeAll(files, opened);
@@ -260,13 +257,15 @@ function closeAll(files: Files, opened: readonly OpenedFile[]): void {
   for (const { handle } of opened) if (handle !== null) files.close(handle);
 }
 
-/** The session whose transcript has the name, or had it. */
 function rowOf({ log }: AgentSessionFiles, name: string): SessionRow | null {
   const isNamed = ({ fileName, formerFileName }: SessionRow): boolean => fileName === name || formerFileName === name;
   return log.all().values().find(isNamed) ?? null;
 }
 
-/** What a transcript is called by now that had a name, and is not called so any more as it was last; null when it is gone. */
+/**
+ * Returns the current name of a transcript. It returns null when the file is gone, or when the name is still `last`,
+ * which was just tried.
+ */
 function presentName(agent: AgentSessionFiles, name: string, last: string): string | null {
   agent.log.refresh();
   const row = rowOf(agent, name);
@@ -286,11 +285,11 @@ interface CopiedFile {
   readonly path: string;
   readonly handle: number;
   readonly end: LostEnd | null;
-  /** Null for a file whose lines have no checksums. */
+  /** Is null for a file whose lines have no checksums. */
   readonly lines: CopiedLines | null;
 }
 
-/** As long as the file is when this begins. How many bytes that is. `goOn`: as `SurveyTarget`. */
+/** Copies the file up to its size at the start, because it may grow meanwhile. Returns the number of copied bytes. */
 async function copyFile(
   files: Files,
   { path, handle: source, end, lines }: CopiedFile,

@@ -1,26 +1,28 @@
 /**
- * What other programs do in an agent's folder, as the rest of the store needs it: OpenClaw changes sessions.json and moves
- * transcripts, pi makes them. Given to the sessions of an agent by the store.
+ * Handles what other programs do in an agent's folder: OpenClaw changes sessions.json and moves transcripts, pi creates
+ * them. The store passes an implementation to each agent, so that the agent's files do not depend on it.
  */
 export interface Coexistence {
-  /** What was taken over of what others write, for the index to keep. */
+  /** Holds the fingerprints of the foreign changes that were merged, which the index stores for other processes. */
   readonly notes: Readonly<Record<string, string>>;
-  /** Something was taken over that the index does not know of. */
   hasNewNotes: boolean;
-  /** What is derived may still hold what was purged. */
+  /** Is true when derived files may still contain a purged session. */
   hasFinishedPurge: boolean;
-  /** Takes over what others did: changes of sessions.json, and transcripts the log does not name. */
+  /** Merges the changes of other programs: sessions.json, and transcripts that the log does not name. */
   take(): Promise<void>;
-  /** Takes over what others changed in sessions.json. */
   takeView(): Promise<void>;
-  /** As `takeView`, where OpenClaw was met and it was not done lately; null when there is nothing to wait for. */
+  /**
+   * Does the same as `takeView`, if OpenClaw was detected and the last merge is not recent. Returns null when there is
+   * nothing to wait for.
+   */
   takeViewIfDue(): Promise<void> | null;
-  /** As `Purges.finish`. */
   finishPurges(): Promise<void>;
-  /** Runs what makes a transcript of ours: the folder is none to look through for it. Under the entries lock. */
+  /**
+   * Runs `make`, which creates one of the store's own transcripts, without causing a new search of the folder. Call it
+   * under the entries lock.
+   */
   whileMaking(make: () => void): void;
-  /** Nothing is to be taken from sessions.json as it was then. */
+  /** Notes that sessions.json with this fingerprint holds nothing to merge, so that it is not read again. */
   noteView(seenAs: string | null): void;
-  /** Whether everything was taken from sessions.json as it was then. */
   isViewTaken(seenAs: string): boolean;
 }

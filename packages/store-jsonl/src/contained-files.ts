@@ -4,32 +4,31 @@ import { isOutOfDescriptors } from "./descriptor-room.ts";
 import { folderOf, isMissing } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
-/** A file below the root that is open. */
 interface Opened {
   readonly path: string;
-  /** Of the folder it was opened in, where the kernel does not say what an open file is called. */
+  /** Identifies the folder at the time of opening. It is null where the kernel reports the path of an open file. */
   readonly folderIdentity: string | null;
-  /** It has a second name, maybe outside of the root: what is written to it would be there too. */
+  /** Is true when the file has a second name, which may be outside the root. Writes would change that file too. */
   readonly hasOtherName: boolean;
 }
 
 /**
- * The files of a store, held inside its root, which is no symbolic link itself. A file below the root must lie where
- * its path says, without a link on the way, and writes go there only. A folder that is replaced by a link while the
- * store is open is refused. That costs a write one look, at what the kernel calls the open file.
+ * Confines the files of a store to its root, which must not be a symbolic link. A file below the root must lie where
+ * its path says, without a link on the way. Only such files are written. A folder that is replaced by a link while the
+ * store is open is refused. The check costs one system call per write, which asks for the path of the open file.
  *
- * Names are made, changed and removed after a look at the folder they are in. Who replaces it in the moment between
- * gets one name wrong, and no text: that is in files that were opened, and those are looked at afterwards.
+ * Names are created, changed and removed after a check of their folder. A replacement of the folder between check and
+ * call can misplace one name. It cannot misplace content, because opened files are checked after they are opened.
  *
- * `makeRoom`: lets go of files that are not in use. Where the process has no descriptor left, it is tried again then.
+ * `makeRoom` closes files that are not in use. When the process has no descriptor left, the call is repeated after it.
  */
 export function containedFiles(files: Files, root: string, makeRoom: () => void): Files {
   return new ContainedFiles(withRoom(files, makeRoom), root).port;
 }
 
 /**
- * A descriptor that a process keeps for calls which need one for a moment only, and which a flush under way cannot wait for. Of
- * a folder that nobody unmounts.
+ * Keeps one spare descriptor for each `Files`. Calls that need a descriptor briefly use it, because they cannot wait
+ * for a running flush. It is open on "/", because that cannot be unmounted.
  */
 const spares = new WeakMap<Files, number>();
 
@@ -38,7 +37,7 @@ function keepSpare(files: Files): void {
   try {
     spares.set(files, files.open("/", "read"));
   } catch {
-    // There is no room: it is tried again with the next file.
+    // There is no free descriptor; the next open tries again.
   }
 }
 
@@ -123,7 +122,8 @@ class ContainedFiles {
         files.rename(from, to);
       },
       remove: (path) => {
-        // Those of OpenClaw are removed after every write, and were looked at when they were made, for that write.
+        // OpenClaw's lock files are removed after every write. Their folder was checked when they were created for that
+        // write.
         if (!path.endsWith(".lock")) this.#assertFolderOf(path);
         files.remove(path);
       },
@@ -151,13 +151,12 @@ class ContainedFiles {
       return handle;
     } catch (error) {
       files.close(handle);
-      // It was made a moment ago, by us.
+      // This call created the file, so it may remove it.
       if (mode === "create") files.remove(path);
       throw error;
     }
   }
 
-  /** One look: at the name of the open file, or where the kernel has none for it, at the folder. */
   #assertWritable(handle: number): void {
     const opened = this.#opened.get(handle);
     if (opened === undefined || opened.path.endsWith(".lock")) return;
@@ -173,12 +172,14 @@ class ContainedFiles {
       throw unsafe(path, "is in another folder than when it was opened");
   }
 
-  /** The folder of a path is where the path says. */
   #assertFolderOf(path: string): void {
     if (this.#isBelow(path)) this.#assertPlace(folderOf(path));
   }
 
-  /** The real path of something at or below the root; null for what is elsewhere. A path to nothing passes: what follows will say so. */
+  /**
+   * Returns the real path of something at or below the root, or null for a path elsewhere. A missing path passes,
+   * because the following call reports it.
+   */
   #assertPlace(path: string): string | null {
     if (path !== this.#root && !this.#isBelow(path)) return null;
     if (this.#rootNow() === null) return null;
@@ -192,7 +193,6 @@ class ContainedFiles {
     }
   }
 
-  /** That a folder is the one which a path below the root names. */
   #assertSame(path: string, realFolder: string): void {
     const expected = `${this.#rootNow() ?? ""}${folderOf(path).slice(this.#root.length)}`;
     if (realFolder !== expected)
@@ -202,7 +202,7 @@ class ContainedFiles {
       );
   }
 
-  /** Null while there is none. */
+  /** Returns the real path of the root; null while the root does not exist. */
   #rootNow(): string | null {
     if (this.#realRoot !== null) return this.#realRoot;
     const facts = this.#files.facts(this.#root);

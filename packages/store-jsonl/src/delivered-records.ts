@@ -3,15 +3,15 @@ import type { HeldSession } from "./held-session.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
- * What a watch has delivered or skipped, to distinguish a transcript that grew from one that another program cut. It
- * costs a number per record, and one comparison per look while the image of the file is the same.
+ * Records what a watch has delivered or skipped, to distinguish a transcript that grew from one that another program
+ * truncated. It costs one number per record, and one comparison per refresh while the file's image is the same.
  */
 export class DeliveredRecords {
-  /** Of the id of each record, by seq; of those that lie before what was read of the file nothing is known. */
+  /** Holds digests of record ids by seq. Records before the loaded part of the file have none. */
   readonly #digests: number[] = [];
   #image: Transcript | null = null;
 
-  /** Before anything is given: the records up to a seq are passed over. */
+  /** Call it first: records up to `afterSeq` count as delivered. */
   begin({ transcript }: HeldSession, afterSeq: number): void {
     this.#image = transcript;
     const to = Math.min(afterSeq, transcript.head.lastSeq);
@@ -26,8 +26,8 @@ export class DeliveredRecords {
   }
 
   /**
-   * The last seq up to which the session is what it was; null when nothing that was given is gone. `whole`: the session
-   * with every record of it, asked for only when the image of the file was built again.
+   * Returns the last seq up to which the session is unchanged; null when no delivered record is gone. `whole` opens the
+   * session with every record, and is called only when the file was read anew.
    */
   cutAfter({ transcript }: HeldSession, nextSeq: number, whole: () => HeldSession | null): number | null {
     if (transcript === this.#image) return null;
@@ -44,7 +44,7 @@ export class DeliveredRecords {
     return kept;
   }
 
-  /** A record before the part of the file that was read is unknown. */
+  /** Treats a record before the loaded part of the file as unchanged, because it has no digest to compare. */
   #isSame(transcript: Transcript, seq: number): boolean {
     const digest = this.#digests[seq];
     if (seq <= 0 || digest === undefined) return true;

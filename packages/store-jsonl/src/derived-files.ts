@@ -6,28 +6,30 @@ import { createSlices } from "./slices.ts";
 import type { SeenSession } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Another program may write sessions.json as often as it likes; then it is tried again later. */
+/**
+ * Limits the attempts, because another program may rewrite sessions.json without end. The write is then scheduled
+ * again.
+ */
 const maxAttempts = 5;
 
-/** So often a damaged sessions.json that somebody may still be writing is looked at again. */
+/** A damaged sessions.json is read again after this time, because another program may still be writing it. */
 const settlingMs = 100;
 
-/** What is longer Node takes for a millisecond. */
+/** Node fires a timer with a longer delay after 1 ms. */
 const maxTimerMs = 2 ** 31 - 1;
 
 interface Waiting {
-  /** Something was purged: what is derived must not keep it. */
+  /** Is true when a session was purged: derived files must not keep it. */
   isPurged: boolean;
-  /** Sessions whose transcript was written to. */
   readonly written: Set<string>;
 }
 
-/** The most sessions that only the log knows which are read here; the next list reads the others. */
+/** Limits how many sessions that only the log has are read here. The next list reads the rest. */
 const maxLooks = 64;
 
 /**
- * What may lag behind: entry patches on their way from the transcripts to the entries log, sessions.json and the index.
- * All can be made again from what is durable, so a failure here is a finding and no failed write.
+ * Writes what may lag: entry patches from the transcripts into the entries log, sessions.json, and the index. All of it
+ * can be rebuilt from durable data, so a failure here is a finding and not a failed write.
  */
 export class DerivedFiles {
   readonly #context: StoreContext;
@@ -42,8 +44,8 @@ export class DerivedFiles {
   }
 
   /**
-   * Marks the session in the index as being written to, once until the index is up to date. If this process dies
-   * before, the next list reads the transcript.
+   * Marks the session in the index before it is written to, once per index update. If this process dies before the
+   * update, the next list reads the transcript.
    */
   announce(agent: AgentSessionFiles, sessionId: string): void {
     const { written } = this.#waitingOf(agent);
@@ -52,21 +54,22 @@ export class DerivedFiles {
     agent.index.mark(sessionId, this.#writer, this.#context.clock.nowMs());
   }
 
-  /** Soon, and at the latest when the store is closed. */
+  /** Schedules a flush, which runs at the latest when the store is closed. */
   schedule(agent: AgentSessionFiles): void {
     this.#waitingOf(agent);
     const delayMs = Math.min(this.#context.derivedDelayMs, maxTimerMs);
     this.#timer ??= setTimeout(() => void this.flush(), delayMs).unref();
   }
 
-  /** Something is gone for good: now from here too. Never rejects. */
+  /** Removes purged content from the derived files too. Never rejects. */
   purge(agent: AgentSessionFiles): Promise<void> {
     this.#waitingOf(agent).isPurged = true;
     return this.flush();
   }
 
   /**
-   * Rebuilds sessions.json and the index; a damaged sessions.json is kept. Returns the paths of those that are kept.
+   * Rebuilds sessions.json and the index, and keeps a copy of a damaged sessions.json. Returns the paths of the files
+   * that exist afterwards.
    */
   rebuild(agent: AgentSessionFiles): Promise<readonly string[]> {
     const rebuilt = this.#running.then(() => this.#rebuildAgent(agent));
@@ -89,7 +92,7 @@ export class DerivedFiles {
     return [...(isViewed ? [folder.sessionsJson] : []), ...(isIndexed ? [folder.index] : [])];
   }
 
-  /** Never rejects. */
+  /** Never rejects, because each failure becomes a finding. */
   flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -97,7 +100,7 @@ export class DerivedFiles {
     return this.#running;
   }
 
-  /** The last `flush`: what could not be done now is for whoever opens the store next. Never rejects. */
+  /** Flushes a last time. The next process that opens the store does what fails here. Never rejects. */
   async close(): Promise<void> {
     await this.flush();
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -106,7 +109,7 @@ export class DerivedFiles {
 
   async #flushAll(): Promise<void> {
     const waiting = [...this.#waiting];
-    // What comes meanwhile is for the next time, also what could not be done now.
+    // Cleared before the loop, so that later changes and failed attempts are queued for the next flush.
     this.#waiting.clear();
     for (const [agent, { written, isPurged }] of waiting) {
       try {
@@ -131,7 +134,7 @@ export class DerivedFiles {
     await this.#payDebts(agent);
     await this.#writeView(agent, isPurged || agent.foreign.hasFinishedPurge);
     agent.foreign.hasFinishedPurge = false;
-    // Before the index, which knows the log by its identity.
+    // This comes before the index update, because the index identifies the log by its file.
     if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
     this.#writeIndex(agent, written);
   }
@@ -142,7 +145,10 @@ export class DerivedFiles {
     return waiting;
   }
 
-  /** The lines are flushed too: until then a power cut and another program together could lose an entry. */
+  /**
+   * Redoes entry patches and flushes the log. Without the flush, a power cut and a truncation by another program could
+   * together lose an entry.
+   */
   async #payDebts(agent: AgentSessionFiles): Promise<void> {
     const { folder, log, redo } = agent;
     let isWritten = false;
@@ -162,7 +168,7 @@ export class DerivedFiles {
     if (!agent.exists) return;
     const { locks } = this.#context;
     const isStale = isPurged && agent.view.isOurs;
-    // One that was being made meanwhile is made again.
+    // An unfinished new version may contain the purged session, so it is removed and written again.
     if (isPurged) await locks.hold(agent.place.viewLocks(), () => agent.view.sweep(Infinity));
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       await agent.foreign.takeView();
@@ -179,7 +185,6 @@ export class DerivedFiles {
     this.schedule(agent);
   }
 
-  /** From every transcript. False where no index is kept. */
   async #rebuildIndex(agent: AgentSessionFiles): Promise<boolean> {
     const slices = createSlices();
     agent.forgetIndexed();
@@ -199,7 +204,7 @@ export class DerivedFiles {
     const others = [...agent.log.unindexed].slice(0, maxLooks);
     const rows = [...new Set([...written, ...others])].map((id) => agent.log.row(id)).filter((row) => row !== null);
     const isWritten = agent.updateIndex(rows.map((row) => agent.lookPast(row)).filter((seen) => seen !== null));
-    // Marks stay where the index could not be brought up to date: then they are all that tells of the writes.
+    // Marks stay when the index could not be updated, because only they tell that the sessions were written to.
     if (isWritten) agent.index.unmark(written, this.#writer);
   }
 }

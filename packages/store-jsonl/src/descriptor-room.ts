@@ -1,18 +1,17 @@
 import { ThroughlineError } from "@throughline/core";
 import { monotonicMs, systemClock } from "@throughline/core/internal";
 
-/** Somebody of the process who is no store may give descriptors back too. */
+/** Waiters also poll, because code outside the store may free descriptors without a signal. */
 const lookMs = 25;
-/** How many waiters try again when an operation ends. */
+/** Limits how many waiters retry when an operation ends, because that operation freed only a few descriptors. */
 const wokenAtOnce = 4;
 
-/** Whether a call failed because the process, or the system, may open no more files. */
+/** Tests whether a call failed because the process, or the system, has no file descriptor left. */
 export function isOutOfDescriptors(error: unknown): boolean {
   const { errno } = ThroughlineError.isInstance(error) ? error.details : { errno: (error as { code?: unknown }).code };
   return errno === "EMFILE" || errno === "ENFILE";
 }
 
-/** Where operations wait that found no descriptor left, while others of the store hold some. */
 export class DescriptorRoom {
   readonly #timeoutMs: number;
   readonly #waiting: Set<() => void> = new Set();
@@ -23,7 +22,7 @@ export class DescriptorRoom {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** An operation that may hold descriptors begins; call what this returns when it ends. */
+  /** Registers an operation that may hold descriptors. Call the returned function when it ends. */
   enter(): () => void {
     this.#underWay++;
     return () => {
@@ -34,8 +33,9 @@ export class DescriptorRoom {
   }
 
   /**
-   * Repeats work that found no descriptor, until it has one. `own`: operations that wait for this work. When no other is under
-   * way nobody gives one back, and the error is thrown; also when none has ended for as long as a lock is waited for.
+   * Repeats work that found no free descriptor. `own` counts the operations that wait for this work. The error is
+   * thrown when no other operation is running, because then no descriptor is freed. It is also thrown when none has
+   * ended within the lock timeout.
    */
   async patiently<T>(work: () => Promise<T> | T, own: () => number = () => 1): Promise<T> {
     for (const startedMs = monotonicMs(); ;) {
@@ -47,7 +47,10 @@ export class DescriptorRoom {
     }
   }
 
-  /** Waits where work that began at a time is to be repeated, as `patiently` does. False at once where it is not. */
+  /**
+   * Waits before the repeat of work that started at `startedMs`, and returns true; returns false at once when a repeat
+   * is hopeless.
+   */
   async waitsAfter(error: unknown, startedMs: number, own: number): Promise<boolean> {
     const waitedMs = monotonicMs() - Math.max(startedMs, this.#endedMs);
     const isHopeless = this.#underWay <= own || waitedMs > this.#timeoutMs;
@@ -67,7 +70,7 @@ export class DescriptorRoom {
   }
 }
 
-/** Of an error that is not ours nobody knows: only reading throws those. */
+/** Errors of other kinds come from reading only, so no write was applied. */
 function isApplied(error: unknown): boolean {
   return ThroughlineError.isInstance(error) && error.outcome !== "not-applied";
 }

@@ -5,14 +5,13 @@ import { pauseShortly } from "./slices.ts";
 
 const sizeBytes = 256;
 
-/** No write takes longer. */
+/** A write takes at most this long. A file that changed more recently may still be written to. */
 export const writingMs = 1000;
-/** A write is mostly over before the first; one whose process has lost the processor meanwhile may take some. */
+/** A write mostly ends within the first pause. More pauses are needed when its process has lost the processor. */
 const maxNaps = 4;
 
-/** The last bytes of a file that were understood, to distinguish a file that grew from one that replaced it. */
+/** Remembers the last bytes of a file that were read, to distinguish a file that grew from one that was replaced. */
 export class EndAnchor {
-  /** Where they end. */
   readonly to: number;
   readonly #from: number;
   readonly #crc: number;
@@ -25,7 +24,7 @@ export class EndAnchor {
     this.#modifiedNs = modifiedNs;
   }
 
-  /** Of bytes that were just written up to `to`. */
+  /** Creates an anchor from bytes that were just written up to `to`, without a read. */
   static written(bytes: Uint8Array, to: number, { modifiedNs }: FileFacts): EndAnchor {
     return new EndAnchor(bytes.subarray(-sizeBytes), to, modifiedNs);
   }
@@ -34,25 +33,26 @@ export class EndAnchor {
     return new EndAnchor(readRange(files, handle, Math.max(0, to - sizeBytes), to), to, modifiedNs);
   }
 
-  /** Whether the file still has these bytes there. */
   holds(files: Files, handle: number, facts: FileFacts): boolean {
     return !this.isTouched(facts) && this.isThere(files, handle);
   }
 
-  /** Whether the file has another time and no other size: it was changed in place, or is being written to just now. */
+  /**
+   * Tests for a new modification time with the same size. Then the file was changed in place, or a write is under way.
+   */
   isTouched({ sizeBytes: size, modifiedNs }: FileFacts): boolean {
     return size === this.to && modifiedNs !== this.#modifiedNs;
   }
 
-  /** As `holds`, by the bytes alone. */
   isThere(files: Files, handle: number): boolean {
     return crc32(readRange(files, handle, this.#from, this.to)) === this.#crc;
   }
 }
 
 /**
- * What a look at a file found. A write changes its time before its size: a look in between is repeated a moment later.
- * Without that the file would count as another one, and be read as a whole.
+ * Returns the facts of a file after a write that may be under way. A write changes the time before the size, so facts
+ * from in between are read again shortly after. Without the wait the file would count as replaced and be read
+ * completely.
  */
 export function pastWrite(anchor: EndAnchor | null, files: Files, handle: number, facts: FileFacts): FileFacts {
   let now = facts;

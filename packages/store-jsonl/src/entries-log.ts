@@ -18,30 +18,34 @@ export interface EntriesLogOptions extends LogReading {
 }
 
 const minCompactedBytes = 1024 * 1024;
-/** So much is written in about twenty milliseconds. */
+/** Limits the rewrite to about 20 ms, because the lock is held during it. */
 const maxCompactedBytes = 4 * 1024 * 1024;
 
 /**
- * The truth about an agent's sessions: lines that are appended and never changed, and what they add up to. Where the
- * index knows what the log says up to some place, only what follows is read, and the rest is asked for by session.
+ * Reads and writes the entries log, which is authoritative for an agent's sessions. Its lines are appended and never
+ * changed. When the index covers the log up to a position, only the rest is read. Other sessions are then looked up in
+ * the index.
  */
 export class EntriesLog {
   damage: LogDamage = new LogDamage();
-  /** Grows with every change that is read or written, and when the log turns out to be another. */
+  /** Grows with every change that is read or written, and when the log was replaced. */
   changes = 0;
   readonly #options: EntriesLogOptions;
-  /** All sessions, or those that were asked for or changed behind what the index knows. */
+  /**
+   * Holds all sessions when `#isWhole`. Otherwise it holds those that were looked up, or that changed behind the
+   * index's position.
+   */
   #image: LogImage = new LogImage();
   readonly #unflushed: UnflushedRows = new UnflushedRows();
   readonly #indexed: IndexedLog;
   #isWhole = true;
-  /** Rows are known here that nobody can write to the log. */
+  /** Is true when this object has rows that could not be written to the log, because the folder is read-only. */
   #isAhead = false;
   readonly #file: AppendFile;
   #endBytes = 0;
   #lineCount = 0;
   readonly #tail: LogTail = new LogTail();
-  /** A log of fewer bytes holds no more than four times what is still true. */
+  /** Stays at four times the live size of the last check, so that the live size is not computed for every flush. */
   #compactFromBytes = 0;
 
   constructor(options: EntriesLogOptions) {
@@ -56,7 +60,7 @@ export class EntriesLog {
     this.#indexed = new IndexedLog(options.index);
   }
 
-  /** Reads what others have written since. Cheap when they have not. */
+  /** Reads what other processes have appended. It is cheap when there is nothing new. */
   refresh(): void {
     const { files, folder } = this.#options;
     const path = folder.entriesLog;
@@ -71,7 +75,9 @@ export class EntriesLog {
     if (this.#file.isOpen && facts.sizeBytes > this.#tail.endOf(this.#endBytes)) this.#scan(facts.sizeBytes);
   }
 
-  /** As `refresh`, under the entries lock: an end that was cut off is put right, and so is what a flush left out. */
+  /**
+   * Does the same as `refresh`, under the entries lock. It also repairs a torn end and flushes doubtful bytes again.
+   */
   refreshHeld(): void {
     this.refresh();
     this.#file.settle();
@@ -80,7 +86,6 @@ export class EntriesLog {
       withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(tornAt));
   }
 
-  /** The active session of a key, or the archived one with the id. */
   find(key: string, archiveId: string | undefined): SessionRow | null {
     const id = archiveId ?? this.idOf(key);
     const row = id === null ? null : this.row(id);
@@ -95,18 +100,16 @@ export class EntriesLog {
     return this.#image.rows.get(sessionId) ?? null;
   }
 
-  /** The active session of a key. */
   idOf(key: string): string | null {
     const known = this.#image.idByKey.get(key);
     if (known !== undefined || this.#isWhole) return known ?? null;
     const found = this.#indexed.ask((index) => index.idOf(key));
     if (found === undefined) this.#readWhole();
-    // A session that was read here says itself which key it has.
+    // A row that was read here is newer than the index and states its own key.
     else return found === null || this.#image.rows.has(found) || this.removed.has(found) ? null : found;
     return this.#image.idByKey.get(key) ?? null;
   }
 
-  /** The append without records that had a key; null when none is remembered. */
   keyedAppend(sessionId: string, key: string): KeyedAppend | null {
     const known = this.#image.keyed.find(sessionId, key);
     if (known !== null || this.removed.has(sessionId)) return known;
@@ -114,39 +117,37 @@ export class EntriesLog {
     return indexed ?? this.#image.keyed.find(sessionId, key);
   }
 
-  /** Keys made up to this time may have been forgotten. */
   forgottenUntilMs(sessionId: string): number {
     const indexedMs = this.#askOrRead((index) => index.keyed((keys) => keys.horizonMs(sessionId))) ?? -1;
     return Math.max(indexedMs, this.#image.keyed.horizonMs(sessionId));
   }
 
-  /** A session whose id is this one but for capitals. */
+  /**
+   * Returns a session id that differs from this one at most in case, because some file systems do not distinguish case.
+   */
   twinOf(sessionId: string): string | null {
     const found = this.#askOrRead((index) => index.twinOf(sessionId));
     return found !== null && !this.removed.has(found) ? found : this.#image.twinOf(sessionId);
   }
 
-  /** Every name a transcript of a known session may have. */
   fileNames(): ReadonlySet<string> {
     const indexed = this.#askOrRead((index) => index.fileNames()) ?? [];
     return new Set([...indexed, ...this.#image.fileNames()]);
   }
 
-  /** All sessions there are. Reads the whole log unless it was read before. */
   all(): ReadonlyMap<string, SessionRow> {
     return this.#isWhole ? this.#image.rows : this.#readWhole();
   }
 
-  /** Sessions that were forked from others. */
   forks(): readonly SessionRow[] {
     const indexed = this.#askOrRead((index) => index.forks()) ?? [];
     const known = this.#image.rows;
-    // What was read here is newer than what the index says.
+    // Rows that were read here are newer than those of the index.
     const left = indexed.filter(({ sessionId: id }) => !known.has(id) && !this.removed.has(id));
     return [...left, ...known.values()].filter(({ origins = [] }) => origins.length > 0);
   }
 
-  /** As `all`, with others running in between. */
+  /** Does the same as `all`, in slices, so that other work can run in between. */
   async allInSlices(): Promise<ReadonlyMap<string, SessionRow>> {
     const read = this.#isWhole ? null : await readLogInSlices(this.#options);
     this.refresh();
@@ -158,23 +159,20 @@ export class EntriesLog {
     return this.all();
   }
 
-  /** How many sessions are active, more or less. */
+  /** Returns the approximate number, because the index's count ignores later changes. */
   activeCount(): number {
     const indexed = this.#askOrRead((index) => index.activeCount());
     return indexed ?? [...this.#image.rows.values()].filter(({ isArchived }) => !isArchived).length;
   }
 
-  /** Which file the log is; empty when there is none. */
   get identity(): string {
     return this.#file.identity;
   }
 
-  /** As `LogImage.removed`. */
   get removed(): ReadonlySet<string> {
     return this.#image.removed;
   }
 
-  /** True when the index can answer for every session but the `unindexed` ones. */
   get isIndexed(): boolean {
     return !this.#isAhead && this.#file.isOpen && this.#indexed.isOf(this.identity);
   }
@@ -184,12 +182,12 @@ export class EntriesLog {
   }
 
   /**
-   * Brings the index to where the log stands here, with what was read of transcripts. False when it could not be
-   * written; what it holds is right in any case.
+   * Updates the index to the state of this object, with the given snapshots. Returns false when it could not be
+   * written; its content is correct in any case.
    */
   updateIndex(seen: readonly SeenSession[], notes: Readonly<Record<string, string>>): boolean {
     const { index, files, folder } = this.#options;
-    // A last line without its end may still be taken back: the index is told of it once it is ended.
+    // A last line without a line feed may still be undone, so the index includes it only once it is complete.
     if (!this.#file.isOpen || this.#isAhead || this.#tail.isWhole) return false;
     const sinceBytes = this.isIndexed ? this.#indexed.endBytes : null;
     if (sinceBytes === null) this.all();
@@ -201,7 +199,7 @@ export class EntriesLog {
     return isWritten;
   }
 
-  /** Commits a change, under the entries lock. */
+  /** Commits a change. Call it under the entries lock. */
   write(change: RowChange): void {
     const { folder, codec, agent } = this.#options;
     const path = folder.entriesLog;
@@ -217,7 +215,7 @@ export class EntriesLog {
     });
   }
 
-  /** Takes a change into the image alone: for a store that cannot be written. */
+  /** Applies a change in memory only, for a store that cannot be written. */
   applyUnwritten(change: RowChange): void {
     this.all();
     this.#isAhead = true;
@@ -225,7 +223,7 @@ export class EntriesLog {
     this.damage.mend(change);
   }
 
-  /** Rewrites the log with the current rows, so that nothing deleted stays in it. Under the entries lock. */
+  /** Rewrites the log with the current rows, so that no deleted content stays in it. Call it under the entries lock. */
   rewrite(removed: readonly string[] = []): void {
     this.all();
     replaceLog(this.#options, this.#image, removed, this.damage.newer);
@@ -233,12 +231,15 @@ export class EntriesLog {
     this.refresh();
   }
 
-  /** Whether the log may hold far more than what is still true. */
+  /** Is true when the log may be far longer than its live content. */
   get isLong(): boolean {
     return this.#endBytes > Math.max(minCompactedBytes, this.#compactFromBytes);
   }
 
-  /** As `rewrite`, where most of the log goes, what is left is soon written, and all of it is understood. */
+  /**
+   * Does the same as `rewrite`, if most of the log is obsolete, the rest is short, and every line was understood. Other
+   * lines must not be dropped.
+   */
   compact(): void {
     this.refreshHeld();
     this.all();
@@ -248,33 +249,38 @@ export class EntriesLog {
       this.rewrite([...this.removed]);
   }
 
-  /** Whether this process has flushed the line that says what the session is, and the log's name. */
+  /** Tests whether this process has flushed the line that describes the session, and the log's name. */
   isOnDisk(sessionId: string): boolean {
     return this.#file.isNamed && this.#unflushed.isOnDisk(sessionId, this.#file.flushedBytes);
   }
 
   /**
-   * Whether the line that says what the session is may stay off the disk though a later flush succeeds: a flush failed since
-   * `refreshHeld`, here or in another process.
+   * Tests whether the session's line may be lost although a later flush succeeds. That is so when a flush failed after
+   * `refreshHeld`, in this process or another.
    */
   isDoubtful(sessionId: string): boolean {
     return this.#file.isInDoubt || (!this.isOnDisk(sessionId) && this.#file.isMarked);
   }
 
-  /** Puts on the disk again what this process has not flushed itself. Under the entries lock. */
+  /**
+   * Writes again what this process has not flushed itself, because its writer's flush may have failed. Call it under
+   * the entries lock.
+   */
   settle(): void {
     this.#assertBelieved();
     if (this.#file.flushedBytes < this.#endBytes) this.#file.suspect(this.#file.flushedBytes);
     this.refreshHeld();
   }
 
-  /** Resolves when everything written before the call is on the disk. */
   async flushed(): Promise<void> {
     this.#assertBelieved();
     await this.#file.flushed();
   }
 
-  /** As `flushed`, at once: before files are renamed or deleted on the strength of what was written. Under the entries lock. */
+  /**
+   * Does the same as `flushed`, synchronously: files may be renamed or deleted only after it. Call it under the entries
+   * lock.
+   */
   flushNow(): void {
     this.#assertBelieved();
     this.#file.flushNow();
@@ -285,7 +291,6 @@ export class EntriesLog {
     this.#reset();
   }
 
-  /** `at`, `endBytes`: where the line begins and ends. */
   #apply(change: RowChange, at: number, endBytes: number): void {
     this.changes++;
     this.#image.apply(change);
@@ -294,7 +299,6 @@ export class EntriesLog {
     this.#indexed.note(change, at);
   }
 
-  /** Goes on from where the index is, when it is the index of this log. */
   #beginAtIndex(): void {
     const known = this.#indexed.begin(this.#options, this.#file);
     if (known === null) return;
@@ -304,14 +308,15 @@ export class EntriesLog {
     this.#isWhole = false;
   }
 
-  /** What the index says of the part of the log that is not known here. Null: nothing, or the whole log was read instead. */
+  /**
+   * Asks the index about the unloaded part of the log. Returns null when all of it is loaded, or was loaded just now.
+   */
   #askOrRead<T>(question: (index: SessionIndex) => T | undefined): T | null {
     const answer = this.#isWhole ? null : this.#indexed.ask(question);
     if (answer === undefined) this.#readWhole();
     return answer ?? null;
   }
 
-  /** For when the index cannot be asked, or everything is wanted. */
   #readWhole(): ReadonlyMap<string, SessionRow> {
     const { files, folder } = this.#options;
     const sizeNow = (): number => files.factsOf(this.#file.handle).sizeBytes;
@@ -363,7 +368,10 @@ export class EntriesLog {
     for (const { change } of read.decoded) this.#apply(change, line.byteOffset, this.#endBytes);
   }
 
-  /** Ends a whole last line, or cuts off what was never acknowledged, once a copy of it is safe. Under the entries lock. */
+  /**
+   * Completes a whole last line, or truncates an unacknowledged rest after saving a copy. Call it under the entries
+   * lock.
+   */
   #repairTail(from: number): void {
     const { files, folder, nowMs, onFinding } = this.#options;
     const { handle } = this.#file;

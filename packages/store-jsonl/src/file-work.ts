@@ -12,17 +12,15 @@ const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ["ENOTDIR", "PATH_UNSAFE"],
 ]);
 
-/** For a path that has a file where a folder belongs. */
 export const notAFolderRemedy = "Move the file away, or give the store the path of a folder.";
 
-/** What may not even be read is more than read-only. */
+/** A path that cannot even be read is an I/O error rather than a read-only store. */
 const codesOfReading: ReadonlyMap<string, ErrorCode> = new Map([
   ...codes,
   ["EACCES", "STORE_IO"],
   ["EPERM", "STORE_IO"],
 ]);
 
-/** An operating system error as one of ours; errors that are ours already pass. */
 export function fileError(cause: unknown, path: string, outcome: WriteOutcome = "not-applied"): ThroughlineError {
   return ourError(cause, path, outcome, codes);
 }
@@ -55,7 +53,7 @@ function shellQuote(path: string): string {
   return `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What comes after a commit: when it fails, nobody may believe that nothing was done. */
+/** Runs work that follows a commit. Its failure has the outcome "unknown", because the commit was applied. */
 export function afterCommit<T>(path: string, work: () => T): T {
   try {
     return work();
@@ -64,7 +62,6 @@ export function afterCommit<T>(path: string, work: () => T): T {
   }
 }
 
-/** The error of what comes after a commit. */
 export function outcomeUnknown(error: unknown, path: string): ThroughlineError {
   const ours = fileError(error, path);
   if (ours.outcome === "unknown") return ours;
@@ -72,23 +69,26 @@ export function outcomeUnknown(error: unknown, path: string): ThroughlineError {
   return new ThroughlineError(code, message, { outcome: "unknown", cause: error, details, remedy });
 }
 
-/** File times move in ticks of up to this number of milliseconds. */
+/**
+ * File times advance in ticks of at most this many milliseconds. Two changes within one tick may have the same time.
+ */
 export const timeGrainMs = 50;
 
-/** How long ago a file was changed, by the system's clock. */
 export function ageMsOf({ modifiedNs }: Pick<FileFacts, "modifiedNs">): number {
   return systemClock.nowMs() - Number(modifiedNs / 1_000_000n);
 }
 
-/** The folder a path is in. */
 export function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
-/** Folders whose last flush failed: a name in them may be lost with everything that is written to it afterwards. */
+/**
+ * Holds folders whose last flush failed. A name in them may be lost with everything that is written to the file
+ * afterwards.
+ */
 const unflushedFolders = new WeakMap<Files, Set<string>>();
 
-/** Puts the names in a folder on the disk. One that fails is tried again by `flushFolders`. */
+/** Flushes the names in a folder. `flushFolders` repeats a failed flush. */
 export function flushFolder(files: Files, path: string): void {
   const waiting = unflushedFolders.get(files) ?? new Set<string>();
   unflushedFolders.set(files, waiting.add(path));
@@ -96,12 +96,15 @@ export function flushFolder(files: Files, path: string): void {
   waiting.delete(path);
 }
 
-/** Before anything is written: flushes again what could not be flushed. Costs nothing when there is nothing. */
+/** Repeats failed flushes of folders. Call it before anything is written; it costs nothing when there are none. */
 export function flushFolders(files: Files): void {
   for (const path of unflushedFolders.get(files) ?? []) withFileErrors(path, () => flushFolder(files, path));
 }
 
-/** Makes a folder with those it is in, each with its name on the disk. @throws {ThroughlineError} STORE_IO, STORE_READ_ONLY */
+/**
+ * Creates a folder with its parents, and flushes the name of each.
+ * @throws {ThroughlineError} STORE_IO, STORE_READ_ONLY
+ */
 export function makeFolders(files: Files, path: string): void {
   const parent = folderOf(path);
   if (files.facts(parent) === null) makeFolders(files, parent);
@@ -111,7 +114,6 @@ export function makeFolders(files: Files, path: string): void {
   });
 }
 
-/** Runs file work and gives its failures our names. */
 export function withFileErrors<T>(path: string, work: () => T): T {
   try {
     return work();
@@ -124,7 +126,7 @@ export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === "ENOENT";
 }
 
-/** Bytes from one position to another. Fewer when the file ends before. */
+/** Reads a range. It returns fewer bytes when the file ends before `to`. */
 export function readRange(files: Files, handle: number, from: number, to: number): Uint8Array {
   const bytes = Buffer.allocUnsafe(Math.max(0, to - from));
   let filled = 0;
@@ -136,7 +138,9 @@ export function readRange(files: Files, handle: number, from: number, to: number
   return bytes.subarray(0, filled);
 }
 
-/** The whole of a small file; null when it is not there. Its size is not trusted: files of /proc say 0. */
+/**
+ * Reads a small file, or returns null when it does not exist. The size is not used, because files of /proc report 0.
+ */
 export function readWhole(files: Files, path: string): Uint8Array | null {
   const handle = openIfThere(files, path);
   if (handle === null) return null;
@@ -153,7 +157,7 @@ export function readWhole(files: Files, path: string): Uint8Array | null {
   }
 }
 
-/** What a file is that was just opened, which is closed again where nobody can tell. */
+/** Returns the facts of a file that was just opened; closes the file when they cannot be read. */
 export function factsOfOpened(files: Files, handle: number): FileFacts {
   try {
     return files.factsOf(handle);
@@ -167,7 +171,7 @@ function readError(error: unknown, path: string): ThroughlineError {
   return ourError(error, path, "not-applied", codesOfReading);
 }
 
-/** @throws {ThroughlineError} STORE_IO for what may not be read */
+/** @throws {ThroughlineError} STORE_IO for a path that may not be read */
 export function openToRead(files: Files, path: string): number {
   try {
     return files.open(path, "read");
@@ -176,7 +180,10 @@ export function openToRead(files: Files, path: string): number {
   }
 }
 
-/** A handle to read, or null when there is no such file. @throws {ThroughlineError} PATH_UNSAFE for what is not a regular file */
+/**
+ * Opens a file, or returns null when it does not exist.
+ * @throws {ThroughlineError} PATH_UNSAFE for a path that is not a regular file
+ */
 export function openIfThere(files: Files, path: string, mode: "append" | "read" = "read"): number | null {
   let handle: number;
   try {
@@ -191,21 +198,20 @@ export function openIfThere(files: Files, path: string, mode: "append" | "read" 
   throw notAFile(path);
 }
 
-/** The error of something else under the name of a file. */
 export function notAFile(path: string): ThroughlineError {
   return refused("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { path });
 }
 
 /**
- * Writes all bytes at the end of an append handle. What was written of them before a failure is cut off again; when
- * even that fails nobody can say what is there, and the error's outcome is "unknown".
+ * Writes all bytes at the end of an append handle. After a failure the written part is truncated. When that fails too,
+ * the content is uncertain, and the error's outcome is "unknown".
  */
 export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeBefore: number, path: string): void {
   let written = 0;
   try {
     while (written < bytes.length) {
       const count = files.write(handle, bytes.subarray(written));
-      // A short write says nothing of its cause; the next attempt does.
+      // A short write does not state its cause, so the rest is written again to get the error.
       written += count;
       if (count === 0) throw nothingWritten();
     }
@@ -214,16 +220,17 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
   }
 }
 
-/** A write that failed at the end of a file. */
 interface FailedWrite {
   readonly bytes: Uint8Array;
-  /** How many of them the system has taken. */
   readonly written: number;
   readonly sizeBefore: number;
   readonly path: string;
 }
 
-/** Cuts off what a failed write has left. The error of the write: its outcome is "unknown" where that is not possible. */
+/**
+ * Truncates what a failed write has left. Returns the write's error, with the outcome "unknown" when the truncation
+ * failed.
+ */
 export function takenBack(files: Files, handle: number, failed: FailedWrite, error: unknown): ThroughlineError {
   const { path } = failed;
   try {
@@ -235,7 +242,7 @@ export function takenBack(files: Files, handle: number, failed: FailedWrite, err
   return fileError(error, path);
 }
 
-/** Not what is another's: a program may append to a transcript without our lock. */
+/** Never truncates bytes of another program, which may append to a transcript without the store's lock. */
 function takeBack(files: Files, handle: number, { bytes, written, sizeBefore }: FailedWrite): void {
   const left = readRange(files, handle, sizeBefore, files.factsOf(handle).sizeBytes);
   if (left.length === 0) return;
@@ -243,15 +250,13 @@ function takeBack(files: Files, handle: number, { bytes, written, sizeBefore }: 
   else if (written > 0) throw new Error("another program has written to the file meanwhile");
 }
 
-/** The error of a call that wrote nothing and gave no reason. */
 export function nothingWritten(): Error {
   return Object.assign(new Error("nothing could be written"), { code: "EIO" });
 }
 
-/** So much is copied at once. */
 export const copyBytes: number = 1024 * 1024;
 
-/** Gives parts on in pieces that are worth a write each. */
+/** Combines small parts into chunks, so that each write is worth its system call. */
 export function gather(parts: Iterable<string | Uint8Array>, append: (bytes: Uint8Array) => void): void {
   const gathered = Buffer.allocUnsafe(copyBytes);
   let filled = 0;
@@ -271,7 +276,7 @@ export function gather(parts: Iterable<string | Uint8Array>, append: (bytes: Uin
   giveOn();
 }
 
-/** Puts a file in place of another, whole or not at all, also after a power cut. */
+/** Replaces a file as a whole. After a power cut either the old or the new content is there. */
 export function replaceFile(
   files: Files,
   temporary: string,

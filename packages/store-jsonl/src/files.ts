@@ -1,81 +1,85 @@
 import * as fs from "node:fs";
 import { platform } from "node:process";
 
-/** What is asked of a file before it is trusted. */
+/** Holds the facts of a file that the store checks before it trusts the file. */
 export interface FileFacts {
-  /** Device and inode: the same text means the same file, whatever its name is by now. */
+  /** Identifies the file by device and inode: the same text means the same file, even after a rename. */
   readonly identity: string;
-  /** The size, in bytes. */
+  /** States the size, in bytes. */
   readonly sizeBytes: number;
-  /** The time of the last change, in nanoseconds since 1970. */
+  /** States the time of the last change, in nanoseconds since 1970. */
   readonly modifiedNs: bigint;
-  /** What it is; `other` stands for links, devices and sockets. */
+  /** States the kind; `other` stands for links, devices and sockets. */
   readonly kind: "file" | "folder" | "other";
-  /** How many names it has: a second one may lie anywhere on the same file system. */
+  /** Counts the names of the file. A second name may lie anywhere on the same file system. */
   readonly names: number;
-  /** Nobody but its owner may look into it. */
+  /** States whether only the owner has access. */
   readonly isPrivate: boolean;
 }
 
-/** Whether a file system is this computer's alone. */
+/** States whether a file system belongs to this computer alone. */
 export type FileSystemKind = "local" | "network" | "unknown";
 
 /**
- * `append`: an existing file, also readable. `create`: as append, but the file must not exist. `read`: reading only.
+ * Selects how a file is opened.
+ * `append`: an existing file, also readable.
+ * `create`: as append, but the file must not exist.
+ * `read`: reading only.
  * `rewrite`: an existing file, for `writeAt`.
  */
 export type OpenMode = "append" | "create" | "read" | "rewrite";
 
 /**
- * Everything the store asks of the file system. Each call does one thing, so that a test can count calls and bytes
+ * Provides the file system operations of the store. Each call does one thing, so that a test can count calls and bytes
  * and let any of them fail. No call follows a symbolic link in the last part of its path.
  */
 export interface Files {
-  /** Opens a file and gives its handle. */
+  /** Opens a file and returns its handle. */
   open(path: string, mode: OpenMode): number;
   /** Closes a handle. */
   close(handle: number): void;
-  /** Null when there is nothing of this name. */
+  /** Returns the facts of a path, or null when nothing has this name. */
   facts(path: string): FileFacts | null;
-  /** The facts of an open file. */
+  /** Returns the facts of an open file. */
   factsOf(handle: number): FileFacts;
-  /** How many bytes were read; 0 at the end. */
+  /** Reads into the buffer and returns the number of bytes; 0 at the end of the file. */
   read(handle: number, into: Uint8Array, position: number): number;
-  /** How many bytes were written: fewer than given when the disk fills up. */
+  /** Appends bytes and returns how many were written. The number is smaller than given when the disk fills up. */
   write(handle: number, bytes: Uint8Array): number;
-  /** As `write`, at a place in a file that is open to `rewrite`. */
+  /** Writes bytes at a position in a file that is open to `rewrite`. Returns the same as `write`. */
   writeAt(handle: number, bytes: Uint8Array, position: number): number;
-  /** Cuts an open file to this size, in bytes. */
+  /** Truncates an open file to this size, in bytes. */
   truncate(handle: number, sizeBytes: number): void;
   /** Resolves when the file's data are on the disk. */
   flush(handle: number): Promise<void>;
-  /** As `flush`, and returns when the data are on the disk. */
+  /** Does the same as `flush`, but returns only when the data are on the disk. */
   flushNow(handle: number): void;
-  /** Returns when the names in the folder are on the disk. */
+  /** Flushes the names in a folder, and returns when they are on the disk. */
   flushFolder(path: string): void;
-  /** Makes the folder with mode 0700 unless it exists. */
+  /** Creates the folder with mode 0700 unless it exists. */
   makeFolder(path: string): void;
-  /** Takes a folder's access away from everybody but its owner. */
+  /** Removes all access to a folder except its owner's. */
   makePrivate(path: string): void;
-  /** What the kernel calls an open file by now, with no link in it; null where it does not tell. */
+  /** Returns the kernel's current path of an open file, without links; null when the kernel does not report it. */
   whereIs(handle: number): string | null;
-  /** The names in a folder, in no order. */
+  /** Lists the names in a folder, in no particular order. */
   names(path: string): readonly string[];
-  /** Gives a file another name, and replaces a file of that name. */
+  /** Renames a file, and replaces a file that has the new name. */
   rename(from: string, to: string): void;
   /** Removes a file. */
   remove(path: string): void;
-  /** Removes a folder when there is nothing in it. */
+  /** Removes a folder if it is empty. */
   removeFolder(path: string): void;
-  /** Whose file system a folder is on. "unknown" where the kernel names one that may be either. */
+  /** Returns the kind of the file system that a folder is on; "unknown" when the type may be either. */
   fileSystem(path: string): FileSystemKind;
-  /** Whether this process may write there. */
+  /** Returns whether this process may write to the path. */
   isWritable(path: string): boolean;
-  /** The path without links. */
+  /** Returns the path without links. */
   realPath(path: string): string;
   /**
-   * Reports the names that change in a folder until the function it gives is called; it keeps no process alive. Null where
-   * the system does not report appends to files. Absent where a caller's file system reports nothing.
+   * Reports the names that change in a folder until the returned function is called. It does not keep the process
+   * alive. Returns null where the system does not report appends to files. The member is absent when a custom file
+   * system reports nothing.
    */
   followFolder?(path: string, onChange: (name: string) => void): (() => void) | null;
 }
@@ -84,12 +88,12 @@ const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_R
 const flags: Readonly<Record<OpenMode, number>> = {
   append: O_RDWR | O_APPEND | O_NOFOLLOW,
   create: O_RDWR | O_APPEND | O_NOFOLLOW | O_CREAT | O_EXCL,
-  // Without O_NONBLOCK a named pipe in the folder would hold the process for ever.
+  // Without O_NONBLOCK, opening a named pipe in the folder would block the process forever.
   read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
   rewrite: O_RDWR | O_NOFOLLOW,
 };
 
-/** `f_type` of statfs on Linux, of file systems on a disk or in the memory of this computer. */
+/** These values of `f_type` stand for file systems on a local disk or in memory. Linux returns them from statfs. */
 const localTypes: ReadonlySet<number> = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // XFS
@@ -116,19 +120,19 @@ const localTypes: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * The same of file systems that other machines have too: NFS, SMB (three), 9P, AFS (two), Ceph, Lustre, GFS2, OCFS2,
- * VirtualBox. What is in neither list may be anything: behind FUSE there is a disk, or somebody's cloud.
+ * These values stand for file systems that other machines share: NFS, SMB (three), 9P, AFS (two), Ceph, Lustre, GFS2,
+ * OCFS2, VirtualBox. A type in neither list is unknown: FUSE, for example, may serve a local disk or a cloud.
  */
 const networkTypes: ReadonlySet<number> = new Set([
   0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x5346414f, 0x6b414653, 0x00c36400, 0x0bd00bd0, 0x01161970,
   0x7461636f, 0x786f4256,
 ]);
 
-/** The file system of this computer. */
+/** Provides the file system of this computer through `node:fs`. */
 export const nodeFiles: Files = {
   open(path, mode) {
     const handle = fs.openSync(path, flags[mode], 0o600);
-    // The mode given to open passes through the umask; this one does not.
+    // The mode given to open is reduced by the umask; fchmod is not.
     if (mode === "create") fs.fchmodSync(handle, 0o600);
     return handle;
   },
@@ -170,7 +174,7 @@ export const nodeFiles: Files = {
     try {
       return fs.readlinkSync(`/proc/self/fd/${handle}`);
     } catch {
-      // Without /proc, as in some containers: then the folder is looked at.
+      // Some containers have no /proc. The caller then checks the folder instead.
       return null;
     }
   },
@@ -199,14 +203,14 @@ export const nodeFiles: Files = {
     const watcher = fs.watch(path, { persistent: false }, (_event, name) => {
       if (name !== null) onChange(name);
     });
-    // The folder was removed: nothing is left to report.
+    // The folder was removed, so nothing is left to report.
     watcher.on("error", () => watcher.close());
     return () => watcher.close();
   },
 };
 
 function kindOfType(type: number): FileSystemKind {
-  // Other systems number theirs as they please, and the lists would call every disk unknown.
+  // Other systems use other numbers, and these lists would call every disk unknown.
   if (platform !== "linux" || localTypes.has(type)) return "local";
   return networkTypes.has(type) ? "network" : "unknown";
 }
@@ -218,7 +222,7 @@ function factsFrom(stats: fs.BigIntStats): FileFacts {
     modifiedNs: stats.mtimeNs,
     kind: stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other",
     names: Number(stats.nlink),
-    // Windows has no such bits, and lists instead that are inherited from the user's folder.
+    // Windows has no such bits. Its files inherit access lists from the user's folder.
     isPrivate: platform === "win32" || (stats.mode & 0o077n) === 0n,
   };
 }

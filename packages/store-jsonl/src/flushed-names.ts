@@ -4,15 +4,16 @@ import type { Files } from "./files.ts";
 const maxKnown = 1024;
 
 /**
- * Which names of a folder are on the disk. A name counts only after this process has seen it and then flushed the
- * folder. Its creator may be a program that never flushes, or a process that was killed before.
+ * Tracks which names of a folder are on the disk. A name counts only after this process has seen it and then flushed
+ * the folder. Its creator may be a program that never flushes, or a process that was killed before the flush.
  */
 export class FlushedNames {
   readonly #files: Files;
   readonly #folder: string;
-  /** What the folder was when it was flushed last; null where another change of it might not show. */
+  /**
+   * Holds the folder's fingerprint at the last flush; null when another change might not show in its modification time.
+   */
   #flushedAs: string | null = null;
-  /** Files whose names this process put there and flushed, by path. */
   readonly #known: Map<string, string> = new Map();
 
   constructor(files: Files, folder: string) {
@@ -20,7 +21,10 @@ export class FlushedNames {
     this.#folder = folder;
   }
 
-  /** Puts the name of an open file on the disk, unless it is there. At most a look at the folder while no name in it changes. */
+  /**
+   * Flushes the name of an open file, unless that was done. While no name in the folder changes, this costs at most one
+   * system call.
+   */
   ensure(path: string, identity: string): void {
     if (this.#known.get(path) === identity) return;
     const facts = this.#files.facts(this.#folder);
@@ -30,7 +34,7 @@ export class FlushedNames {
     this.#flushedAs = facts !== null && ageMsOf(facts) > timeGrainMs ? seenAs : null;
   }
 
-  /** Puts the names on the disk after this process has given a file the path. */
+  /** Flushes the names of the folder. Call it after this process has given a file the path. */
   flush(path: string, identity: string): void {
     flushFolder(this.#files, this.#folder);
     if (this.#known.size >= maxKnown) this.#known.clear();

@@ -1,14 +1,13 @@
 import { crc32 } from "node:zlib";
 import type { StatementSync } from "node:sqlite";
 
-/** Up to which seq the records of a transcript were on the disk, as the process knew it that flushed them. */
 export interface FlushedRecords {
-  /** Of the file. */
+  /** Identifies the file, because a seq of a replaced file proves nothing. */
   readonly identity: string;
   readonly seq: number;
 }
 
-/** The part of the index that proves which records were acknowledged. It stays when the rest is rebuilt. */
+/** Stores the proof of which records were acknowledged. It stays when the rest of the index is rebuilt. */
 export class FlushedSeqs {
   readonly #statement: (sql: string) => StatementSync;
 
@@ -16,7 +15,7 @@ export class FlushedSeqs {
     this.#statement = statement;
   }
 
-  /** 0 for an unknown file. */
+  /** Returns the flushed seq; 0 for an unknown file. */
   of(sessionId: string, identity: string): number {
     const found = this.#statement("SELECT value FROM state WHERE name = ?").get(nameOf(sessionId));
     const [known, seq, crc] = String(found?.["value"] ?? "").split(" ");
@@ -24,7 +23,7 @@ export class FlushedSeqs {
     return known === identity && isWhole ? Number(seq) : 0;
   }
 
-  /** Never lowers what is known of the same file. */
+  /** Keeps the higher seq of the same file, because a flush proves all earlier records. */
   note(sessionId: string, { identity, seq }: FlushedRecords): void {
     if (seq <= this.of(sessionId, identity)) return;
     const text = `${identity} ${seq}`;

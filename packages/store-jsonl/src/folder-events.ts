@@ -1,17 +1,16 @@
 import type { Files } from "./files.ts";
 
-/** Changed names are forgotten beyond this many: the poll finds them. */
+/** Limits the memory for changed names. The poll finds files whose names were dropped. */
 const mostNames = 10_000;
 
 interface Followed {
   count: number;
-  /** Null where the file system reports nothing. */
   readonly stop: (() => void) | null;
 }
 
 /**
- * What the kernel reports of changes in folders of transcripts: a hint that makes watches quick and the poll cheap. Nothing
- * depends on it: an event may be lost, and some file systems report none.
+ * Collects the kernel's reports of changes in the transcripts' folders. They make watches fast and the poll cheap.
+ * Nothing may depend on them: an event may be lost, and some file systems report none.
  */
 export class FolderEvents {
   readonly #files: Files;
@@ -24,12 +23,11 @@ export class FolderEvents {
     this.#onChange = onChange;
   }
 
-  /** Whether changes are reported in every folder that is followed. */
   get isComplete(): boolean {
     return this.#folders.values().every(({ stop }) => stop !== null);
   }
 
-  /** Follows a folder until the function it gives is called. */
+  /** Follows a folder until the returned function is called. */
   follow(folder: string): () => void {
     const known = this.#folders.get(folder) ?? { count: 0, stop: this.#begin(folder) };
     known.count++;
@@ -41,14 +39,12 @@ export class FolderEvents {
     };
   }
 
-  /** The paths that changed since this was asked. */
   take(): ReadonlySet<string> {
     const changed = this.#changed;
     if (changed.size > 0) this.#changed = new Set();
     return changed;
   }
 
-  /** Follows nothing any more. */
   end(): void {
     for (const { stop } of this.#folders.values()) stop?.();
     this.#folders.clear();
@@ -56,7 +52,7 @@ export class FolderEvents {
 
   #begin(folder: string): (() => void) | null {
     try {
-      // Another machine's changes are not reported here.
+      // The kernel does not report changes by other machines, so only a local folder is followed.
       if (this.#files.followFolder === undefined || this.#files.fileSystem(folder) !== "local") return null;
       return this.#files.followFolder(folder, (name) => {
         const path = `${folder}/${name}`;
@@ -64,7 +60,7 @@ export class FolderEvents {
         this.#onChange(path);
       });
     } catch {
-      // No descriptor or no kernel memory is left: the poll does without.
+      // No descriptor or kernel memory is left, so only the poll finds changes.
       return null;
     }
   }

@@ -11,41 +11,40 @@ import type { RowChange, SessionRow } from "./session-row.ts";
 import { removeOrphanedPartials } from "./stale-partials.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Who is about it for longer is stopped, or has its own disk to wait for. */
+/** Limits the wait of the sweep. A process that holds the lock longer is stopped, or waits for its disk. */
 const sweepWaitMs = 100;
 
-/** Who goes on writing to a session looks so often at what its key means. */
+/** An active writer checks at this interval again which session its key refers to. */
 const lookMs = 1000;
 
-/** A folder of more names is looked through so often at most, as long as only transcripts of this handle come. */
+/** A larger folder is searched at most once per interval while only this handle creates transcripts. */
 const manyNames = 256;
 
-/** The sessions folder when it was looked through, and how it became since by transcripts of this handle. */
+/**
+ * Describes the last search of the sessions folder. The fingerprint is updated when this handle creates a transcript,
+ * so that it causes no new search.
+ */
 interface LookedFolder {
   readonly seen: string;
-  /** By `monotonicMs`. */
   readonly atMs: number;
   readonly nameCount: number;
   readonly hasNewOnes: boolean;
 }
 
-/** What other programs do in an agent's folder, and how it becomes changes of its sessions. */
 export class ForeignChanges implements Coexistence {
   readonly #context: StoreContext;
   readonly #agent: AgentSessionFiles;
-  /** What was taken over of what others write, for the index to keep. */
   readonly #notes: Map<string, string> = new Map();
-  /** Something was taken over that the index does not know of. */
   hasNewNotes = false;
   readonly #purges: Purges;
   #hasStrays = false;
   #looked: LookedFolder | null = null;
   #hasSwept = false;
-  /** The damaged sessions.json of which everything was taken that can be read. */
+  /** A damaged sessions.json is not noted in the index. This stamp keeps this handle from merging it repeatedly. */
   #takenDamaged: string | null = null;
   #lookedAtMs = -Infinity;
   #looking: Promise<void> | null = null;
-  /** Findings, by file and place: nobody wants to hear the same at every look. */
+  /** Holds reported findings by file and line, so that refreshes do not report them again. */
   readonly #said: Set<string>;
 
   constructor(context: StoreContext, agent: AgentSessionFiles, said: Set<string>) {
@@ -71,7 +70,6 @@ export class ForeignChanges implements Coexistence {
     return this.#purges.finish();
   }
 
-  /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
   async take(): Promise<void> {
     await this.#takeAll();
     await this.#sweepPartials();
@@ -82,21 +80,23 @@ export class ForeignChanges implements Coexistence {
     await this.#purges.finishInterrupted(this.#adoption().onFinding);
     const { seen, isSettled } = this.#folderNow();
     const isLooked = (isSettled && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes(seen);
-    // A file may be written in place, and name a session that has no transcript yet.
+    // sessions.json may be written in place and name a session that has no transcript yet, without a change of the
+    // folder.
     if (isLooked && !hasNewView) return;
     if (this.#foreignSessions() !== null) {
       await this.#commit([], () => this.#foreignSessions());
       await this.#agree(this.#agent.view.seenAs);
     }
-    // A file that nobody could be given may be given to somebody later without another change of the folder.
+    // A transcript without a session may become one later without a change of the folder, so the folder is not
+    // recorded.
     if (!isSettled || this.#hasStrays) return;
     const now = this.#folderNow();
     if (now.isSettled && now.seen === seen) this.#note("folder", seen);
   }
 
   /**
-   * As `takeView`, where OpenClaw is at home and it was not done lately; null when there is nothing to wait for. For those
-   * who write to a session they know: its key may mean another one by now.
+   * Merges sessions.json if OpenClaw was detected and the last merge is not recent; returns null when there is nothing
+   * to wait for. Writers call it because their session's key may refer to another session now.
    */
   takeViewIfDue(): Promise<void> | null {
     if (!this.#agent.place.isOpenclaws) return null;
@@ -105,12 +105,11 @@ export class ForeignChanges implements Coexistence {
     return this.#looking;
   }
 
-  /** Takes over what other programs changed in sessions.json. Costs one look at the file while nobody did. */
   async takeView(): Promise<void> {
     await this.#takeView();
   }
 
-  /** The same; false when there was nothing new in the file. */
+  /** Does the same; returns false when the file had nothing new. */
   async #takeView(): Promise<boolean> {
     const { index, log, view } = this.#agent;
     this.#lookedAtMs = monotonicMs();
@@ -121,7 +120,7 @@ export class ForeignChanges implements Coexistence {
     if (this.isViewTaken(view.look())) return false;
     await view.refresh();
     let change = this.#changesOfView();
-    // What was read for the change, and not what may have come since.
+    // The fingerprint belongs to the content that the change was made from; a newer version may not be merged yet.
     let taken = view.seenAs;
     while (change !== null) {
       const locked = new Set(idsOf(change));
@@ -138,7 +137,10 @@ export class ForeignChanges implements Coexistence {
     return true;
   }
 
-  /** What was taken from sessions.json is what both programs have. It must be on the disk before this is recorded. */
+  /**
+   * Records the merged sessions.json as the base that both programs agree on. The entries log must be on the disk
+   * first.
+   */
   async #agree(taken: string | null): Promise<void> {
     const { files, locks, codec, emit } = this.#context;
     const { folder, log, view } = this.#agent;
@@ -148,7 +150,7 @@ export class ForeignChanges implements Coexistence {
         underLock: (commit) =>
           locks.hold([folder.entriesLock], () => {
             log.refreshHeld();
-            // A session may have been taken over since, with what an earlier sessions.json said of it.
+            // A session may have been adopted since, with the entry of an earlier sessions.json.
             if (view.seenAs !== taken || this.#changesOfView() !== null) return false;
             log.flushNow();
             return commit();
@@ -160,15 +162,13 @@ export class ForeignChanges implements Coexistence {
     }
   }
 
-  /** Keeps in mind that nothing is to be taken from sessions.json as it was then. */
   noteView(seenAs: string | null): void {
     if (seenAs === null) return;
-    // Whoever comes next is to hear of a damaged one too.
+    // A damaged file is remembered in this handle only, so that later handles report it too.
     if (this.#agent.view.isReadable) this.#note("view", this.#stamp(seenAs));
     else this.#takenDamaged = this.#stamp(seenAs);
   }
 
-  /** Whether everything was taken from sessions.json as it was then. */
   isViewTaken(seenAs: string): boolean {
     const stamp = this.#stamp(seenAs);
     return this.#takenDamaged === stamp || this.#isTaken("view", stamp);
@@ -180,18 +180,21 @@ export class ForeignChanges implements Coexistence {
     this.hasNewNotes = true;
   }
 
-  /** What was taken over went into this log; another one may not have it. */
+  /** Includes the identity of the log, because the changes were merged into this log and another one may lack them. */
   #stamp(seen: string): string {
     return `${this.#agent.log.identity} ${seen}`;
   }
 
-  /** Whether a file or folder of others was taken over as it is: by this handle, or by whoever wrote the index of this log. */
+  /** Tests whether this version was merged, by this handle or by the process that updated the index of this log. */
   #isTaken(name: "folder" | "view", seen: string): boolean {
     const { log, index } = this.#agent;
     return this.#notes.get(name) === seen || (log.isIndexed && index.note(name) === seen);
   }
 
-  /** The sessions folder as it is. `isSettled`: it did not change so lately that another change might not show. */
+  /**
+   * Returns the fingerprint of the sessions folder. `isSettled` is false right after a change, when another one might
+   * not show.
+   */
   #folderNow(): { readonly seen: string; readonly isSettled: boolean } {
     const facts = this.#context.files.facts(this.#agent.folder.sessions);
     if (facts === null) return { seen: this.#stamp(""), isSettled: true };
@@ -205,7 +208,10 @@ export class ForeignChanges implements Coexistence {
     this.#looked = { ...this.#looked, seen: this.#folderNow().seen, hasNewOnes: true };
   }
 
-  /** Whether the folder was looked through lately, and only transcripts of this handle came. Another's of the same tick is found later. */
+  /**
+   * Tests whether the last search is recent and only this handle created transcripts since. Another program's
+   * transcript of the same clock tick is found later.
+   */
   #hasOnlyNewOnes(seen: string): boolean {
     const looked = this.#looked;
     if (looked === null || !looked.hasNewOnes || looked.nameCount <= manyNames) return false;
@@ -214,7 +220,8 @@ export class ForeignChanges implements Coexistence {
 
   #changesOfView(): RowChange | null {
     const { log, view } = this.#agent;
-    // With the patches that lie in the transcript: a change gets the next revision, and patches up to it count as known.
+    // The row includes the transcript's patches: the change gets the next revision, and patches up to it count as
+    // applied.
     const rowOf = (key: string): SessionRow | null => {
       const row = log.find(key, undefined);
       return row === null ? null : (this.#agent.lookPast(row)?.folded ?? row);
@@ -222,7 +229,6 @@ export class ForeignChanges implements Coexistence {
     return view.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
   }
 
-  /** A transcript was archived and restored under its name, by another program or by hand. */
   #putBack(sessionId: string): SessionRow | null {
     const { files } = this.#context;
     const { folder, log } = this.#agent;
@@ -246,7 +252,7 @@ export class ForeignChanges implements Coexistence {
   #adoption(): AdoptionContext {
     const { files, clock, emit } = this.#context;
     const { folder, log, index, view, address } = this.#agent;
-    // As it is now: a log that could not be flushed is let go of.
+    // Read now, because a log whose flush failed is closed and then has no identity.
     const { identity } = log;
     const onFinding = (finding: Finding): void => {
       const place = JSON.stringify([identity, finding.code, finding.path, finding.key]);
@@ -258,7 +264,10 @@ export class ForeignChanges implements Coexistence {
     return { files, folder, log, index, view, agentId, nowMs: clock.nowMs(), hold, onFinding };
   }
 
-  /** `sessionIds`: of the sessions that are changed, which nobody may append to meanwhile. */
+  /**
+   * Commits a change under the entries lock. `sessionIds` names the changed sessions, whose locks keep other processes
+   * from appending meanwhile.
+   */
   async #commit(sessionIds: readonly string[], take: () => RowChange | null): Promise<void> {
     const { files, locks } = this.#context;
     const { folder, log, place, view } = this.#agent;
@@ -272,15 +281,18 @@ export class ForeignChanges implements Coexistence {
       log.refresh();
       const change = take();
       if (change === null) return;
-      // An entry of theirs, or a change of one: from here on they and we exclude one another.
+      // The change shows that OpenClaw uses this folder, so its locks are taken from here on.
       if (change.op === "save" || view.entries().size > 0) place.markOpenclaw();
-      // Files of theirs may be known here by names that nobody has put on the disk.
+      // The names of adopted transcripts may never have been flushed, so the log must not refer to them before that.
       if (change.op === "adopt") withFileErrors(folder.sessions, () => flushFolder(files, folder.sessions));
       log.write(change);
     });
   }
 
-  /** Once a handle, after everything was taken over: until then a session may be known by its transcript alone. */
+  /**
+   * Runs once per handle, after a complete merge. Before that, a session may exist only as a transcript, and its
+   * partial reply would be removed.
+   */
   async #sweepPartials(): Promise<void> {
     if (this.#hasSwept || !this.#agent.place.isWritable) return;
     this.#hasSwept = true;

@@ -21,13 +21,13 @@ export interface ForeignSearch {
   readonly files: Files;
   readonly folder: AgentFolder;
   readonly log: EntriesLog;
-  /** sessions.json, by key. */
   readonly entries: ReadonlyMap<string, unknown>;
-  /** What this store wrote into sessions.json last: all there is where that is gone. */
+  /**
+   * Holds the entries that this store last wrote to sessions.json. They are the only source when sessions.json is gone.
+   */
   readonly written: ReadonlyMap<string, unknown>;
-  /** Rows that are taken over already: they come from what is left of a log that is gone. */
   readonly left: readonly SessionRow[];
-  /** There is no entries log, or part of it cannot be read: what it does not name may have been in it. */
+  /** Is true when the entries log is missing or partly unreadable, so it may have named more sessions. */
   readonly isLogLost: boolean;
   readonly agentId: string;
   readonly nowMs: number;
@@ -36,23 +36,24 @@ export interface ForeignSearch {
 
 export interface FoundSession {
   readonly row: SessionRow;
-  /** `copied`: of a session of ours, as somebody else has kept it. `lost`: there must have been one, and it is nowhere. */
+  /**
+   * `copied`: the entry comes from another copy than the lost log. `lost`: the session had an entry that no copy has.
+   */
   readonly entry: "whole" | "copied" | "lost";
 }
 
 export interface ForeignSessions {
   readonly found: readonly FoundSession[];
-  /** There are transcripts that no session could be made of. */
+  /** Is true when a transcript could not become a session. */
   readonly hasStrays: boolean;
-  /** How many names were looked at. */
   readonly nameCount: number;
 }
 
 const headerBytes = 65_536;
 
 /**
- * Whether the file is the rest of an interrupted creation: our header and nothing behind it, or not even that. Such a
- * session was never acknowledged and has no messages.
+ * Tests whether the file is left from an interrupted creation. It then holds only the header of this store, or part of
+ * it. Such a session was never acknowledged and has no messages.
  */
 export function isUnfinished(files: Files, path: string): boolean {
   const handle = openIfThere(files, path);
@@ -64,7 +65,7 @@ export function isUnfinished(files: Files, path: string): boolean {
     if (end !== -1 && end < bytes.length - 1) return false;
     const line = decodeLine(end === -1 ? bytes : bytes.subarray(0, end));
     if (end !== -1) return typeof line === "string" && detachEnvelope(line).envelope?.seq === 0;
-    // The beginning of a header as we write it, or such a beginning with nothing where the rest belongs.
+    // The text is a prefix of the store's header, also with zeros behind it as after a power cut.
     const text = Buffer.from(bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1)).toString();
     return bytes.length < maxOwnHeaderBytes && (ownHeaderStart.startsWith(text) || text.startsWith(ownHeaderStart));
   } finally {
@@ -75,7 +76,6 @@ export function isUnfinished(files: Files, path: string): boolean {
 const ownHeaderStart = '{"type":"session","version":3,"id":"';
 const maxOwnHeaderBytes = 4096;
 
-/** Rows for transcripts the log does not name: other programs made them, or the log is not what it was. */
 export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const { files, folder, log, left, isLogLost } = search;
   if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false, nameCount: 0 };
@@ -98,13 +98,14 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   };
   const found: FoundSession[] = [];
   let hasStrays = false;
-  // A topic has the session id of its conversation, which keeps it.
+  // A topic has the session id of its conversation. Conversations come first, so that they keep the id.
   const isTopic = (name: string): boolean => classifySessionFile(name).topicId !== null;
   const [topics, others] = [names.filter(isTopic), names.filter((name) => !isTopic(name))];
   for (const name of [...others.toSorted(), ...topics.toSorted()]) {
     const facts = files.facts(folder.session(name));
     if (facts?.kind !== "file") continue;
-    // Another name of it may be anywhere. It is looked at again: that name may go, and nothing changes here.
+    // The second name may lie outside the folder. It is checked again later, because its removal does not change this
+    // folder.
     hasStrays ||= facts.names > 1;
     if (facts.names > 1) continue;
     const session = adoptReadable(search, name, places, taken);
@@ -118,13 +119,13 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
 }
 
 /**
- * Sessions of which there is an entry and no transcript yet. OpenClaw writes the entry when a chat gets its settings, and the
- * transcript with the first message: until then the entry is all there is to obey. What this store wrote is not among them: a
- * key of its own that the log does not have was removed here.
+ * Creates rows for entries that have no transcript yet. OpenClaw writes the entry when a chat gets its settings, and
+ * the transcript with the first message. Until then only the entry states the settings. Keys that this store wrote are
+ * skipped: a key that the log lacks was removed here.
  */
 function awaitedSessions(search: ForeignSearch, present: ReadonlySet<string>, taken: Taken): readonly FoundSession[] {
   const { agentId, entries, folder, log, nowMs, written } = search;
-  // A topic has the session id of its conversation, which keeps it.
+  // A topic has the session id of its conversation. Conversations come first, so that they keep the id.
   const isTopic = ([key]: Named): boolean => transcriptFileNameOf({ sessionId: "x", key }) !== "x.jsonl";
   const [topics, others] = [[...entries].filter(isTopic), [...entries].filter((named) => !isTopic(named))];
   return [...others, ...topics].flatMap(([key, entry]): FoundSession[] => {
@@ -154,15 +155,15 @@ interface Taken {
 
 type Named = readonly [key: string, entry: unknown];
 
-/** Entries by the name of their transcript. */
 interface Places {
   readonly byFile: ReadonlyMap<string, Named>;
   readonly writtenByFile: ReadonlyMap<string, Named>;
 }
 
 /**
- * `sessionFile` may be a path of another machine: its last part counts. If it is that of another session and this
- * session's file exists, OpenClaw has reset a session and kept the field. Without the field the key of a topic names its file.
+ * Maps file names to entries. `sessionFile` may be a path of another machine, so only its last part counts. If it names
+ * another session and this session's file exists, OpenClaw reset the session and kept the field. Without the field, the
+ * key of a topic determines the file name.
  */
 function byFileName(entries: ReadonlyMap<string, unknown>, present: ReadonlySet<string>): ReadonlyMap<string, Named> {
   const found = new Map<string, Named>();
@@ -176,14 +177,15 @@ function byFileName(entries: ReadonlyMap<string, unknown>, present: ReadonlySet<
     const isOthers = stated !== undefined && classifySessionFile(stated).sessionId !== sessionId;
     const made = topic !== undefined && present.has(topic) ? topic : own;
     const name = stated === undefined || (isOthers && made !== undefined && present.has(made)) ? made : stated;
-    // A topic without a transcript of its own has the session id of its conversation, whose entry goes before it.
+    // A topic without its own transcript shares the id of its conversation. The entry of the conversation takes
+    // precedence.
     const names = name === own && topic !== own ? plain : found;
     if (name !== undefined && !names.has(name)) names.set(name, [key, entry]);
   }
   return new Map([...plain, ...found]);
 }
 
-/** One file that nobody may read must not hide the others. */
+/** Reports an unreadable file as a finding, because it must not hide the other sessions. */
 function adoptReadable(search: ForeignSearch, name: string, places: Places, taken: Taken): FoundSession | null {
   try {
     return adopt(search, name, places, taken);
@@ -209,7 +211,7 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
   if (named === undefined && isUnfinished(search.files, search.folder.session(fileName))) return null;
   const wanted = [
     fieldText(named?.[1], "sessionId"),
-    // The name of a topic's transcript has more in it than the id.
+    // The file name of a topic contains more than the id, so the id is taken from the header if both agree.
     envelope === null ? null : idInBoth(header, activeName),
     base,
     header?.sessionId ?? null,
@@ -218,7 +220,7 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
   const isFitId = (id: string | null): id is string => id !== null && isSessionId(id) && isIdFree(id);
   const sessionId = wanted.find(isFitId) ?? (isArchived ? null : numberedId(search, base, isFitId));
   if (sessionId === null) return null;
-  // A reset that died before its commit: nothing is in the file, and its key still has its session.
+  // A reset died before its commit. The file contains only a header, and the key still has its old session.
   if (isAlone && header?.key !== null && header?.key !== undefined && !isKeyFree(header.key)) return null;
   const ofTopic = topicKey(activeName, places, log);
   const keys = [named?.[0], header?.key, ofTopic, `agent:${agentId}:import:direct:${sessionId}`];
@@ -246,8 +248,8 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
 }
 
 /**
- * An id for a transcript whose own names are taken, as of two that differ by upper and lower case only, or are no ids. Null
- * where the session that has its name lacks its transcript: then it may be that one, in the middle of a change.
+ * Creates an id for a transcript whose names are invalid, or taken by a session that differs only in case. Returns null
+ * when the session with that name lacks its transcript: a rename may be under way.
  */
 function numberedId(
   { files, folder, log }: ForeignSearch,
@@ -274,13 +276,19 @@ function fieldText(entry: unknown, field: string): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** A path that leads to the transcript is in the view, and one to another transcript is that of an earlier session. */
+/**
+ * Drops `sessionFile` if it is this path, which sessions.json gets anyway, or names another file, which belongs to an
+ * earlier session.
+ */
 function withoutFile(fields: Fields, path: string): Fields {
   const { sessionFile, ...others } = fields;
   return sessionFile === path || !isNamed(sessionFile, { fileName: path.split("/").at(-1) ?? "" }) ? others : fields;
 }
 
-/** The key of a topic that has no entry: that of its conversation, and the topic. Null where the conversation is not known. */
+/**
+ * Builds the key of a topic without an entry: the key of its conversation, and the topic. Returns null when the
+ * conversation is unknown.
+ */
 function topicKey(fileName: string, { byFile }: Places, log: EntriesLog): string | null {
   const { sessionId, topicId } = classifySessionFile(fileName);
   if (sessionId === null || topicId === null) return null;
@@ -303,16 +311,14 @@ function belongsTo(key: string, agentId: string): boolean {
   }
 }
 
-/** A key in its long form: a short one may be anything that somebody put into the file. */
+/** Accepts only keys in the long form, because a short one in a foreign file may be arbitrary text. */
 function isWhole(key: string, agentId: string): boolean {
   return key.startsWith("agent:") && belongsTo(key, agentId);
 }
 
 interface FileHeader {
   readonly header: TranscriptHeader | null;
-  /** Of a header that is ours. */
   readonly envelope: StoreEnvelope | null;
-  /** True when nothing follows the header. */
   readonly isAlone: boolean;
 }
 

@@ -17,14 +17,13 @@ import type { ForkSource } from "./store-envelope.ts";
 export interface ForkTarget {
   readonly ref: SessionRef;
   readonly sessionId: string;
-  /** Infinity for everything. */
   readonly atSeq: number;
 }
 
 /**
- * A session that begins with the records of another. They are copied beforehand, with nothing locked; under the locks the
- * finished file takes its name and the entries log its line. Should the process die in between, the file itself says what
- * session it is, and the next look takes it in.
+ * Creates a session that starts with the records of another. The records are copied without a lock. Under the locks the
+ * finished file is renamed and the log gets its line. If the process dies in between, the next search adopts the file,
+ * which states its session.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, INPUT_INVALID, STORE_CORRUPT and those of new ids
  */
 export async function forkSession(scope: ChangeContext, ref: SessionRef, target: ForkTarget): Promise<SessionRow> {
@@ -36,7 +35,7 @@ export async function forkSession(scope: ChangeContext, ref: SessionRef, target:
   const find = async (): Promise<SessionRow> => {
     for (;;) {
       const outdated = copy;
-      // Before it is discarded: should that fail, it is not discarded once more.
+      // Cleared before the discard, so that a failed discard is not repeated in `finally`.
       copy = null;
       if (outdated !== null) discard(files, outdated);
       const origin = await locateSession(agent, ref, true);
@@ -44,7 +43,7 @@ export async function forkSession(scope: ChangeContext, ref: SessionRef, target:
       agent.prepareWriting();
       removeAbandoned(files, agent.folder.torn, context.clock.nowMs());
       copy = await copyOrigin(scope, origin, target).catch((error: unknown) => {
-        // Archived, reset, renamed or purged meanwhile its transcript is not gone: it is to be looked up again.
+        // The origin was archived, reset, renamed or purged meanwhile, so its transcript is not lost; look it up again.
         if (!hasErrorCode(error, "STORE_CORRUPT") || isAsItWas(agent, origin)) throw error;
         return null;
       });
@@ -55,7 +54,7 @@ export async function forkSession(scope: ChangeContext, ref: SessionRef, target:
   try {
     return await underLocks(scope, ref, wants, (now) => {
       if (copy === null || factsOf(scope, now)?.identity !== copy.identity) return "changed";
-      // A redaction puts the new file in place before it removes the copies: one of the new file may be among them.
+      // A redaction replaces the file before it removes old copies, so it may have removed this new copy too.
       if (files.facts(copy.temporary) === null) return "changed";
       assertFree(scope, target);
       heldSettled(agent, now);
@@ -72,13 +71,11 @@ function isAsItWas(agent: AgentSessionFiles, { sessionId, fileName, key, isArchi
   return now?.fileName === fileName && now.key === key && now.isArchived === isArchived;
 }
 
-/** The transcript of a fork under a name of its own, and what it is a copy of. */
 interface FinishedCopy {
   readonly row: SessionRow;
   readonly temporary: string;
-  /** Of the origin's transcript. */
   readonly identity: string | undefined;
-  /** The same file, open: meanwhile no other gets its number, so that the same number means the same file. */
+  /** Keeps the origin's file open. Its inode cannot be reused meanwhile, so an equal identity means the same file. */
   readonly pin: number | null;
 }
 
@@ -91,7 +88,7 @@ function factsOf({ agent, context }: ChangeContext, row: SessionRow): FileFacts 
   return context.files.facts(agent.folder.session(agent.fileNameOf(row)));
 }
 
-/** Null when the origin became another file meanwhile. */
+/** Returns null when the origin's file was replaced during the copy, because the copy must then start again. */
 async function copyOrigin(scope: ChangeContext, origin: SessionRow, target: ForkTarget): Promise<FinishedCopy | null> {
   const { agent, context } = scope;
   const { files, clock, random } = context;
@@ -106,7 +103,7 @@ async function copyOrigin(scope: ChangeContext, origin: SessionRow, target: Fork
   const parentSession = agent.folder.session(agent.fileNameOf(held.row));
   const fork = { forkedFrom, origins: row.origins ?? [], parentSession };
   const header = ownHeaderLine(row, context.workingDirectoryOf(held.row), fork);
-  // Beside what was set aside of the origin: it goes when that is redacted or purged.
+  // The name puts the copy among the saved parts of the origin, so that a redaction or purge of the origin removes it.
   const original = transcriptNameOf(origin.fileName);
   const temporary = `${agent.folder.torn}/${original}.fork-${nowMs}-${random.uint32().toString(36)}`;
   const copy = { row, temporary, identity, pin: openIfThere(files, held.path) };
@@ -116,7 +113,7 @@ async function copyOrigin(scope: ChangeContext, origin: SessionRow, target: Fork
     return copy;
   } catch (error) {
     discard(files, copy);
-    // Redacted meanwhile: the lines were looked for where they stood in the file before it.
+    // A redaction may have replaced the file, so the line positions are outdated and the error proves nothing.
     const now = factsOf(scope, held.row);
     if (now?.identity === identity && now?.modifiedNs === modifiedNs) throw error;
     return null;
@@ -132,7 +129,7 @@ function commit({ agent, context }: ChangeContext, temporary: string, row: Sessi
     withFileErrors(path, () => agent.names.flush(path, files.facts(path)?.identity ?? ""));
     agent.log.write({ op: "fork", rows: [row] });
   } catch (error) {
-    // Left there it would be taken in as the session that was refused.
+    // A file left here would be adopted as the session whose creation was refused.
     afterCommit(path, () => files.remove(path));
     throw error;
   }

@@ -18,7 +18,6 @@ export interface ForkCopy {
   readonly toSeq: number;
   readonly owner: LineOwner;
   readonly header: string;
-  /** Where the copy is made. */
   readonly temporary: string;
 }
 
@@ -26,9 +25,9 @@ const chunkBytes = 1024 * 1024;
 
 /**
  * Copies the records of a session into a new file and flushes it, without a lock. The lines of a transcript never
- * change, except in a redaction, which makes another file. Others run in between. Every line of the copy is ours, with
- * its seq, id and text. Its effects on the entry, the turn and the memory of keys are left out.
- * @throws {ThroughlineError} STORE_CORRUPT for a line that is not whole: a fork is no place to lose it silently
+ * change, except in a redaction, which creates another file. Other work runs in between. Every line of the copy gets an
+ * envelope with its seq, id and text. Effects on the entry, the turn and the remembered keys are left out.
+ * @throws {ThroughlineError} STORE_CORRUPT for a damaged line, because a fork must not lose it silently
  */
 export async function copyForFork(context: StoreContext, copy: ForkCopy): Promise<void> {
   const { files } = context;
@@ -65,7 +64,7 @@ export async function copyForFork(context: StoreContext, copy: ForkCopy): Promis
   }
 }
 
-/** The lines from a seq on, without their ends: as many as fit, and one at least. */
+/** Reads lines from a seq on, without their line feeds: as many as fit into a chunk, and at least one. */
 function readChunk(
   files: Files,
   handle: number,
@@ -111,13 +110,16 @@ function damagedError({ path, transcript }: HeldSession, seq: number, id?: strin
   return refused("STORE_CORRUPT", `Record ${seq} of ${quote(path)} is damaged.`, details);
 }
 
-/** A line of ours whose text is whole needs no parsing. */
+/**
+ * Copies a line of this store without parsing it when its checksum fits, which saves time. Returns null for other
+ * lines.
+ */
 function plainLine(bytes: Uint8Array, seq: number): string | null {
   const line = decodeLine(bytes);
   if (typeof line !== "string") return null;
   const { text, envelope } = detachEnvelope(line);
   if (envelope?.crc === undefined || envelope.seq === 0 || envelope.crc !== crc32(text)) return null;
-  // An imported header that stands for itself is a record of its own here, behind the fork's header.
+  // In the fork, an imported header becomes a record behind the fork's header, so it needs a new line.
   if (seq === 1 && envelope.source === undefined && /^\s*\{\s*"type"\s*:\s*"session"/.test(text)) return null;
   const { source, sourceBase64, crc, at } = envelope;
   const kept = { ...(at === undefined ? {} : { at }), crc, ...(source === undefined ? {} : { source }) };
@@ -125,7 +127,10 @@ function plainLine(bytes: Uint8Array, seq: number): string | null {
   return sealLine(text, { ...envelopeOfFork(envelope, seq), ...kept, ...bytesKept });
 }
 
-/** Turns, keys and changes of the entry belong to the session they happened in; where the head went belongs to the records. */
+/**
+ * Keeps head moves, which belong to the records. Turns, keys and entry patches belong to the session that they occurred
+ * in.
+ */
 function envelopeOfFork(envelope: StoreEnvelope | undefined, seq: number): StoreEnvelope {
   const { head, window, mark, erased } = envelope ?? {};
   return {
@@ -145,8 +150,8 @@ function isUnreadable(record: HeldRecord): boolean {
 type HeldRecord = LinePayload["record"];
 
 /**
- * Where the head is of a session that appends without records have moved it in, as the fork has it; null where the lines
- * say it. What such an append said holds behind its place too.
+ * Returns the fork's head if appends without records have moved the head; null when the lines state it. Such a move
+ * stays in effect for later records.
  */
 export function headOfFork(
   saved: SessionHead | undefined,

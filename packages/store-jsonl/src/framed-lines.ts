@@ -6,37 +6,35 @@ import type { Files } from "./files.ts";
 import { isSealWhole, type OwnLine, readSealedLine } from "./store-envelope.ts";
 import { wholeIfOurs, type ReadBytes } from "./transcript-lines.ts";
 
-/** A line of a transcript with its place. To be read before the lines behind its piece are asked for. */
+/**
+ * Holds one line of a transcript with its position. Read it before the next chunk is requested, because chunks share a
+ * buffer.
+ */
 export interface FramedLine {
   readonly byteOffset: number;
   readonly sizeBytes: number;
-  /** False only for what follows the last line feed of the span. */
+  /** Is false only for the rest behind the last line feed of the span. */
   readonly isTerminated: boolean;
-  /** The line if it is ours; null for one of another program. */
+  /** Returns the line with its envelope; null for a line of another program. */
   own(): OwnLine | null;
-  /** The bytes of the line; the first only when it is over-long and another program's. */
+  /** Returns the bytes of the line. Only a foreign line that is too long is truncated. */
   bytes(): Uint8Array;
 }
 
-/** Where the line after it begins, should there be one. */
 export function endOf({ byteOffset, sizeBytes, isTerminated }: FramedLine): number {
   return byteOffset + sizeBytes + (isTerminated ? 1 : 0);
 }
 
-/** A part of a file. */
 export interface LineSpan {
-  /** Where a line begins. */
   readonly from: number;
-  /** Where one ends, or the file. */
   readonly to: number;
-  /** Longer lines of other programs are cut off. */
+  /** Limits the lines of other programs, in bytes; longer ones are truncated. */
   readonly maxLineBytes?: number;
 }
 
 export interface FrameOptions extends Required<LineSpan> {
   readonly files: Files;
   readonly handle: number;
-  /** For the text of an error. */
   readonly path: string;
 }
 
@@ -45,8 +43,8 @@ const largestPieceBytes = 1024 * 1024;
 const lineFeed = 0x0a;
 
 /**
- * The lines between two places of a file, in pieces that are read at once. A piece has 128 KiB, more if lines are
- * longer, or is one line that is longer than the largest piece.
+ * Yields the lines between two positions of a file, in chunks of one read each. A chunk has 128 KiB, up to 1 MiB for
+ * longer lines, or is a single line that is even longer.
  * @throws {ThroughlineError} STORE_IO
  */
 export function* framedLines(options: FrameOptions): Generator<readonly FramedLine[], void, void> {
@@ -59,7 +57,7 @@ export function* framedLines(options: FrameOptions): Generator<readonly FramedLi
       yield linesOf(new LinePiece(bytes.subarray(0, end)), position);
       position += end;
     } else if (bytes.length === buffer.length && buffer.length < largestPieceBytes && position + bytes.length < to) {
-      // Several such lines fit: otherwise what lies behind each would be read for nothing.
+      // A larger buffer holds several such lines. Otherwise the bytes behind each line would be read twice.
       buffer = Buffer.allocUnsafe(Math.min(buffer.length * 4, largestPieceBytes));
     } else {
       const line = longLine(options, position);
@@ -70,7 +68,6 @@ export function* framedLines(options: FrameOptions): Generator<readonly FramedLi
   }
 }
 
-/** The bytes from a place on, as many as fit; a view on the buffer. */
 function readInto({ files, handle, path, to }: FrameOptions, buffer: Buffer, position: number): Buffer {
   const wanted = buffer.subarray(0, to - position);
   return wanted.subarray(
@@ -112,7 +109,9 @@ class LineOfPiece implements FramedLine {
   }
 }
 
-/** A line that does not end where a piece does, or the last one, without its end; null when nothing is there. */
+/**
+ * Reads a line longer than the largest chunk, or the last line without a line feed. Returns null when there is no line.
+ */
 function longLine(options: FrameOptions, from: number): FramedLine | null {
   const { to, maxLineBytes } = options;
   const splitter = createLineSplitter({ byteOffset: from, maxLineBytes });
@@ -135,7 +134,6 @@ function framed({ files, handle, path }: FrameOptions, split: SplitLine): Framed
   return { byteOffset, sizeBytes, isTerminated, own: () => (isWhole ? ownLine(bytes) : null), bytes: () => bytes };
 }
 
-/** Whether the line is a whole JSON object or array. */
 export function isCompleteJson(line: FramedLine): boolean {
   const bytes = line.bytes();
   const source = bytes.length === line.sizeBytes ? decodeLine(bytes) : null;
@@ -147,23 +145,26 @@ export function isCompleteJson(line: FramedLine): boolean {
   }
 }
 
-/** How most lines end, with `attachEnvelope`'s comma, and no longer than this. */
+/**
+ * Most lines end with an envelope. It starts with the comma of `attachEnvelope`, and has at most `plainEndLength`
+ * characters.
+ */
 const marker = ',"_tl":';
 const plainEndLength = 160;
 const [openBrace, closeBrace, comma] = [0x7b, 0x7d, 0x2c];
 
 /**
- * Lines of a transcript in bytes that begin and end with whole ones. The common envelopes are recognized by their end,
- * and the text of a line is decoded once, without its envelope. So a session is read as fast as its JSON can be parsed.
+ * Reads lines of a transcript from bytes that hold complete lines. It recognizes common envelopes by their end, and
+ * decodes a line's text once, without the envelope. Reading a session is then as fast as parsing its JSON.
  */
 export class LinePiece {
   readonly bytes: Buffer;
-  /** A character for each byte from a place on, to look for what is ASCII. */
+  /** Has one character per byte from `#lookFrom` on, because a string search is faster than a search in bytes. */
   readonly #look: string;
   readonly #lookFrom: number;
   readonly #isUtf8: boolean;
 
-  /** `lookFrom`: before it no line ends. */
+  /** `lookFrom` is a position before which no line ends, so that those bytes need no search. */
   constructor(bytes: Uint8Array, lookFrom: number = 0) {
     this.bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#look = this.bytes.toString("latin1", lookFrom);
@@ -171,13 +172,12 @@ export class LinePiece {
     this.#isUtf8 = isUtf8(this.bytes);
   }
 
-  /** Where the line that begins at a place ends: at its line feed, or with the bytes. */
   endOf(from: number): number {
     const found = this.#look.indexOf("\n", from - this.#lookFrom);
     return found === -1 ? this.bytes.length : found + this.#lookFrom;
   }
 
-  /** The line from one place to another, if a store's envelope is on it; null for a line of another program. */
+  /** Returns null for a line of another program. */
   ownLine(from: number, to: number): OwnLine | null {
     return this.#plainLine(from, to) ?? readSealedLine(this.bytes.subarray(from, to));
   }
@@ -193,7 +193,8 @@ export class LinePiece {
     if (envelope === null) return null;
     const at = tailFrom + found;
     try {
-      // For the time of decoding, the comma before the envelope is the brace after it: joining two strings copies both.
+      // The comma before the envelope is replaced by the closing brace while the text is decoded. Concatenating the
+      // brace would copy the string.
       bytes[at] = closeBrace;
       const text = bytes.toString("utf8", from, at + 1);
       const isIntact = isSealWhole(tail, found + marker.length, envelope, () => text);
@@ -204,12 +205,14 @@ export class LinePiece {
   }
 }
 
-/** The line in the bytes if a store's envelope is on it; null for a line of another program. */
 export function ownLine(bytes: Uint8Array): OwnLine | null {
   return new LinePiece(bytes, Math.max(0, bytes.length - plainEndLength)).ownLine(0, bytes.length);
 }
 
-/** An object without members has no comma, and white space before one is looked at with the whole line. */
+/**
+ * Rejects an object without members, which has no comma, and white space before the comma, because the complete parser
+ * handles both.
+ */
 function endsMember(code: number): boolean {
   return code !== openBrace && code !== 0x20 && code !== 0x09 && code !== 0x0d;
 }

@@ -4,9 +4,8 @@ import type { LineOwner } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** A session as it stands under its lock. */
+/** Holds an open session. It is up to date only while the session's lock is held. */
 export interface HeldSession {
-  /** With every change that lies in the transcript. */
   readonly row: SessionRow;
   readonly ref: SessionRef;
   readonly owner: LineOwner;
@@ -15,7 +14,7 @@ export interface HeldSession {
   readonly transcript: Transcript;
 }
 
-/** A head of the caller's own. */
+/** Copies a head, so that a caller cannot change the cached one. */
 export function ownHead(head: SessionHead): SessionHead {
   return { ...head, turn: head.turn === null ? null : { ...head.turn } };
 }

@@ -4,32 +4,38 @@ import { folderOf } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
 
-/** An open index file. Nothing but SQLite may open it while this process has it: closing such a handle drops its locks. */
+/**
+ * Holds an open index file. No other code of this process may open the file, because closing such a descriptor drops
+ * SQLite's locks.
+ */
 export interface IndexFile {
   readonly database: nodeSqlite.DatabaseSync;
-  /** To notice that another file stands under the name. */
+  /** Shows whether the file was replaced under its name, because then this handle reads an outdated index. */
   readonly identity: string;
 }
 
 /**
- * `unusable`: broken, another program's, or a newer version's. `outdated`: ours, but an older version's, or of another
- * file, store or codec, as after the whole store was copied. `unavailable`: not now, for whatever reason.
+ * Explains why an index is not open. `unusable`: damaged, of another program, or of a newer version. `outdated`: of an
+ * older version, or of another file, store or codec, for example after a copy of the whole store. `unavailable`: it
+ * cannot be opened at this moment.
  */
 export type OpenedIndex = IndexFile | "missing" | "unusable" | "outdated" | "unavailable";
 
-/** "THLI": distinguishes our file from another program's. */
+/** These ASCII codes of "THLI" distinguish the store's file from another program's. */
 const applicationId = 0x54484c49;
 const schemaVersion = 2;
-/** A transaction here takes a few milliseconds; who finds it longer goes without the index for once. */
+/** A transaction takes a few milliseconds. After this wait the operation continues without the index. */
 const busyTimeoutMs = 20;
 
-/** An index of at most this size, for some 2,000 sessions, is checked as a whole when it is opened: that takes 3 ms. */
+/**
+ * Up to this size, about 2,000 sessions, the index is checked completely when it is opened, because that takes only 3
+ * ms.
+ */
 const maxCheckedBytes = 2 * 1024 * 1024;
 
-/** A row that cannot be what was written. */
 export class DamagedIndex extends Error {}
 
-/** Others wait no longer than this number takes. */
+/** Limits how long other processes wait for one transaction, because each row takes time. */
 export const rowsPerTransaction = 500;
 
 const schema = `
@@ -63,7 +69,7 @@ const schema = `
   PRAGMA user_version = ${schemaVersion};
 `;
 
-/** Opens the index, and makes it when asked to and there is none. Throws nothing: an index is never needed. */
+/** Opens the index, and creates it if `create` is set. It throws no error, because the store works without an index. */
 export function openIndexFile(
   files: Files,
   path: string,
@@ -71,25 +77,25 @@ export function openIndexFile(
 ): OpenedIndex {
   let database: nodeSqlite.DatabaseSync | null = null;
   try {
-    // A link on the way there is refused here: SQLite would follow it.
+    // This rejects links in the path, which SQLite would follow.
     files.realPath(folderOf(path));
     if (files.facts(path) === null) {
       if (!create) return "missing";
-      // SQLite would make it readable for others. Its handle is closed before anybody can hold a lock on it.
+      // SQLite would create a file that others can read. This descriptor is closed before any lock on the file exists.
       inOneThread(() => files.close(files.open(path, "create")));
     }
     const facts = files.facts(path);
-    // What may not be written is opened for reading, and then its transactions exclude nobody.
+    // SQLite opens an unwritable file read-only, and its transactions then exclude no process.
     if (facts?.kind !== "file" || !files.isWritable(path) || !areFiles(files, path)) return "unavailable";
     const opened = new (sqlite().DatabaseSync)(path, { timeout: busyTimeoutMs });
     database = opened;
-    // secure_delete: what was purged must not stay behind in a free page.
+    // With secure_delete no free page keeps purged content.
     inOneThread(() => opened.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON"));
     const madeFor = `${facts.identity} ${isCoded ? "coded" : "plain"}`;
     if (isEmpty(database)) makeTables(database, madeFor);
     const version = versionOf(database);
     const isCurrent = version === schemaVersion && stateOf(database, "made-for") === madeFor;
-    // SQLite notices only some damage by itself: a session that it does not find any more would be one that never was.
+    // SQLite detects only some damage by itself. A session that it fails to find would look as if it never existed.
     const isWhole = !isCurrent || facts.sizeBytes > maxCheckedBytes || isIntact(database);
     if (isCurrent && isWhole) return { database, identity: facts.identity };
     database.close();
@@ -101,12 +107,12 @@ export function openIndexFile(
   }
 }
 
-/** SQLite opens what lies beside a database by these names, and would wait at a named pipe for ever. */
+/** Checks the files that SQLite opens beside a database. A named pipe with such a name would block it forever. */
 function areFiles(files: Files, path: string): boolean {
   return ["-journal", "-wal", "-shm"].every((suffix) => (files.facts(`${path}${suffix}`)?.kind ?? "file") === "file");
 }
 
-/** True for errors that another attempt will meet again: the file is no database, or not one of this shape. */
+/** Tests for errors that every further attempt would meet too: the file is not a database, or has another schema. */
 export function isDamage(error: unknown): boolean {
   const code = resultCode(error);
   return code === sqliteCodes.corrupt || code === sqliteCodes.notADatabase || code === sqliteCodes.error;
@@ -121,7 +127,7 @@ function isEmpty(database: nodeSqlite.DatabaseSync): boolean {
 function makeTables(database: nodeSqlite.DatabaseSync, madeFor: string): void {
   database.exec("BEGIN IMMEDIATE");
   try {
-    // Another process may have been faster.
+    // Another process may have created the tables meanwhile.
     if (isEmpty(database)) {
       database.exec(schema);
       database.prepare("INSERT INTO state VALUES ('made-for', ?)").run(madeFor);
@@ -136,13 +142,15 @@ function isIntact(database: nodeSqlite.DatabaseSync): boolean {
   return Object.values(database.prepare("PRAGMA integrity_check(1)").get() ?? {})[0] === "ok";
 }
 
-/** Null for another program's file. */
 function versionOf(database: nodeSqlite.DatabaseSync): number | null {
   if (numberOf(database, "PRAGMA application_id") !== applicationId) return null;
   return numberOf(database, "PRAGMA user_version");
 }
 
-/** A copy of an older index, put in its place, is another file than the one it says it was made as. */
+/**
+ * Reads a value of the state table. The value `made-for` shows that a file is a copy, because a copy has another
+ * identity.
+ */
 function stateOf(database: nodeSqlite.DatabaseSync, name: string): unknown {
   return database.prepare("SELECT value FROM state WHERE name = ?").get(name)?.["value"];
 }

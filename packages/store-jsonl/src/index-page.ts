@@ -6,10 +6,8 @@ interface Statement {
   readonly values: readonly (string | number | Uint8Array)[];
 }
 
-/** What a list asks for: at most a number of sessions behind a place. */
 export type WantedSessions = Pick<ListPlan, "sort" | "after" | "limit">;
 
-/** Some sessions, to be compared with their transcripts. */
 export type IndexSample = readonly {
   readonly id: string;
   readonly fileName: string;
@@ -17,17 +15,16 @@ export type IndexSample = readonly {
   readonly place: number;
 }[];
 
-/** What a session is made of again. */
 export const sessionColumns = "line, folded, summary, seen";
 
-/** Keys are compared by UTF-16 code units, as `listPage` does; SQLite compares blobs byte by byte. */
+/** Encodes a key so that SQLite, which compares blobs by bytes, sorts it by UTF-16 code units as `listPage` does. */
 export function keyOrder(key: string): Uint8Array {
   return Buffer.from(key, "utf16le").swap16();
 }
 
 const longerThanAnyKey = Buffer.alloc(2048, 0xff);
 
-/** One statement for each state that is asked for: an index finds and sorts, and the limit cuts. */
+/** Returns one statement per requested state, so that an index can find, sort and limit the rows. */
 export function pageStatements(query: ListQuery, plan: WantedSessions, agentId: string): readonly Statement[] {
   const { state = "active", keyPrefix = "", sinceMs, untilMs } = query;
   const conditions: Statement[] = [{ sql: "seen IS NOT NULL", values: [] }];
@@ -51,7 +48,10 @@ export function pageStatements(query: ListQuery, plan: WantedSessions, agentId: 
   }));
 }
 
-/** A position is minus the time or 0, agent, key, session id; all sessions here are of one agent. */
+/**
+ * Builds the condition for rows after a position: minus the time or 0, agent, key, session id. All rows here are of one
+ * agent.
+ */
 function behind({ after, sort }: WantedSessions, agentId: string): Statement {
   const [minusTime = 0, afterAgent = "", key = "", sessionId = ""] = after ?? [];
   const place = [keyOrder(String(key)), String(sessionId)];

@@ -2,11 +2,11 @@ import type * as nodeSqlite from "node:sqlite";
 import { horizonOf, keptSinceMs, type KeyedAppend, type SessionKeys, timeOf } from "./session-row.ts";
 import { defaultIdempotency } from "@throughline/core/internal";
 
-/** Keyed appends without records as the index has them: as `KeyedAppends`. */
+/** Stores keyed appends without records in the index, with the semantics of `KeyedAppends`. */
 export class IndexedKeys {
   readonly #statement: (sql: string) => nodeSqlite.StatementSync;
 
-  /** `statement`: compiles one the first time, for every keyed append asks. */
+  /** `statement` caches compiled statements, because every keyed append runs one. */
   constructor(statement: (sql: string) => nodeSqlite.StatementSync) {
     this.#statement = statement;
   }
@@ -26,7 +26,6 @@ export class IndexedKeys {
     return horizonOf(this.#timeAt(sessionId, "place", 0) ?? 0, this.#timeAt(sessionId, "place DESC", 0) ?? 0);
   }
 
-  /** Adds what is new, and lets go of what need not be remembered any more. */
   remember({ sessionId, appends }: SessionKeys): void {
     const insert = this.#statement("INSERT OR REPLACE INTO keyed (id, key, at_ms, value) VALUES (?, ?, ?, ?)");
     for (const append of appends) insert.run(sessionId, append[0], Math.trunc(timeOf(append)), JSON.stringify(append));

@@ -3,7 +3,7 @@ import { maxNesting } from "@throughline/core/internal";
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d] as const;
 const [quoteMark, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c] as const;
 
-/** Nested so deeply that whoever walks through it may run out of stack; kept as the text it is. */
+/** Keeps a value as text, because it is nested so deeply that recursion could overflow the stack. */
 export class DeepJson {
   readonly text: string;
 
@@ -13,8 +13,8 @@ export class DeepJson {
 }
 
 /**
- * The members of a JSON object, one at a time, so that a large one need not be parsed at once. Where a key occurs twice
- * both are given; the later one counts. A value that is too deep is given as `DeepJson`.
+ * Yields the members of a JSON object one at a time, so that a large object need not be parsed at once. A key that
+ * occurs twice is yielded twice, and the later one counts. A value that is nested too deeply is yielded as `DeepJson`.
  * @throws {SyntaxError} where the text is not one JSON object, perhaps after some members of it
  */
 export function* jsonMembers(bytes: Uint8Array): Generator<readonly [key: string, value: unknown]> {
@@ -36,7 +36,6 @@ export function* jsonMembers(bytes: Uint8Array): Generator<readonly [key: string
   }
 }
 
-/** The place behind the byte, and behind white space; it may have white space in front. */
 function expect(bytes: Uint8Array, from: number, byte: number): number {
   const at = skipSpace(bytes, from);
   if (bytes[at] !== byte) throw new SyntaxError(`${String.fromCharCode(byte)} expected at byte ${at}`);
@@ -54,7 +53,6 @@ function skipSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Behind the closing quote; the end of everything when there is none. */
 function endOfText(bytes: Uint8Array, from: number): number {
   for (let at = from + 1; at < bytes.length; at++) {
     if (bytes[at] === backslash) at++;
@@ -81,7 +79,6 @@ function endOfValue(bytes: Uint8Array, from: number): { readonly end: number; re
   return { end: bytes.length, depth };
 }
 
-/** The object that a text is; null for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);

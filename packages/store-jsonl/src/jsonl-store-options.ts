@@ -22,40 +22,57 @@ import type { SessionRow } from "./session-row.ts";
 import { createSessionLocks, letGoOfIdleLocks } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Options of `createJsonlStore`. */
+/** Configures `createJsonlStore`. */
 export interface JsonlStoreOptions {
-  /** The folder that holds `agents/`. */
+  /** Names the folder that contains `agents/`. */
   readonly root: string;
-  /** False: a root that does not exist is STORE_NOT_FOUND. @default true */
+  /** Decides whether a missing root is created; with false it causes STORE_NOT_FOUND. @default true */
   readonly create?: boolean;
-  /** Around payloads and entries; a store under a codec writes no sessions.json. @default none */
+  /** Encodes payloads and entries. A store with a codec writes no sessions.json. @default none */
   readonly codec?: core.PayloadCodec;
-  /** The time that the store stamps. @default the system's clock */
+  /** Supplies the times that the store stamps. @default the system's clock */
   readonly clock?: core.Clock;
-  /** Source of record ids. @default ids of this process */
+  /** Supplies record ids. @default ids of this process */
   readonly ids?: core.RecordIds;
-  /** Source of the names of writers and of temporary files. @default the system's randomness */
+  /** Supplies the names of writers and of temporary files. @default the system's randomness */
   readonly random?: core.RandomSource;
-  /** Receives findings, created and removed sessions, and records. What it throws is ignored. @default no listener */
+  /**
+   * Receives findings, created and removed sessions, and records. The store ignores errors that it throws.
+   * @default no listener
+   */
   readonly onEvent?: core.SessionEventListener;
-  /** Whether OpenClaw's sessions.json is written. @default true up to 10,000 active sessions of an agent, false above */
+  /**
+   * Decides whether OpenClaw's sessions.json is written.
+   * @default true up to 10,000 active sessions of an agent, false above
+   */
   readonly sessionsJson?: boolean;
-  /** Limits that differ from the default. @default core's `defaultStoreLimits` */
+  /** Overrides single limits of the store. @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
-  /** How long a write waits for other processes, in milliseconds from 0 on; then it is STORE_LOCKED. @default 10,000 */
+  /**
+   * Limits how long a write waits for other processes, in milliseconds, from 0 on. After that it fails with
+   * STORE_LOCKED.
+   * @default 10,000
+   */
   readonly lockTimeoutMs?: number;
   /**
-   * How many milliseconds `sessions.json`, the entries log and the index may lag behind what was appended; Infinity: until
-   * `close`. @default 1000
+   * Limits how far `sessions.json`, the entries log and the index may lag behind appends, in milliseconds. Infinity
+   * delays them until `close`.
+   * @default 1000
    */
   readonly derivedDelayMs?: number;
-  /** How processes exclude one another. @default `kernelLocks` */
+  /** Supplies the locks between processes. @default `kernelLocks` */
   readonly locks?: LockPort;
-  /** Whether `index.db` is kept, which makes lists flat. @default true with `kernelLocks`: SQLite's log is for one host */
+  /**
+   * Decides whether `index.db` is kept, which makes the time of a list independent of the number of sessions.
+   * @default true with `kernelLocks`: SQLite's log is for one host
+   */
   readonly index?: boolean;
-  /** The folder that the header of a new session names when its entry has no `cwd`. @default that of the process */
+  /**
+   * Names the folder that the header of a new session states when its entry has no `cwd`.
+   * @default that of the process
+   */
   readonly workingDirectory?: string;
-  /** The file system; another one in tests that make it fail or count its calls. @default this computer's */
+  /** Replaces the file system, for tests that count calls or make them fail. @default this computer's */
   readonly files?: Files;
 }
 
@@ -66,7 +83,6 @@ const folder: OptionKind = {
   accepts: (value) => typeof value === "string" && value !== "" && !value.includes("\0") && value.isWellFormed(),
 };
 
-/** The kinds of the options of `createJsonlStore`. */
 export const jsonlStoreTable: OptionTable<JsonlStoreOptions> = {
   ...storeFactoryKinds,
   root: required(folder),
@@ -80,7 +96,7 @@ export const jsonlStoreTable: OptionTable<JsonlStoreOptions> = {
   files: objectWith("open", "facts", "names"),
 };
 
-/** The checked options with everything that was left out filled in. `makeRoom`: as `containedFiles`. */
+/** Fills in the defaults of the checked options. `makeRoom` works as in `containedFiles`. */
 export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, makeRoom: () => void): StoreContext {
   const {
     codec,
@@ -94,7 +110,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
     locks = kernelLocks,
     index = locks.isKernels,
   } = options;
-  // The folder by its whole path: the process may go to another one while the store is open.
+  // The root is made absolute, because the process may change its working directory while the store is open.
   const root = resolve(options.root);
   const files = containedFiles(allFiles, root, () => {
     makeRoom();
@@ -113,7 +129,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
     lockPort: locks,
     room: new DescriptorRoom(lockTimeoutMs),
     keepsIndex: index,
-    // A header is written as it is, whatever is around payloads.
+    // A header is never encoded, so under a codec it must not reveal a path.
     workingDirectoryOf: (row) => (codec === undefined ? workingDirectoryOf(row, options.workingDirectory) : ""),
     derivedDelayMs,
     codec: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
@@ -127,7 +143,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
   };
 }
 
-/** A header is read at one look, with the path of a fork's origin in it. */
+/** Limits the folder's length, because the header with it and the path of a fork's origin must fit into one read. */
 const maxFolderLength = 1024;
 
 function workingDirectoryOf(row: SessionRow, given: string | undefined): string {
@@ -136,7 +152,7 @@ function workingDirectoryOf(row: SessionRow, given: string | undefined): string 
   return folder.isWellFormed() && folder.length <= maxFolderLength ? folder : "";
 }
 
-/** Of the process; empty where somebody deleted it. */
+/** Returns the working directory of the process, or an empty string when it was deleted. */
 function ownFolder(): string {
   try {
     return resolve(".");

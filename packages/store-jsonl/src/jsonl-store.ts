@@ -42,8 +42,8 @@ import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts"
 import { createWatches, type Watches, watchKey, watchSession } from "./watch-session.ts";
 
 /**
- * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
- * Nothing is opened before the first operation.
+ * Opens a store in JSON Lines files, one per session, which pi and OpenClaw can read. Any number of processes on one
+ * host may write. No file is opened before the first operation.
  * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */
 export function createJsonlStore(options: JsonlStoreOptions): core.SessionStore {
@@ -122,7 +122,7 @@ class JsonlStore implements core.SessionStore {
       for (const event of events) this.#context.emit(event);
       this.#derived.schedule(agent);
       this.#watches.hub.wake(watchKey(ref, result.head.sessionId));
-      // Without a flush there is no wait in which timers and signals have their turn.
+      // Without a flush there is no other pause in which timers and signals could run.
       if (flushed === null) await this.#slices.next();
       return withStored(this, ref, result, options);
     }, true);
@@ -141,9 +141,9 @@ class JsonlStore implements core.SessionStore {
     let seq = 0;
     let sessionId: string | null = null;
     let cursor: PageCursor | null = null;
-    // The first look is made whatever the limit: a session that is not there is named.
+    // The session is read once even with a limit of 0, so that a missing session is reported.
     for (let left = limit; left > 0 || sessionId === null; this.#life.begin(options.signal)) {
-      // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
+      // The session is looked up for each page, because it may be moved, redacted or purged while the caller works.
       const row: SessionRow | null =
         sessionId === null ? await this.#lookUp(agent, ref, options.signal) : agent.locateId(sessionId);
       if (row === null) throw sessionNotFound(ref);
@@ -158,14 +158,14 @@ class JsonlStore implements core.SessionStore {
       ({ cursor } = held.page);
       seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
       left -= records.length;
-      // Pages are read synchronously: without a pause a reader of everything would hold the process to the end.
+      // Pages are read synchronously, so a long read without pauses would block the process.
       await pause();
       yield { records, lastSeq };
       if (seq < 1) return;
     }
   }
 
-  /** A session that is to be read, with its transcript at hand. Closing waits for this, and what follows needs no wait. */
+  /** Finds a session and prepares its transcript. `close` waits for this; the reads after it are synchronous. */
   async #lookUp(agent: AgentSessionFiles, ref: core.SessionRef, signal?: AbortSignal): Promise<SessionRow | null> {
     const found = await this.#track(async () => {
       const row = await agent.locate(ref);
@@ -185,7 +185,7 @@ class JsonlStore implements core.SessionStore {
       for (;;) {
         const row = await agent.locate(ref);
         const state = row === null ? null : await agent.readState(row);
-        // Purged between the two: then the key may have another session.
+        // The session was purged between the two reads. The key may have another session now.
         if (row === null || state !== null) return state;
       }
     });
@@ -242,7 +242,7 @@ class JsonlStore implements core.SessionStore {
     const change = (scope: ChangeContext, found: SessionRow): core.SessionState => {
       const { agent } = scope;
       const row = heldSettled(agent, found);
-      // Before anything is changed: what it is now is the answer.
+      // This throws for an undecodable entry before anything is changed, because the answer needs the entry.
       entryOf(row);
       const moved = moveSession(scope, row, action);
       return afterCommit(agent.folder.agent, () => agent.state(moved));
@@ -293,14 +293,14 @@ class JsonlStore implements core.SessionStore {
     return this.close();
   }
 
-  /** `isOnce`: work that waits for descriptors itself, or that cannot be repeated. */
+  /** `isOnce` is set for work that waits for descriptors itself, or that cannot be repeated. */
   async #track<T>(work: () => Promise<T>, isOnce: boolean = false): Promise<T> {
     const { room } = this.#context;
     const leave = room.enter();
     try {
       return await this.#life.track(() => (isOnce ? work() : room.patiently(work)));
     } catch (error) {
-      // A folder nobody may look into can fail any look at it; a caller is owed the same words for each.
+      // A folder without read permission can fail any system call. The caller gets the same error for each of them.
       const { syscall, path = this.#options.root } = error as NodeJS.ErrnoException;
       throw syscall === undefined ? error : fileError(error, path, "unknown");
     } finally {
@@ -346,7 +346,7 @@ class JsonlStore implements core.SessionStore {
     );
   }
 
-  /** One odd folder among the agents, or in one of them, must not hide the others from a list of all. */
+  /** Reports an odd folder as a finding during a list of all agents, so that it does not hide the others. */
   #agentIn(path: string, address: AgentAddress, isOneOfAll: boolean): readonly AgentSessionFiles[] {
     const leaveOut = (odd: string): readonly AgentSessionFiles[] => {
       this.#context.emit({ name: "finding", ref: null, finding: oddFolderFinding(odd) });
@@ -366,7 +366,6 @@ class JsonlStore implements core.SessionStore {
     return { context: this.#context, agent, durability };
   }
 
-  /** Archiving, restoring, renaming and purging: work under the session's lock and the entries', committed when it is on the disk. */
   #change<T>(
     ref: core.SessionRef,
     isArchivedToo: boolean,
@@ -375,7 +374,7 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#life.begin();
       const agent = this.#agent(ref);
-      // What another program changed under the key the session has now cannot be told afterwards.
+      // Changes of other programs are merged first, because they could not be assigned to the session afterwards.
       if (agent.exists) await agent.foreign.takeView();
       const scope = this.#scope(agent, "disk");
       const wants = { find: () => locateSession(agent, ref, isArchivedToo), needsEntries: () => true };

@@ -4,16 +4,17 @@ import type { AgentFolder } from "./agent-folder.ts";
 import { ageMsOf, flushFolder, makeFolders, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
-/** A copy of a damaged sessions.json in the making, and the name it gets. */
 export interface DamagedCopy {
   readonly temporary: string;
   readonly path: string;
 }
 
-/** An editor that writes the file in place leaves half of it for a moment. */
+/** An editor that writes in place leaves an incomplete file for a moment, which must not count as damaged. */
 const settledMs = 1000;
 
-/** Whether somebody may still be writing the damaged file. A time ahead of the clock says nothing. */
+/**
+ * Tests whether another program may still be writing the damaged file. A time far ahead of the clock does not count.
+ */
 export function isSettling(files: Files, { sessionsJson }: AgentFolder): boolean {
   const facts = files.facts(sessionsJson);
   if (facts === null) return false;
@@ -21,13 +22,13 @@ export function isSettling(files: Files, { sessionsJson }: AgentFolder): boolean
   return ageMs < settledMs && ageMs > -settledMs;
 }
 
-/** The same name for the same file: a writing that is cut off and tried again keeps one copy. */
+/** Returns the same path for the same damaged file, so that repeated attempts keep one copy. */
 export function damagedPath(files: Files, { torn, sessionsJson }: AgentFolder, crc: number): string {
   const modifiedMs = Number((files.facts(sessionsJson)?.modifiedNs ?? 0n) / 1_000_000n);
   return `${torn}/sessions.json.${new Date(modifiedMs).toISOString().replaceAll(":", "-")}.${crc.toString(16)}`;
 }
 
-/** Gives the copy its name, durably, before anything takes the place of the damaged file. */
+/** Renames and flushes the copy. This must happen before anything replaces the damaged file. */
 export function keepDamaged(files: Files, { torn }: AgentFolder, { temporary, path }: DamagedCopy): void {
   withFileErrors(path, () => {
     if (files.facts(torn) === null) makeFolders(files, torn);

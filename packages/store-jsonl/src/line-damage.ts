@@ -2,11 +2,11 @@ import { crc32 } from "node:zlib";
 import { quote, refused } from "@throughline/core/internal";
 import { type OwnLine, readSealedLine } from "./store-envelope.ts";
 
-/** The beginning and the end of every envelope of ours. In the text of a record the quotes would be escaped. */
+/** These two marks enclose every envelope. Inside a record's text their quotes would be escaped. */
 const envelopeStart = Buffer.from('"_tl":{"seq":');
 const envelopeEnd = /,"(?:crc|sum)":\d{1,10}\}\}$/;
 
-/** Whether a line is what is left of one of ours: one of the two ends of its envelope is damaged, or its JSON is. */
+/** Tests whether a line is a damaged line of this store: one end of its envelope is left, but it does not parse. */
 export function isDamagedOwn(bytes: Uint8Array): boolean {
   const line = viewOf(bytes);
   return line.includes(envelopeStart) || envelopeEnd.test(line.subarray(-24).toString("latin1"));
@@ -21,8 +21,8 @@ interface FirstLine {
 }
 
 /**
- * Whether the first line of a transcript is a header of ours, also a damaged one. Read as a record it would give every record
- * behind it another seq.
+ * Tests whether the first line of a transcript is a header of this store, even a damaged one. Read as a record, it
+ * would shift every seq.
  */
 export function isOwnHeader(line: OwnLine | null, framed: FirstLine): boolean {
   if (line !== null) return line.envelope.seq === 0;
@@ -35,8 +35,8 @@ export function isOwnHeader(line: OwnLine | null, framed: FirstLine): boolean {
 }
 
 /**
- * Whether another byte stands in the place of the line feed behind a line of ours. Zeros, a carriage return, or nothing at all
- * are what power cuts and other programs leave there.
+ * Tests whether another byte replaces the line feed behind a line of this store. Zeros, a carriage return or a missing
+ * byte do not count, because power cuts and other programs leave those.
  */
 export function hasOtherEnd(bytes: Uint8Array): boolean {
   const line = viewOf(bytes);
@@ -45,7 +45,6 @@ export function hasOtherEnd(bytes: Uint8Array): boolean {
   return found !== null && readSealedLine(line.subarray(0, found.index + found[0].length))?.isIntact === true;
 }
 
-/** Whether a line of a transcript is as it was written, as far as checksums say that. Lines of other programs have none. */
 export function isWholeLine(bytes: Uint8Array): boolean {
   const own = readSealedLine(bytes);
   if (own === null) return !isDamagedOwn(bytes) && !hasOtherEnd(bytes);
@@ -54,13 +53,11 @@ export function isWholeLine(bytes: Uint8Array): boolean {
   return isIntact && (crc === undefined || crc === crc32(enc === undefined ? text : Buffer.from(enc, "base64")));
 }
 
-/** The error for a line of ours that does not say any more what was written. */
 export function damagedLineError(path: string, line: number, byteOffset: number): Error {
   const message = `Line ${line} of ${quote(path)} is damaged: it does not fit its checksum.`;
   return refused("STORE_CORRUPT", message, { path, line, byteOffset });
 }
 
-/** Says how many acknowledged records are missing at the end of a transcript. `isInAppend`: the rest of their append is there. */
 export function lostMessage(count: number, isInAppend: boolean): string {
   const verb = count === 1 ? "is" : "are";
   if (isInAppend)

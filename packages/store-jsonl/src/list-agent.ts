@@ -5,18 +5,21 @@ import type { StoreContext } from "./store-context.ts";
 import type { SeenSession } from "./session-row.ts";
 import { seenAs } from "./transcript-summaries.ts";
 
-/** How many transcripts, besides those of the page, each list compares with the index; others each time. */
+/**
+ * Each list compares this many transcripts with the index, besides those of its page. The choice is random, so that
+ * several lists cover all.
+ */
 const sampleSize = 256;
-/** A mark older than this was left by a process that died. */
+/** A mark older than this counts as left by a process that died, so it is deleted. */
 const markLifeMs = 600_000;
 
 export interface AgentList {
   readonly found: readonly SeenSession[];
-  /** They are all that fit the query, whatever was wanted. */
+  /** Is true when `found` holds every session that fits the query, so that later pages need no new search. */
   readonly isAll: boolean;
 }
 
-/** The sessions of one agent that may be among those wanted, for others to sort and cut. With an index they are few. */
+/** Returns the sessions of one agent that may be on the wanted page, unsorted. With an index these are few. */
 export function listAgent(
   context: StoreContext,
   agent: AgentSessionFiles,
@@ -51,10 +54,13 @@ function listAll(
     );
 }
 
-/** An index that others write to all the time is asked so often. */
+/** Limits how often the index is asked again while other processes keep changing it. */
 const maxAttempts = 8;
 
-/** Undefined when the index cannot be asked. What was looked at goes into `looked`; nothing else is believed of it. */
+/**
+ * Lists by the index; returns undefined when it cannot answer. Snapshots go into `looked`, and replace what the index
+ * says.
+ */
 function listByIndex(
   context: StoreContext,
   agent: AgentSessionFiles,
@@ -65,7 +71,8 @@ function listByIndex(
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const version = agent.index.version();
     const found = listOnce(context, agent, query, wanted, looked);
-    // A session that another process is bringing up to date may be neither a suspect nor on a page: then once more.
+    // A session that another process just updated may be neither a suspect nor on the page, so the index is asked
+    // again.
     if (found === undefined || agent.index.version() === version) return found;
   }
   return undefined;
@@ -85,7 +92,8 @@ function listOnce(
     looked.set(sessionId, row === null ? null : agent.lookPast(row));
   };
   const suspects = index.suspects();
-  // Programs that know nothing of the index write to transcripts too: some are looked at each time, until all were.
+  // Programs that do not know the index also write to transcripts, so random samples are compared to find those
+  // changes.
   const sample = index.sample(random.uint32() % (index.lastPlace() + 1), sampleSize);
   if (suspects === undefined || sample === undefined) return undefined;
   for (const sessionId of new Set([...log.unindexed, ...suspects])) look(sessionId);
@@ -100,7 +108,8 @@ function listOnce(
     if (page === undefined || !log.isIndexed) return undefined;
     const believed = page.filter(({ row }) => !looked.has(row.sessionId));
     const changed = believed.filter(({ row, seen }) => {
-      // What the index has of it may be of no use here: then the transcript is read, though it is the same.
+      // An empty fingerprint means that the index row is unusable here, so the transcript is read even if it is
+      // unchanged.
       if (seen !== "" && checked.has(row.sessionId)) return false;
       checked.add(row.sessionId);
       return seenAs(files.facts(folder.session(row.fileName)), row) !== seen;

@@ -12,9 +12,8 @@ export interface ListContext {
   readonly context: StoreContext;
   readonly agents: readonly AgentSessionFiles[];
   readonly query: ListQuery;
-  /** Brings an agent up to what other programs did; once a list. */
   prepare(agent: AgentSessionFiles): Promise<void>;
-  /** Throws where nobody waits for the rest. */
+  /** Throws when the caller no longer waits. */
   goOn(): void;
 }
 
@@ -23,12 +22,11 @@ interface FoundSession extends ListedSession {
   readonly seen: SeenSession;
 }
 
-/** The sessions of some agents, for one list. */
 export function listSource(scope: ListContext, plan: Pick<WantedSessions, "sort">): ListSource<FoundSession> {
   const { context, agents, query } = scope;
   const slices = createSlices();
   let isPrepared = false;
-  /** What is left of all there are, where they were all looked at. */
+  /** Holds the remaining sessions once all of them were read, so that later pages need no new search. */
   let left: FoundSession[] | null = null;
   const look = async (wanted: WantedSessions): Promise<readonly FoundSession[]> => {
     const found: FoundSession[] = [];
@@ -52,7 +50,7 @@ export function listSource(scope: ListContext, plan: Pick<WantedSessions, "sort"
       const behind = left ?? (await look({ sort: plan.sort, after, limit }));
       return left === null ? behind.slice(0, limit) : left.splice(0, limit);
     },
-    // What is kept here must not be the caller's.
+    // The entry is copied, because the caller may change it.
     stateOf: ({ agent, seen }) => owned(agent.stateOf(seen)),
   };
 }

@@ -5,28 +5,31 @@ import { fileError, notAFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
 
-/** One lock, ready to be taken. */
+/** Represents one lock, which is not taken when it is opened. */
 export interface LockFile {
-  /** The file that is locked. */
+  /** States the path of the locked file. */
   readonly path: string;
-  /** Which file it is: a lock on a file that was replaced under its name excludes nobody. Null where no file is locked. */
+  /**
+   * Identifies the locked file, or is null when no file is locked. A lock on a file that was replaced under its name
+   * excludes no process.
+   */
   readonly identity: string | null;
-  /** False when another connection holds it. */
+  /** Takes the lock, or returns false when another connection holds it. */
   tryLock(): boolean;
-  /** Frees the lock. */
+  /** Releases the lock. */
   unlock(): void;
-  /** Frees the lock, and what it holds open. */
+  /** Releases the lock and its resources. */
   close(): void;
 }
 
-/** How the writers of a folder exclude one another. */
+/** Supplies the locks that keep writers of a folder from running at once. */
 export interface LockPort {
-  /** The name for messages. */
+  /** States the name that messages use. */
   readonly name: string;
-  /** Whether this is a lock of the kernel, which ends with its process, however that ends. */
+  /** States whether the locks are the kernel's, which end with their process in every case. */
   readonly isKernels: boolean;
   /**
-   * Makes the lock file at `path`, and takes no lock yet.
+   * Creates the lock file at `path`, without taking the lock.
    *
    * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO
    */
@@ -34,21 +37,21 @@ export interface LockPort {
 }
 
 /**
- * Locks of the kernel on empty files, taken through SQLite. They exclude every process of one host, whatever container
- * it is in, and are dropped when their process ends. Over a network they are what the server and its mount make of them.
+ * Provides kernel locks on empty files, taken through SQLite. They exclude every process of one host, in any container,
+ * and end with their process. On a network file system they depend on the server and its mount.
  */
 export const kernelLocks: LockPort = { name: "kernel", isKernels: true, open: openLockFile };
 
 /**
- * Opens an empty SQLite database as a lock, and makes it first when there is none. The file stays empty. A process that
- * holds it must not open it by other means: closing such a handle drops the process's locks.
+ * Opens an empty SQLite database as a lock, and creates it if necessary. The file stays empty. A process that holds the
+ * lock must not open the file by other means, because closing that descriptor drops the process's locks.
  * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO
  */
 export function openLockFile(files: Files, path: string): LockFile {
   assertLength(path);
   for (let attempt = 0; ; attempt++) {
     const identity = inOneThread(() => makeIfMissing(files, path));
-    // SQLite opens what it may not write for reading, and then its BEGIN IMMEDIATE excludes nobody.
+    // SQLite opens an unwritable file read-only, and its BEGIN IMMEDIATE then excludes no process.
     if (!files.isWritable(path)) {
       throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, {
         outcome: "not-applied",
@@ -79,7 +82,7 @@ function openDatabase(path: string): nodeSqlite.DatabaseSync {
   }
 }
 
-/** Of a longer path SQLite says no more than that it cannot open it. */
+/** Longer paths are checked here, because SQLite would only report that it cannot open them. */
 const maxPathBytes = 504;
 
 function assertLength(path: string): void {
@@ -107,7 +110,7 @@ function lockFileOf(database: nodeSqlite.DatabaseSync, path: string, identity: s
 }
 
 function runUnlessBusy(begin: nodeSqlite.StatementSync, path: string): boolean {
-  // Contention is no error: the stack trace of each refused attempt would cost more than the attempt.
+  // Contention is expected. A stack trace for each refused attempt would cost more than the attempt.
   const traceLimit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {
@@ -132,7 +135,7 @@ function makeIfMissing(files: Files, path: string): string {
   return facts.identity;
 }
 
-/** Something else was written into the file. An empty one is not an error: another process has just repaired it. */
+/** Renames a file that is not an empty database. An empty file passes, because another process has just repaired it. */
 function moveAside(files: Files, path: string): void {
   const facts = files.facts(path);
   if (facts !== null && facts.sizeBytes > 0) files.rename(path, `${path}.damaged-${facts.modifiedNs}`);

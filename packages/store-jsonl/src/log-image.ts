@@ -20,7 +20,6 @@ import {
 } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
 
-/** What reading and writing the entries log of an agent needs. */
 export interface LogReading {
   readonly files: Files;
   readonly folder: AgentFolder;
@@ -28,12 +27,14 @@ export interface LogReading {
   readonly codec: LineCodec;
 }
 
-/** What lines of the entries log add up to. */
 export class LogImage {
   readonly rows: Map<string, SessionRow> = new Map();
-  /** Active sessions by key. */
+  /** Maps keys to active sessions only, because an archived session no longer holds its key. */
   readonly idByKey: Map<string, string> = new Map();
-  /** Sessions that were purged and whose bytes may still have to go: ids, and names of transcripts that are called otherwise. */
+  /**
+   * Holds the purged sessions whose bytes may still exist: session ids, and base names of transcripts that differ from
+   * the id.
+   */
   readonly removed: Set<string> = new Set();
   readonly keyed: KeyedAppends = new KeyedAppends();
 
@@ -61,12 +62,13 @@ export class LogImage {
     if (!row.isArchived) this.idByKey.set(row.key, row.sessionId);
   }
 
-  /** A session whose id is this one but for capitals. */
+  /**
+   * Returns a session id that differs from this one at most in case, because some file systems do not distinguish case.
+   */
   twinOf(sessionId: string): string | null {
     return this.#idByLetters.get(sessionId.toLowerCase()) ?? null;
   }
 
-  /** Every name a transcript may have. */
   fileNames(): Iterable<string> {
     return [...this.rows.values()].flatMap(({ sessionId, fileName, formerFileName = fileName }) => [
       `${sessionId}.jsonl`,
@@ -89,13 +91,11 @@ export class LogImage {
   }
 }
 
-/** Keyed appends without records, by session: as many, and for as long, as every store remembers them. */
+/** Remembers keyed appends without records, within the limits that apply to every store. */
 export class KeyedAppends {
   readonly #bySession: Map<string, Map<string, KeyedAppend>> = new Map();
-  /** When the last one came. */
   readonly #newestMs: Map<string, number> = new Map();
 
-  /** The oldest first; one that is known already stays where it is. */
   remember({ sessionId, appends }: SessionKeys): void {
     if (appends.length === 0) return;
     const known = this.#bySession.get(sessionId) ?? new Map<string, KeyedAppend>();
@@ -118,7 +118,7 @@ export class KeyedAppends {
     return [...(this.#bySession.get(sessionId)?.values() ?? [])];
   }
 
-  /** A key made no later may have been forgotten. */
+  /** Returns the time up to which keys may have been forgotten, or -1 when no key was forgotten. */
   horizonMs(sessionId: string): number {
     const known = this.#bySession.get(sessionId);
     if (known === undefined || known.size < defaultIdempotency.rememberedAppends) return -1;
@@ -141,7 +141,10 @@ export class KeyedAppends {
   }
 }
 
-/** Puts a log with what an image holds, these purges that may be unfinished and these lines of a newer version in the place of the one there is. Under the entries lock. */
+/**
+ * Replaces the log by one with the rows of an image, unfinished purges, and lines of a newer version. Call it under the
+ * entries lock.
+ */
 export function replaceLog(
   { files, folder, codec, agent }: LogReading,
   { rows, keyed }: LogImage,
@@ -153,7 +156,8 @@ export function replaceLog(
     for (const row of rows.values()) {
       const { sessionId } = row;
       const appends = keyed.of(sessionId);
-      // As it was read or written: most of the log stays. What is coded gets the key of now.
+      // Most lines are copied unchanged, to save time. An encoded line must be encoded again with the session's current
+      // key.
       if (appends.length === 0 && !codec.isCoded) yield `${lineOfRow(row, codec, agent)}\n`;
       else yield line({ op: "save", rows: [row], keyed: [{ sessionId, appends }] });
     }
@@ -163,7 +167,6 @@ export function replaceLog(
   replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => gather(lines(), append));
 }
 
-/** How long a log with what an image holds is. */
 export function lengthOf({ rows, keyed }: LogImage, { codec, agent }: Pick<LogReading, "codec" | "agent">): number {
   let bytes = 0;
   for (const row of rows.values()) bytes += Buffer.byteLength(lineOfRow(row, codec, agent)) + 1;
@@ -171,22 +174,21 @@ export function lengthOf({ rows, keyed }: LogImage, { codec, agent }: Pick<LogRe
   return bytes;
 }
 
-/** What a line of the entries log says, and what is lost in its place. */
 export interface LogLine {
-  /** Mostly one; none where nothing can be read. */
+  /** Holds the readable changes of the line. An intact line has one, an unreadable one none. */
   readonly decoded: readonly DecodedChange[];
-  /** The text nobody can read, empty where only zeros are left; null when nothing is lost. */
+  /** Holds the unreadable text, which is empty when only zeros are left. Null means that no text is lost. */
   readonly lost: string | null;
-  /** There are zeros in it, as a power cut leaves them: it may never have been acknowledged. */
+  /** Is true when the line contains zeros, as after a power cut; such a line may never have been acknowledged. */
   readonly hasZeros: boolean;
 }
 
-/** Zeros, or another byte in the place of the line feed behind a change. */
+/** Matches zeros, or a single byte in place of the line feed behind a change, because a power cut leaves both. */
 const betweenChanges = /\0+|(?<=\}).(?=\{"v":1,"op":"|$)/;
 
 /**
- * Reads a line. There may be zeros in it: what a power cut leaves of lines whose size arrived and whose bytes did not, line
- * feeds included. A single one between whole changes was a line feed.
+ * Reads a line that may contain zeros. A power cut leaves them where a line's size reached the disk and its bytes, or
+ * line feeds, did not. A single zero between complete changes was a line feed.
  */
 export function readLogLine(
   bytes: Uint8Array,
@@ -208,7 +210,6 @@ export function readLogLine(
   return { decoded, lost: isWhole ? null : unread.join("\n"), hasZeros };
 }
 
-/** The finding about a line; null for a whole one. */
 export function logLineFinding({ decoded, lost }: LogLine, place: Parameters<typeof createFinding>[2]): Finding | null {
   if (lost !== null && !hasWrongChecksum(lost))
     return createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
@@ -216,41 +217,35 @@ export function logLineFinding({ decoded, lost }: LogLine, place: Parameters<typ
   return createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place);
 }
 
-/** A session that a broken line names. Its id or its key may be what is damaged. */
+/** Names a session by the text of a broken line, in which the id or the key may be damaged. */
 interface NamedSession {
   readonly sessionId: string;
   readonly key: string;
 }
 
 interface Suspect extends NamedSession {
-  /** The number of the line; null where a power cut left it. */
+  /** Is null when the line contains zeros, because such a line may never have been acknowledged. */
   readonly line: number | null;
-  /** A later line is about the id. */
   readonly hasLaterId: boolean;
-  /** A later line is about the key. */
   readonly hasLaterKey: boolean;
 }
 
-/** A session whose newest line may be one that cannot be read. */
 export interface SuspectSession {
-  /** Null for one that the log does not have. */
   readonly row: SessionRow | null;
   readonly line: number | null;
 }
 
-/** Lines of the entries log that cannot be read any more, and which sessions they were about. */
 export class LogDamage {
-  /** A line is missing that nobody can say anything of. */
+  /** Is true when the log lost a line, so it may have named more sessions. */
   isThere = false;
-  /** There are lines that are not understood here, damaged or of a newer version: they must stay. */
+  /** Is true when a line is damaged or of a newer version. Such lines must not be dropped by a compaction. */
   hasUnread = false;
-  /** Whole lines of a newer version without a line of this version after them: a rewritten log keeps them. */
+  /** Holds complete lines of a newer version that no later line supersedes. A rewritten log keeps them. */
   newer: string[] = [];
-  /** The last line that is not what was written, from 1; null where power cuts left all of them. */
+  /** States the last damaged line, counted from 1; null when only power cuts damaged the log. */
   line: number | null = null;
   #suspects: Suspect[] = [];
 
-  /** Takes note of what is wrong with a line, and says so. */
   note(
     read: LogLine,
     place: { readonly path: string; readonly line: number; readonly byteOffset: number },
@@ -261,7 +256,9 @@ export class LogDamage {
     if (finding !== null) onFinding(finding);
   }
 
-  /** A line of a newer version is whole: it only is not understood here. `line`: its number. */
+  /**
+   * Records the damage of line number `line`. A complete line of a newer version counts as unread, but not as damaged.
+   */
   add({ lost, hasZeros }: LogLine, line: number): void {
     if (lost === null) return;
     this.hasUnread = true;
@@ -272,7 +269,10 @@ export class LogDamage {
     for (const named of sessionsNamed(lost)) this.#suspects.push({ ...named, ...at });
   }
 
-  /** Sessions whose newest line may be one that is broken. A line whose id and key do not belong together is about either. */
+  /**
+   * Returns the sessions whose newest line may be broken. A line whose id and key belong to two sessions may concern
+   * either.
+   */
   suspected(log: {
     row(sessionId: string): SessionRow | null;
     holder(key: string): SessionRow | null;
@@ -286,7 +286,7 @@ export class LogDamage {
     });
   }
 
-  /** What comes later says everything that the broken line said. */
+  /** Drops suspects that a later line supersedes, because a line states everything about its session. */
   mend({ rows, removed = [] }: RowChange): void {
     if (this.#suspects.length === 0 && this.newer.length === 0) return;
     const [ids, keys] = [new Set(removed), new Set(rows.map(({ key }) => key))];
@@ -313,7 +313,10 @@ export class LogDamage {
 
 const namedRow = /("agentId":"[^"\\]*",)?"key":"([^"\\]*)","sessionId":"([^"\\]+)"/g;
 
-/** The sessions that a broken line names. The origin of a fork is named with its agent, and the line is not about it. */
+/**
+ * Extracts the sessions that a broken line names. The origin of a fork has its agent before it, and is skipped because
+ * the line is not about it.
+ */
 function sessionsNamed(line: string): readonly NamedSession[] {
   const rows = [...line.matchAll(namedRow)].filter(([, agent]) => agent === undefined);
   if (rows.length > 0) return rows.map(([, , key = "", sessionId = ""]) => ({ sessionId, key }));
@@ -325,18 +328,17 @@ function sessionsNamed(line: string): readonly NamedSession[] {
 const maxKeptRows = 4096;
 
 /**
- * Sessions whose line in the entries log may not be on the disk: this process or another has just written it. What is
- * acknowledged in such a session hangs on that line, which says what the session is called and where it is.
+ * Tracks sessions whose line in the entries log may not be on the disk. Acknowledged records of such a session depend
+ * on the line, because it states the session's key and file.
  */
 export class UnflushedRows {
-  /** Where the line ends, by session. */
   readonly #ends: Map<string, number> = new Map();
-  /** What lies before this was forgotten. */
+  /** Marks the position up to which `#ends` was cleaned, so that each flush causes one cleanup. */
   #forgottenBytes = 0;
 
-  /** `flushedBytes`: what is on the disk, for forgetting what lies there. */
+  /** Notes the lines of a change. Lines before `flushedBytes` are on the disk, so they can be dropped. */
   note({ op, rows }: RowChange, endBytes: number, flushedBytes: number): void {
-    // What only the entry says may be lost: it is acknowledged by itself.
+    // A line that changes only the entry is left out, because it is acknowledged on its own.
     if (op === "catch-up" || (op === "save" && rows.every(({ revision }) => revision > 1))) return;
     if (this.#ends.size >= maxKeptRows && flushedBytes > this.#forgottenBytes) this.#forget(flushedBytes);
     for (const { sessionId } of rows) this.#ends.set(sessionId, endBytes);
@@ -355,7 +357,7 @@ export class UnflushedRows {
     this.#forgottenBytes = 0;
   }
 
-  /** Once for each flush: reading a long log must not look at all that was read with every line of it. */
+  /** Runs once per flush, so that reading a long log does not scan all rows again for every line. */
   #forget(flushedBytes: number): void {
     this.#forgottenBytes = flushedBytes;
     for (const [id, end] of this.#ends) if (end <= flushedBytes) this.#ends.delete(id);

@@ -9,21 +9,23 @@ import { encodeStoredLine, type EncodedLine } from "./stored-line.ts";
 import { assertIsTorn } from "./torn-tail.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** The header that the first line of an empty file needs before it. */
+/** Returns the header that must precede the first line of an empty file, or an empty text. */
 export function headerBefore({ workingDirectoryOf }: StoreContext, { endBytes }: Transcript, row: SessionRow): string {
   return endBytes === 0 ? `${ownHeaderLine(row, workingDirectoryOf(row))}\n` : "";
 }
 
-/** What a session that is held is looked at again with. */
 interface HeldSessions {
   hold(row: SessionRow, isWhole: boolean): HeldSession | null;
   holdStaged(held: HeldSession): HeldSession;
 }
 
-/** At most this many lost records at the end of a transcript get a placeholder; more is damage that a person must look at. */
+/** Limits the placeholders for lost records at the end of a transcript. A larger loss needs a person's decision. */
 const maxLost = 10_000;
 
-/** A record for the place of each acknowledged one that the transcript has lost at its end. @throws {ThroughlineError} STORE_CORRUPT for more than 10,000 */
+/**
+ * Creates one placeholder record for each acknowledged record that is lost at the end.
+ * @throws {ThroughlineError} STORE_CORRUPT for more than 10,000
+ */
 function lostLines({ codec, ids, clock, limits }: StoreContext, held: HeldSession): readonly EncodedLine[] {
   const { transcript, path, owner } = held;
   const { lostCount, head } = transcript;
@@ -40,14 +42,15 @@ function lostLines({ codec, ids, clock, limits }: StoreContext, held: HeldSessio
   );
 }
 
-/** What follows a transcript in a copy of it. */
 export interface LostEnd {
-  /** The transcript's size. */
   readonly fromBytes: number;
   readonly text: string;
 }
 
-/** What keeps the end of an acknowledged append in a copy, where nothing else proves it; null where nothing is lost. */
+/**
+ * Returns the placeholders for a copy, where no index proves which records were acknowledged; null when nothing is
+ * lost.
+ */
 export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | null {
   const { transcript } = held;
   if ((transcript.lostCount <= 0 && !transcript.endsInHalf) || endsInReturns(held)) return null;
@@ -57,8 +60,8 @@ export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | nul
 }
 
 /**
- * Writes these records, so that no seq is given twice and a rewrite of the file keeps the rest of the append. To be
- * done before any other write. Under the session's lock. Returns the session as it is then.
+ * Writes the placeholders, so that no seq is reused and a rewrite keeps the rest of the append. Call it before any
+ * other write, under the session's lock. Returns the session afterwards.
  * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written
  * behind them
  */
@@ -72,7 +75,7 @@ export function replaceLost(context: StoreContext, agent: HeldSessions, held: He
   const lines = lostLines(context, { ...held, transcript });
   transcript.lostCount = 0;
   file.stage(path, owner, headerBefore(context, transcript, held.row), lines);
-  // What was saved behind a lost record may name it as the head.
+  // A head that was saved behind a lost record may name that record.
   if (transcript.head.headId !== null && !transcript.seqById.has(transcript.head.headId))
     transcript.head = { ...transcript.head, headId };
   file.commit(path);

@@ -7,17 +7,15 @@ import { unreadableFinding } from "./transcript-findings.ts";
 
 export interface MaintenanceContext {
   readonly context: StoreContext;
-  /** Every agent of every namespace. */
   agents(): readonly AgentSessionFiles[];
-  /** Rebuilds the derived files of an agent and returns their paths. */
   rebuild(agent: AgentSessionFiles): Promise<readonly string[]>;
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void;
-  /** Runs work that whoever closes the store waits for. */
+  /** Runs work that `close` waits for. */
   track<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** One transcript that nobody may read must not hide what there is to say of the others. */
+/** Converts an unreadable transcript to a finding, because it must not hide the findings of the others. */
 export async function* pastUnreadable(
   findings: AsyncGenerator<Finding>,
   place: { readonly path: string; readonly key: string },
@@ -31,7 +29,6 @@ export async function* pastUnreadable(
   }
 }
 
-/** A transcript as `surveyLines` wants it. */
 export function targetOf(
   { context: { files, codec, maxLineBytes }, begin }: MaintenanceContext,
   agent: AgentSessionFiles,

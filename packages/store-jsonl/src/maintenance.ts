@@ -24,7 +24,6 @@ import { unreadableFinding } from "./transcript-findings.ts";
 import { logLineFinding, readLogLine } from "./log-image.ts";
 import { backupStore } from "./backup-store.ts";
 
-/** Checks, repairs and copies the files of a store. */
 export function createMaintenance(scope: MaintenanceContext): MaintenanceFacet {
   return {
     verify: (options = {}) => checked(scope, "verify", options, () => verifyStore(scope, options)),
@@ -54,7 +53,7 @@ async function* checked<T>(
   yield* inSteps(scope, withOurErrors(scope, results()));
 }
 
-/** Whoever closes the store waits for the step that is under way, or it would open again what was let go of. */
+/** Makes `close` wait for the running step. Otherwise the step would reopen files that `close` has closed. */
 async function* inSteps<T>(scope: MaintenanceContext, results: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     for (;;) {
@@ -68,7 +67,6 @@ async function* inSteps<T>(scope: MaintenanceContext, results: AsyncGenerator<T>
   }
 }
 
-/** What fails outside of a file's own work fails with our errors too. */
 async function* withOurErrors<T>({ context }: MaintenanceContext, results: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* results;
@@ -77,7 +75,7 @@ async function* withOurErrors<T>({ context }: MaintenanceContext, results: Async
   }
 }
 
-/** An error of the system has a code like EIO; any other is not the disk's. */
+/** Converts only errors with a system code such as EIO, because others are not the disk's. */
 function ourError(error: unknown, path: string): unknown {
   const { code = "" } = error as NodeJS.ErrnoException;
   return /^E[A-Z0-9]+$/.test(code) ? fileError(error, path, "unknown") : error;
@@ -114,7 +112,6 @@ async function* verifyStore(
   }
 }
 
-/** What there is to say of an entry, or of a change of it, that cannot be decoded. */
 function entryFindings(
   { key }: SessionRow,
   place: Parameters<typeof createFinding>[2],
@@ -186,7 +183,7 @@ async function* verifySession(
     if (
       record.type === "compaction" &&
       typeof kept === "string" &&
-      // Its own id says that it keeps nothing from before.
+      // A compaction that names its own id keeps no earlier record, so its reference is valid.
       kept !== record.id &&
       !parents.has(kept) &&
       line.envelope?.enc === undefined
@@ -203,7 +200,7 @@ async function* verifySession(
     findings.push(...patchFindings(target, row, line));
     parents.add(record);
     findings.push(...end.take(target, line));
-    // What is said of a last line that breaks off depends on whether it was acknowledged.
+    // A torn last line is reported by `end`, because the text depends on whether the line was acknowledged.
     yield* findings.splice(0).filter(({ code }) => code !== "TAIL_TORN");
   }
   yield* findings.filter(({ code }) => code !== "TAIL_TORN");
@@ -212,7 +209,6 @@ async function* verifySession(
   if (cycles.size > 0) yield* cycleFindings(target, cycles);
 }
 
-/** What there is to say of a change of the entry that the log does not know yet. */
 function patchFindings(
   { path, owner, codec }: SurveyTarget,
   row: SessionRow,
@@ -223,7 +219,10 @@ function patchFindings(
   return entryFindings(row, place, () => decodePatch(codec.coder, envelope, owner.ref, owner.sessionId));
 }
 
-/** Reads the transcript once more: cycles are rare, and a place for every record would be kept in vain mostly. */
+/**
+ * Reads the transcript a second time. Cycles are rare, and keeping the position of every record would cost memory for
+ * nothing.
+ */
 async function* cycleFindings(target: SurveyTarget, cycles: ReadonlySet<string>): AsyncGenerator<Finding> {
   const { path, owner } = target;
   for await (const { line, byteOffset, read } of surveyLines(target, () => undefined)) {
@@ -265,7 +264,7 @@ function* verifyUnindexed(files: Files, path: string): Generator<Finding> {
   }
 }
 
-/** Folders that are made private when they are written to, if that is possible. */
+/** Reports folders that others can read. The next write tries to make them private. */
 function* verifyAccess({ context: { files } }: MaintenanceContext, { folder }: AgentSessionFiles): Generator<Finding> {
   for (const path of [folder.agent, folder.sessions, folder.own, folder.torn, folder.repaired]) {
     const facts = files.facts(path);

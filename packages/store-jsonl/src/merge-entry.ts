@@ -6,7 +6,7 @@ import type { SessionRow } from "./session-row.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The row after what another program did to its entry. Where both changed a field the later one wins. */
+/** Merges another program's change of the entry into the row. When both changed a field, the later change wins. */
 export function mergeForeign(
   row: SessionRow,
   { theirs, base, nowMs }: { readonly theirs: Fields | null; readonly base: Fields | null; readonly nowMs: number },
@@ -14,8 +14,8 @@ export function mergeForeign(
   if (theirs === null) return base?.["sessionId"] === row.sessionId ? archivedByThem(row) : row;
   const theirId = theirs["sessionId"];
   if (theirId !== row.sessionId) {
-    // OpenClaw has begun a new session under the key; its transcript is taken over when there is one. Where this store
-    // has begun one too, the later one stays.
+    // OpenClaw has started a new session under the key; its transcript is adopted once it exists. If this store has
+    // started one too, the later one stays.
     const isNew = typeof theirId === "string" && theirId !== base?.["sessionId"];
     const isLater =
       base?.["sessionId"] === row.sessionId || isLaterThan(row.broughtAtMs ?? row.createdAtMs, theirs, base);
@@ -45,22 +45,28 @@ export function mergeForeign(
 
 function archivedByThem(row: SessionRow): SessionRow {
   const isSealed = readableEntry(row) === null;
-  // Changes that wait in the transcript to be decoded come after the revision it has.
+  // The revision of an undecodable entry stays, because patches in the transcript still count from it.
   return { ...withoutSealedChange(row), isArchived: true, revision: row.revision + (isSealed ? 0 : 1) };
 }
 
-/** If the common state is unknown, the file may be an earlier one that this store wrote itself. */
+/**
+ * Compares times. Without a common base an equal time does not count, because the file may be an earlier version that
+ * this store wrote.
+ */
 function isLaterThan(timeMs: number, theirs: Fields, base: Fields | null): boolean {
   const updatedAt = Number(theirs["updatedAt"] ?? 0);
   return updatedAt > timeMs || (base !== null && updatedAt === timeMs);
 }
 
-/** Whether a path leads to the transcript by its name: this store puts it into the view and not into the entry. */
+/**
+ * Tests whether a path names the transcript. The store adds such a path to sessions.json, and does not keep it in the
+ * entry.
+ */
 export function isNamed(sessionFile: unknown, { fileName }: Pick<SessionRow, "fileName">): boolean {
   return typeof sessionFile === "string" && sessionFile.split(/[/\\]/).at(-1) === fileName;
 }
 
-/** An archived session that OpenClaw's index names again. @throws {ThroughlineError} CODEC_FAILED */
+/** @throws {ThroughlineError} CODEC_FAILED */
 export function restoredRow(row: SessionRow, key: string, theirs: Fields, nowMs: number): SessionRow {
   const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
   const { sessionFile, ...fields } = theirs;
@@ -74,8 +80,8 @@ export function idIn(entry: unknown): unknown {
 }
 
 /**
- * An entry of sessions.json. Another process of ours may know of later activity than this one has looked at. `sessionFile`:
- * the transcript, for an entry that states none.
+ * Builds an entry of sessions.json. The higher activity time counts, because another process may have seen later
+ * activity. `sessionFile` is used when the entry states none.
  * @throws {ThroughlineError} CODEC_FAILED
  */
 export function viewOf(row: SessionRow, sessionFile: string, written: Fields | null = null): unknown {
@@ -83,7 +89,7 @@ export function viewOf(row: SessionRow, sessionFile: string, written: Fields | n
   const updatedAt = writtenMs > row.updatedAtMs ? writtenMs : row.updatedAtMs;
   const entry = Object.entries(entryOf(row));
   return Object.fromEntries([
-    // There may be none yet, and then its writer decides.
+    // The transcript may not exist yet. The program that creates it then chooses the path.
     ...(row.isUnflushed === true ? [] : [["sessionFile", sessionFile] as const]),
     ...entry,
     ["sessionId", row.sessionId],

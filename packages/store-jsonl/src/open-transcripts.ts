@@ -1,11 +1,10 @@
 import { TranscriptFile, type TranscriptFileOptions } from "./transcript-file.ts";
 
-/** Each open transcript holds a file handle and the ids of its records. */
+/** Limits the open transcripts, because each holds a file descriptor and the ids of its records. */
 const maxOpen = 64;
-/** Transcripts in use are always among this many most recently used ones. */
+/** This many recently used transcripts stay open even without descriptors, because they may be in use. */
 const keptInNeed = 4;
 
-/** The transcripts of one agent that are open, those used last at the end. */
 export class OpenTranscripts {
   readonly #options: TranscriptFileOptions;
   readonly #files: Map<string, TranscriptFile> = new Map();
@@ -14,7 +13,6 @@ export class OpenTranscripts {
     this.#options = options;
   }
 
-  /** Null where it is not open. */
   peek(sessionId: string): TranscriptFile | null {
     return this.#files.get(sessionId) ?? null;
   }
@@ -27,7 +25,6 @@ export class OpenTranscripts {
     return file;
   }
 
-  /** Lets go of transcripts: the process has no descriptor left. */
   makeRoom(): void {
     for (const [sessionId, file] of [...this.#files].slice(0, -keptInNeed)) if (!file.isPinned) this.letGo(sessionId);
   }

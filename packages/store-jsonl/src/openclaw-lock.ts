@@ -5,19 +5,21 @@ import { ageMsOf, fileError, isMissing, readWhole } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 
-/** A lock file that does not say whose it is may be somebody's who has not written it yet, for so long; then it is left over. */
+/**
+ * A lock file without an owner may be one that its owner has not written yet. After this time it counts as abandoned.
+ */
 export const unknownOwnerGraceMs: number = 30_000;
-/** Said to others: nobody has to wait longer than a write takes. */
+/** Tells other programs how long a write may hold the lock. */
 const maxHoldMs = 10_000;
-/** Nobody is believed to hold a lock for longer without being alive. */
+/** Limits the hold time that another program may claim for a process that is not alive. */
 const maxBelievedHoldMs = 30 * 60_000;
-/** Says in a lock file that it is one of ours, and so taken after the kernel's lock. */
+/** Marks a lock file of this store. Such a lock is only taken under the kernel's lock. */
 const ourName = "throughline";
 
 /**
- * The lock files of OpenClaw's file eras: `<file>.lock`, made exclusively, with the owner's process in it. Taken beside
- * the kernel's lock and after it, so that only one process of ours ever judges whether one is left over. A lock whose
- * owner lives, or may live on another machine, is waited for and not removed.
+ * Implements OpenClaw's lock files: `<file>.lock`, created exclusively, with the owner's process. They are taken after
+ * the kernel's lock, so that only one process of this store at a time judges whether a lock is abandoned. A lock is
+ * never removed while its owner lives, or may live on another machine.
  */
 export const openclawLocks: LockPort = {
   name: "openclaw",
@@ -31,24 +33,24 @@ export const openclawLocks: LockPort = {
         mine = tryLock(files, path, true);
         return mine !== null;
       },
-      // Should somebody have taken ours away and made another, that one is not ours to remove.
+      // Another program may have replaced the lock file. The new file must stay.
       unlock: () => removeIf(files, path, mine),
       close: () => undefined,
     };
   },
 };
 
-/** Removes the lock if it is still this one. */
 function removeIf(files: Files, path: string, one: string | null): void {
   if (one !== null && stampOf(files.facts(path)) === one) files.remove(path);
 }
 
-/** Which lock file it is: the number of a removed file goes to the next that is made. */
+/**
+ * Identifies a lock file. The identity alone is not enough, because a new file may reuse the inode of a removed one.
+ */
 function stampOf(facts: FileFacts | null): string | null {
   return facts === null ? null : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}`;
 }
 
-/** Which lock it is; null when somebody else holds it. */
 function tryLock(files: Files, path: string, mayEvict: boolean): string | null {
   let handle: number;
   try {
@@ -76,10 +78,9 @@ function tryLock(files: Files, path: string, mayEvict: boolean): string | null {
 }
 
 /**
- * Whether nobody can be behind the lock any more. One of ours is left over: its owner would hold the kernel's lock,
- * which whoever asks holds. For a lock of another program, its process must be gone, or its number belong to another
- * process. It must also be older than any lock may be held, because the number of a process in another container means
- * nothing here.
+ * Tests whether a lock is abandoned. A lock of this store is: its owner would hold the kernel's lock, which the caller
+ * holds. The owner of another program's lock must be gone, or its process id reused. The lock must also be older than
+ * its maximum hold time, because a process id from another container means nothing here.
  */
 function isLeftOver(files: Files, path: string): boolean {
   const owner = ownerOf(files, path);
@@ -87,7 +88,7 @@ function isLeftOver(files: Files, path: string): boolean {
   const facts = files.facts(path);
   if (facts === null) return false;
   const ageMs = ageMsOf(facts);
-  // One from the future was written before the clock was set back: it would hold up every writer until then.
+  // A file time in the future comes from before the clock was set back. It would block all writers until then.
   if (owner === null) return Math.abs(ageMs) > unknownOwnerGraceMs;
   const startTime = startTimeOf(files, owner.pid);
   const isItself =
@@ -95,12 +96,11 @@ function isLeftOver(files: Files, path: string): boolean {
   return !isItself && ageMs > Math.max(unknownOwnerGraceMs, owner.maxHoldMs ?? 0);
 }
 
-/** Whether another program holds the lock now. Takes nothing; one of ours does not count. */
+/** Tests whether another program holds the lock, without taking it. A lock of this store does not count. */
 export function isHeldByOthers(files: Files, path: string): boolean {
   return files.facts(path) !== null && !isLeftOver(files, path);
 }
 
-/** Whose the lock is; null when nothing in it says so. */
 export function ownerOf(
   files: Files,
   path: string,
@@ -129,12 +129,15 @@ function isAlive(owner: number): boolean {
     process.kill(owner, 0);
     return true;
   } catch (error) {
-    // Of another user: it lives.
+    // The process belongs to another user, so it is alive.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
-/** When the process began, in the kernel's ticks; null where the kernel does not tell. */
+/**
+ * Returns the start time of a process in kernel ticks, because a reused process id has another one. Returns null when
+ * the kernel does not report it.
+ */
 function startTimeOf(files: Files, owner: number): number | null {
   try {
     const text = Buffer.from(readWhole(files, `/proc/${owner}/stat`) ?? []).toString();

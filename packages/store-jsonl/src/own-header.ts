@@ -6,15 +6,14 @@ import { type ForkSource, sealLine, type StoreEnvelope } from "./store-envelope.
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** What the header of a fork says beside. */
 export interface ForkHeader {
   readonly forkedFrom: ForkSource;
   readonly origins: readonly (readonly [sessionId: string, seq: number])[];
-  /** The origin's transcript, where pi and OpenClaw look for it. */
+  /** Names the origin's transcript, in the field that pi and OpenClaw read. */
   readonly parentSession: string;
 }
 
-/** The header line of a session of ours: no record, seq 0. */
+/** Builds the header line of a new session. The header is not a record, so it has seq 0. */
 export function ownHeaderLine(
   { sessionId, key, createdAtMs }: Pick<SessionRow, "sessionId" | "key" | "createdAtMs">,
   cwd: string,
@@ -28,7 +27,6 @@ export function ownHeaderLine(
   return sealLine(text, envelope);
 }
 
-/** Makes the file of a session with its header and nothing behind it. File and name are on the disk then. */
 export function writeNewFile(
   { files, workingDirectoryOf }: Pick<StoreContext, "files" | "workingDirectoryOf">,
   { folder, names }: { readonly folder: AgentFolder; readonly names: FlushedNames },

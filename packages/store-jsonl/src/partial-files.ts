@@ -15,20 +15,18 @@ import {
 import type { Files } from "./files.ts";
 import type { LineCodec } from "./stored-line.ts";
 
-/** Whose partial a file holds. */
 export interface PartialOwner {
   readonly ref: SessionRef;
   readonly sessionId: string;
 }
 
-/** A file with a partial. */
 export interface PartialFile {
   readonly name: string;
   readonly sessionId: string;
   readonly fence: number;
 }
 
-/** What this handle has written to a file last. */
+/** Remembers the last write of this handle to a file, to detect another writer. */
 interface Written {
   readonly partial: PartialReply;
   readonly identity: string;
@@ -36,9 +34,9 @@ interface Written {
 }
 
 /**
- * The open replies of an agent's sessions: one file a session and fence. The first line holds the partial as it was then, each
- * further line what was added to its text. The fence in the name makes locks needless: a turn that was taken over writes to a
- * file that nobody reads any more. A line counts once its line feed is there.
+ * Stores the open replies of an agent's sessions, in one file per session and fence. The first line is the partial at
+ * that time, and each further line holds the text added to it. No lock is necessary: a turn that was taken over writes
+ * to a file with an old fence, which is never read. A line counts once its line feed is there.
  */
 export class PartialFiles {
   readonly #files: Files;
@@ -52,7 +50,10 @@ export class PartialFiles {
     this.#codec = codec;
   }
 
-  /** Appends the new text, or replaces the file. Resolves when it is on the disk. @throws {ThroughlineError} CODEC_FAILED */
+  /**
+   * Appends the new text or replaces the file, and resolves when it is on the disk.
+   * @throws {ThroughlineError} CODEC_FAILED
+   */
   async write(owner: PartialOwner, kept: KeptPartial): Promise<void> {
     flushFolders(this.#files);
     const { partial } = kept;
@@ -68,20 +69,21 @@ export class PartialFiles {
       added === null ? kept.text : JSON.stringify({ text: added, at: partial.updatedMs }),
     );
     const appended = added === null || before === null ? null : await this.#append(path, before, line);
-    // Of turns that were taken over, whatever program closed them. The flush of the new name covers it.
+    // The first write of a handle also removes the files of turns that were taken over. The flush of the new name
+    // covers the removal.
     if (before === null) this.remove(owner.sessionId, { toFence: partial.fence - 1, isFlushed: false });
     const written = appended ?? this.#replace(name, this.#line(owner, partial, kept.text));
     this.#written.set(owner.sessionId, { partial, ...written });
   }
 
   /**
-   * The partial of a fence; null when there is none.
+   * Reads the partial of a fence; returns null when there is none.
    * @throws {ThroughlineError} CODEC_FAILED, STORE_CORRUPT, STORE_VERSION_UNSUPPORTED
    */
   read(owner: PartialOwner, { fence, turnId }: Pick<PartialReply, "fence" | "turnId">): PartialReply | null {
     const bytes = readWhole(this.#files, `${this.#folder.partials}/${fileNameOf(owner.sessionId, fence)}`);
     if (bytes === null) return null;
-    // What follows the last line feed was never acknowledged.
+    // Text behind the last line feed was never acknowledged.
     const [first, ...others] = Buffer.from(bytes).toString().split("\n").slice(0, -1);
     if (first === undefined) return null;
     const begun = readPartial(this.#plain(owner, turnId, first), owner.ref);
@@ -99,12 +101,10 @@ export class PartialFiles {
     return this.#namesOf(sessionId, Infinity).length > 0;
   }
 
-  /** Whose partials there are, as the names of the files state. */
   owners(): readonly PartialFile[] {
     return this.#names().flatMap((name) => partialFile(name) ?? []);
   }
 
-  /** Removes the files of a session, up to a fence; durably where `isFlushed`. */
   remove(
     sessionId: string,
     { toFence = Infinity, isFlushed }: { readonly toFence?: number; readonly isFlushed: boolean },
@@ -113,7 +113,6 @@ export class PartialFiles {
     this.#removeNames(this.#namesOf(sessionId, toFence), isFlushed);
   }
 
-  /** Removes every file of sessions, durably. */
   removeAll(sessionIds: ReadonlySet<string>): void {
     for (const sessionId of sessionIds) this.#written.delete(sessionId);
     const names = this.#names().filter((name) => sessionIds.has(partialFile(name)?.sessionId ?? ""));
@@ -142,7 +141,7 @@ export class PartialFiles {
     return withFileErrors(partials, () => (files.facts(partials) === null ? [] : files.names(partials)));
   }
 
-  /** Null when another writer has changed the file: the caller then replaces it. */
+  /** Returns null when another writer has changed the file; the caller then replaces it. */
   async #append(path: string, before: Written, line: string): Promise<Omit<Written, "partial"> | null> {
     const files = this.#files;
     const handle = openIfThere(files, path, "append");
@@ -191,8 +190,8 @@ function fileNameOf(sessionId: string, fence: number): string {
 }
 
 /**
- * What the name of a file states, also of one that a killed process has not finished; null for any other name. A session id
- * may itself end in a number.
+ * Parses a file name, including the unfinished file of a killed process; returns null for any other name. A session id
+ * may end in a number too, so the last dot counts.
  */
 function partialFile(name: string): PartialFile | null {
   const whole = name.endsWith(".tmp") ? name.slice(0, -".tmp".length) : name;
@@ -203,14 +202,12 @@ function partialFile(name: string): PartialFile | null {
   return dot > 0 && /^\d{1,16}$/.test(fence) ? { name, sessionId: stem.slice(0, dot), fence: Number(fence) } : null;
 }
 
-/** Whether a partial only adds to the text of another. */
 function isContinued(before: PartialReply, partial: PartialReply): boolean {
   const { text, updatedMs: _updatedMs, ...rest } = partial;
   const { text: textBefore, updatedMs: _before, ...restBefore } = before;
   return text.startsWith(textBefore) && JSON.stringify(rest) === JSON.stringify(restBefore);
 }
 
-/** The text that a further line adds; null for a damaged line. */
 function addedBy(line: string): { readonly text: string; readonly at: number } | null {
   try {
     const { text, at } = JSON.parse(line) as { readonly text?: unknown; readonly at?: unknown };

@@ -9,13 +9,12 @@ export interface PartialsContext {
   readonly agentOf: (ref: SessionRef) => AgentSessionFiles;
   /** @throws {ThroughlineError} STORE_CLOSED */
   readonly begin: () => void;
-  /** Runs work that closing waits for. */
+  /** Runs work that `close` waits for. */
   readonly track: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
-/** Keeps the open reply of a session in files beside the transcripts. */
 export function createPartials({ limits, agentOf, begin, track }: PartialsContext): PartialsFacet {
-  /** One write of a session at a time: what is added is added to what is there. */
+  /** Writes of one session run one after another, because each appends to the previous one. */
   const writing = new KeyedQueues();
   return {
     write: (ref, given) =>
@@ -26,7 +25,8 @@ export function createPartials({ limits, agentOf, begin, track }: PartialsContex
         await writing.run(`${ref.namespace}/${ref.agentId}/${kept.partial.sessionId}`, async () => {
           await assertOpen(agent, ref, kept.partial);
           await agent.partials.write({ ref, sessionId: kept.partial.sessionId }, kept);
-          // Archived, reset or taken over meanwhile: whoever did that may have looked before this was there.
+          // The session may have been archived, reset or taken over during the write, before the new file could be
+          // removed with the others.
           await assertOpen(agent, ref, kept.partial).catch((error: unknown) => {
             agent.partials.remove(kept.partial.sessionId, { toFence: kept.partial.fence, isFlushed: true });
             throw error;
@@ -39,7 +39,7 @@ export function createPartials({ limits, agentOf, begin, track }: PartialsContex
         const agent = agentOf(ref);
         const row = await locateSession(agent, ref, true);
         if (row.isArchived) return null;
-        // Without its transcript a session has no turn.
+        // A session without a transcript has no open turn.
         const head = agent.hold(row)?.transcript.head;
         if (head?.turn == null) return null;
         const found = agent.partials.read({ ref, sessionId: row.sessionId }, head.turn);

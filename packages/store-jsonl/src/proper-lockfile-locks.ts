@@ -1,21 +1,21 @@
 import type { LockFile, LockPort } from "./lock-file.ts";
 import { fileError } from "./file-work.ts";
 
-/** What is used of `proper-lockfile`. */
+/** Describes the part of `proper-lockfile` that the store uses. */
 export interface ProperLockfile {
-  /** Locks the path, and gives the function that unlocks it. */
+  /** Locks the path and returns the function that unlocks it. */
   lockSync(path: string, options: Readonly<Record<string, unknown>>): () => void;
 }
 
-/** Beyond every wait there is, and still a delay that timers take. */
+/** This delay is longer than every wait of the store, and short enough for a Node timer. */
 const neverMs = 2 ** 30;
 
 /**
- * Locks for folders on a network file system, through `proper-lockfile`, whose folders every client of the server sees.
+ * Creates locks for folders on a network file system, through `proper-lockfile`, which every client of the server sees.
  *
- * It cannot promise what the kernel's locks do: after a crash the lock stays until somebody removes its folder, for
- * taking over one that looks old lets two owners in. So nothing is ever taken over here, and its default handler, which
- * ends the process from a timer, is not used.
+ * These locks are weaker than the kernel's: after a crash the lock stays until its folder is removed by hand. A lock
+ * that looks old is never taken over, because that could let two owners in. The library's default handler, which ends
+ * the process from a timer, is not used.
  */
 export function properLockfileLocks(library: ProperLockfile): LockPort {
   return {

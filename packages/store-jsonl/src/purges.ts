@@ -7,17 +7,19 @@ import type { Files } from "./files.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** A purge takes less; who is about it for longer is stopped, or has its own disk to wait for. */
+/**
+ * A purge takes less time. A process that needs longer is stopped, or waits for its disk, so the caller does not wait
+ * for it.
+ */
 const finishWaitMs = 100;
 
-/** Purges whose line is in the log: their bytes, and the log and index that still name them, have to go. */
 export class Purges {
-  /** What is derived may still hold what was purged. */
+  /** Is true when derived files may still contain a purged session. */
   hasFinished = false;
   readonly #context: StoreContext;
   readonly #agent: AgentSessionFiles;
   #running: Promise<void> = Promise.resolve();
-  /** Begins when the running one has ended. */
+  /** Starts when the running one has ended, because the running one may have read the log before the newest purge. */
   #next: Promise<void> | null = null;
 
   constructor(context: StoreContext, agent: AgentSessionFiles) {
@@ -26,9 +28,9 @@ export class Purges {
   }
 
   /**
-   * Finishes every purge that is committed, this handle's and those that were interrupted. Calls that come while one runs
-   * share the next one: the log is written again once for all of them.
-   * @throws {ThroughlineError} with `outcome: "unknown"`; whoever comes next finishes it
+   * Finishes every committed purge, including interrupted ones. Calls during a run share the next run, so that the log
+   * is rewritten once for all of them.
+   * @throws {ThroughlineError} with `outcome: "unknown"`; the next operation finishes the purge
    */
   finish(): Promise<void> {
     this.#next ??= this.#running.then(() => {
@@ -42,7 +44,9 @@ export class Purges {
     return this.#next;
   }
 
-  /** Finishes those that were interrupted. Who only reads does not fail for it, nor wait for a process that is stopped. */
+  /**
+   * Finishes interrupted purges. A read does not fail when that is impossible, and does not wait for a stopped process.
+   */
   async finishInterrupted(onFinding: (finding: Finding) => void): Promise<void> {
     try {
       await this.#finishAll(AbortSignal.timeout(finishWaitMs));
@@ -61,10 +65,11 @@ export class Purges {
     const paths = [folder.entriesLock, ...removed.map((name) => folder.sessionLock(name))];
     const finish = (): void => {
       log.refreshHeld();
-      // One of them may be there again, or another process was faster.
+      // A session may have been created again, or another process may have finished its purge.
       const left = removed.filter((name) => log.removed.has(name));
       if (left.length === 0) return;
-      // Whoever began it may have been killed before its line was on the disk, and the bytes go only after that.
+      // The process that started the purge may have died before the flush. The bytes may go only after the line is on
+      // the disk.
       log.flushNow();
       this.#remove(left);
       this.hasFinished = true;
@@ -72,7 +77,7 @@ export class Purges {
     await this.#context.locks.hold(paths, finish, { signal });
   }
 
-  /** What comes after the commit. `removed`: ids of sessions, and names of their transcripts. */
+  /** Deletes the bytes after the commit. `removed` holds session ids, and base names of transcripts. */
   #remove(removed: readonly string[]): void {
     const { files } = this.#context;
     const agent = this.#agent;
@@ -80,14 +85,14 @@ export class Purges {
     agent.partials.removeAll(new Set(removed));
     removeTranscripts(files, agent.folder, new Set(removed.map((name) => `${name}.jsonl`)));
     flushFolder(files, agent.folder.sessions);
-    // Those that were committed meanwhile stay purges.
+    // Purges that were committed meanwhile stay in the log, because their bytes are still there.
     agent.log.rewrite([...agent.log.removed].filter((name) => !removed.includes(name)));
     agent.index.scrub(agent.updateIndex([]));
     flushFolder(files, agent.folder.own);
   }
 }
 
-/** Commits a purge, under the locks of the session and of the entries. `Purges.finish` does what is left. */
+/** Commits a purge. Call it under the locks of the session and of the entries log, and `Purges.finish` afterwards. */
 export function commitPurge(
   { context, agent }: { readonly context: StoreContext; readonly agent: AgentSessionFiles },
   row: SessionRow,
@@ -101,15 +106,18 @@ export function commitPurge(
 }
 
 /**
- * The session's id, and what its transcript is called where that is something else: a purge that is interrupted is
- * finished by this alone. Not a name that is the id of another session.
+ * Returns the session's id, and the base name of its transcript if that differs. An interrupted purge is finished from
+ * these names alone. A name that is another session's id is left out.
  */
 function removedNames(agent: AgentSessionFiles, row: SessionRow): readonly string[] {
   const name = baseOf(row.fileName);
   return name === row.sessionId || agent.log.twinOf(name) !== null ? [row.sessionId] : [row.sessionId, name];
 }
 
-/** Deletes transcripts of the session that are called by the id of another: whose archived forms are the other's. */
+/**
+ * Deletes transcripts that are named by another session's id. `Purges.finish` cannot, because archived files with that
+ * name belong to the other session.
+ */
 function removeOddlyNamed(
   files: Files,
   { folder }: AgentSessionFiles,
@@ -125,7 +133,6 @@ function baseOf(fileName: string): string {
   return activeFileName({ fileName }).slice(0, -".jsonl".length);
 }
 
-/** The name of a transcript as an active one. */
 export function activeFileName({ fileName }: Pick<SessionRow, "fileName">): string {
   const at = fileName.search(/\.jsonl\.(?:reset|deleted)\./);
   return at === -1 ? fileName : fileName.slice(0, at + ".jsonl".length);

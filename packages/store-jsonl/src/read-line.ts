@@ -6,10 +6,13 @@ import { isDamagedOwn } from "./line-damage.ts";
 import { decodeStoredLine, foreignHead, outlineOf, renamedLine, type ReadLine } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** What another program's line stands for depends on the lines before it, and those were not read. */
+/**
+ * Signals that a line cannot be read alone: the record of another program's line depends on earlier lines that were not
+ * loaded.
+ */
 export class NeedsWholeTranscript extends Error {}
 
-/** Accepts a line that is none of ours. @throws {ThroughlineError} STORE_CORRUPT for a damaged line of ours */
+/** Accepts a line of another program. @throws {ThroughlineError} STORE_CORRUPT for a damaged line of this store */
 export function assertNotOurs(seq: number, line: Pick<FramedLine, "bytes">): void {
   if (isDamagedOwn(line.bytes())) throw damagedLine(seq, {});
 }
@@ -18,12 +21,10 @@ export function damagedLine(seq: number, details: Readonly<Record<string, unknow
   return refused("STORE_CORRUPT", `Record ${seq} is damaged: its line is not what was written.`, { seq, ...details });
 }
 
-/** As `readFramed`, of the bytes of a line. */
 export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): ReadLine {
   return readFramed(transcript, seq, { own: () => ownLine(bytes), bytes: () => bytes, sizeBytes: bytes.length });
 }
 
-/** One line of the file as the record it stands for. */
 export function readFramed(
   transcript: Transcript,
   seq: number,
@@ -32,7 +33,7 @@ export function readFramed(
   const { codec, owner } = transcript.options;
   const read = line.own();
   if (read?.isIntact === false) {
-    // A read of the whole transcript names the line.
+    // The error would lack the line number, which only a read of the whole transcript can report.
     if (transcript.base !== null) throw new NeedsWholeTranscript();
     throw damagedLine(seq, { path: transcript.options.path });
   }

@@ -6,7 +6,6 @@ import { LogDamage, LogImage, readLogLine, type LogReading } from "./log-image.t
 import { decodeRowChange, type RowChange } from "./session-row.ts";
 import { createSlices } from "./slices.ts";
 
-/** What a log adds up to, up to the end of its last whole line. */
 export interface ReadLog {
   readonly identity: string;
   readonly image: LogImage;
@@ -18,7 +17,10 @@ export interface ReadLog {
 const chunkBytes = 256 * 1024;
 const scanChunkBytes = 1024 * 1024;
 
-/** Reads the log from its beginning, with others running in between; null when there is none. Reports nothing. */
+/**
+ * Reads the log from its start in slices, so that other work can run in between. Returns null when there is no log. It
+ * reports no findings.
+ */
 export async function readLogInSlices({ files, folder, codec, agent }: LogReading): Promise<ReadLog | null> {
   const path = folder.entriesLog;
   const handle = openIfThere(files, path);
@@ -50,7 +52,9 @@ export async function readLogInSlices({ files, folder, codec, agent }: LogReadin
   }
 }
 
-/** Gives the lines of an open log from one place to another. Returns the last line where it lacks its line feed, else null. */
+/**
+ * Passes the lines of a span of the log to `take`. Returns the last line when it lacks its line feed, otherwise null.
+ */
 export function scanLog(
   { files, folder }: Pick<LogReading, "files" | "folder">,
   handle: number,
@@ -70,30 +74,35 @@ export function scanLog(
 }
 
 /**
- * What stands behind the last line feed of the entries log. Its writer may be in the middle of it, or dead: whoever writes next,
- * under the lock, finds out.
+ * Holds the text behind the last line feed of the entries log. Its writer may still be writing, or dead. The next
+ * writer decides that under the lock.
  */
 export class LogTail {
-  /** Null: the log ends with a line feed. */
+  /** States where that text starts; null when the log ends with a line feed. */
   at: number | null = null;
-  /** A whole line that lacks only its line feed. It counts, as in a transcript. */
+  /** Holds a complete line that lacks only its line feed. Such a line counts, as in a transcript. */
   #line: Uint8Array = new Uint8Array(0);
 
-  /** Whether it is a whole line. */
   get isWhole(): boolean {
     return this.#line.length > 0;
   }
 
-  /** Where the log ends for those who read it; `endBytes`: the place behind its last line feed. */
+  /**
+   * Returns the end of the log for readers, which includes a complete last line. `endBytes` is the position behind the
+   * last line feed.
+   */
   endOf(endBytes: number): number {
     return endBytes + this.#line.length;
   }
 
-  /** The change the last line stands for; null where it is not whole. A power cut may take the line feed alone. */
+  /**
+   * Returns the change of the last line, because a power cut may lose only the line feed. Returns null when the line is
+   * incomplete.
+   */
   take({ bytes, byteOffset }: SplitLine, { codec, agent }: Pick<LogReading, "codec" | "agent">): RowChange | null {
     this.at = byteOffset;
     const text = Buffer.from(bytes).toString();
-    // Another byte may stand in the place of the line feed.
+    // Another byte may have replaced the line feed, as after a power cut.
     const isEnded = !text.endsWith("}") && !text.endsWith("\0");
     const read = decodeRowChange(isEnded ? text.slice(0, -1) : text, codec, agent);
     if (read?.isChecksumRight !== true) return null;
@@ -101,7 +110,7 @@ export class LogTail {
     return read.change;
   }
 
-  /** Whether its writer took it back and something else stands in its place. */
+  /** Tests whether the writer undid its line and other text follows now, because the line's change is then void. */
   isOther(files: Files, open: { readonly handle: number }): boolean {
     if (this.at === null || !this.isWhole) return false;
     return Buffer.compare(readRange(files, open.handle, this.at, this.endOf(this.at)), this.#line) !== 0;

@@ -31,11 +31,10 @@ export interface Page<Payload extends ReadPayload> {
   readonly records: RecordFor<Payload>[];
   readonly span: PageSpan;
   readonly lastSeq: number;
-  /** For the page after it. */
   readonly cursor: PageCursor | null;
 }
 
-/** Where the line of a record begins that nobody knows the place of but who read the one before it. */
+/** Holds the start of a record's line, which was found by reading the line before it. */
 export interface PageCursor {
   readonly transcript: Transcript;
   readonly seq: number;
@@ -43,9 +42,9 @@ export interface PageCursor {
 }
 
 /**
- * A page from `seq` on, in its order; null when there are no more records. Reads no more of the file than it needs.
- * `cursor`: that of the page before.
- * @throws {ThroughlineError} STORE_CORRUPT when it is not what follows there
+ * Reads a page from `seq` on, in the order of the read; returns null when there are no more records. It reads no more
+ * of the file than necessary. `cursor` comes from the page before.
+ * @throws {ThroughlineError} STORE_CORRUPT when the page's records are not those that must follow
  */
 export function readPage<Payload extends ReadPayload>(
   agent: AgentSessionFiles,
@@ -95,9 +94,9 @@ function pageFrom<Payload extends ReadPayload>(
 }
 
 /**
- * A page of records before those whose places are known. The read starts where the page before ended, where the window
- * starts, or at the start of the file. So a whole long session is read with each line read once. Null where something
- * else stands than the records of ours that must be there; then their places are to be found out.
+ * Reads a page of records before those whose positions are loaded. It starts at the end of the page before, at the
+ * window, or at the start of the file. A whole long session is thus read with each line read once. Returns null when
+ * other lines are found than expected. Their positions must then be searched.
  */
 function readForward<Payload extends ReadPayload>(
   { file, path, transcript }: HeldSession,
@@ -109,7 +108,7 @@ function readForward<Payload extends ReadPayload>(
   const from = placeOf(transcript, cursor, seq);
   if (from === null) return null;
   const { codec, owner } = transcript.options;
-  // Those whose places are known were decoded a moment ago.
+  // Records with loaded positions are read by `readSpan`, because they were decoded shortly before.
   const leftHere = Math.min(bounds.left, bounds.beforeSeq - seq, transcript.firstSeq - seq);
   const mostRecords = Math.min(bounds.pageRecords, leftHere);
   const records: RecordFor<Payload>[] = [];
@@ -127,7 +126,8 @@ function readForward<Payload extends ReadPayload>(
       pageBytes += line.sizeBytes + 1;
       byteOffset = line.byteOffset + line.sizeBytes + 1;
     }
-    // What was read at once is a page, mostly: what follows would be read twice, and all of it is held together.
+    // One chunk is usually one page. More records would have to be held in memory, and the rest of the next chunk read
+    // twice.
     if (records.length > 0) break;
   }
   if (records.length === 0) return null;
@@ -136,23 +136,21 @@ function readForward<Payload extends ReadPayload>(
   return { records, span, lastSeq: transcript.head.lastSeq, cursor: { transcript, seq: next, byteOffset } };
 }
 
-/** Where the line of a record begins, as far as that is known without looking. */
 function placeOf(transcript: Transcript, cursor: PageCursor | null, seq: number): number | null {
   if (cursor !== null && cursor.transcript === transcript && cursor.seq === seq) return cursor.byteOffset;
   if (seq === 1) return 0;
   const at = seq === transcript.head.windowSeq ? transcript.windowAt : undefined;
-  // As the index has it, which anybody may have written.
+  // The position comes from the index, a file that may hold anything, so it is checked.
   return at !== undefined && Number.isSafeInteger(at) ? at : null;
 }
 
-/** Which records the next page holds, or null when there are no more. Sizes are those of the lines on disk. */
 function nextSpan(transcript: Transcript, seq: number, bounds: PageBounds): PageSpan | null {
   const { afterSeq, beforeSeq, left, step, pageRecords, pageBytes } = bounds;
   const lowest = Math.max(afterSeq + 1, 1);
   const highest = Math.min(beforeSeq - 1, transcript.head.lastSeq);
   if (left <= 0 || seq < lowest || seq > highest) return null;
   const count = Math.min(pageRecords, left);
-  // Lines lie without a gap behind the header: all of them together are as long as the way from the first to the last.
+  // Lines follow each other without gaps, so the difference of two starts is the size of the lines between them.
   const beginning = transcript.startOf(step === 1 ? seq : seq + 1);
   const furthest = step === 1 ? Math.min(seq + count - 1, highest) : Math.max(seq - count + 1, lowest);
   let last = seq;
@@ -161,7 +159,10 @@ function nextSpan(transcript: Transcript, seq: number, bounds: PageBounds): Page
   return { fromSeq: Math.min(seq, last), toSeq: Math.max(seq, last) };
 }
 
-/** The records of a span, in ascending order; those that were not just decoded are read with one read, but for long ones. */
+/**
+ * Reads the records of a span in ascending order. Recently decoded lines are reused, and the rest is read at once,
+ * except for long lines.
+ */
 function readSpan<Payload extends ReadPayload>(
   { file, transcript }: HeldSession,
   { fromSeq, toSeq }: PageSpan,
@@ -180,12 +181,12 @@ function readSpan<Payload extends ReadPayload>(
       continue;
     }
     const end = behindShort(transcript, seq, toSeq);
-    // Those that are too long were told above.
+    // Overlong lines were handled above, so no limit applies here.
     const span = { from: transcript.startOf(seq), to: transcript.startOf(end), maxLineBytes: Infinity };
     for (const lines of file.lines(transcript.options.path, span))
       for (const line of lines) {
         const read = readFramed(transcript, seq, line);
-        // A line without its end is where the file was cut, which a finding reports.
+        // A line without a line feed is where the file was truncated; a finding reports that.
         if (payload === "source" && read.actualCrc === undefined && line.isTerminated) assertNotOurs(seq, line);
         records.push(lineRecord(transcript, seq++, read, payload));
       }
@@ -193,10 +194,13 @@ function readSpan<Payload extends ReadPayload>(
   return records;
 }
 
-/** Behind the lines up to `toSeq` that come before the next long one; the first of them is none, or ours. */
+/**
+ * Returns the seq behind the lines up to `toSeq` that precede the next long line. The first line counts as short,
+ * because `readLong` has accepted it.
+ */
 function behindShort(transcript: Transcript, seq: number, toSeq: number): number {
   const { maxLineBytes } = transcript.options;
-  // Together no longer than one may be: then none of them is.
+  // If all lines together are within the limit, none of them is long.
   if (transcript.startOf(toSeq + 1) - transcript.startOf(seq) <= maxLineBytes) return toSeq + 1;
   let end = seq + 1;
   while (end <= toSeq && !isLong(transcript, end)) end++;
@@ -208,8 +212,8 @@ function isLong(transcript: Transcript, seq: number): boolean {
 }
 
 /**
- * A record whose line is longer than any other program's that is read; null when it is ours, and read as any other.
- * Another program's line is represented by a record in its place, and no more of it is read than that needs.
+ * Reads a record whose line exceeds the limit for other programs. Another program's line of this length becomes a
+ * placeholder record, and the rest of it is not read. Returns null for a line of this store, which is read normally.
  */
 function readLong(file: TranscriptFile, transcript: Transcript, seq: number): ReadLine | null {
   const { path } = transcript.options;
@@ -225,18 +229,21 @@ function readLong(file: TranscriptFile, transcript: Transcript, seq: number): Re
       outline: () => outlineOf(record),
     };
   }
-  // Of a transcript that was read from its end on nobody has looked at this line yet.
+  // In a transcript that was loaded from its end, this line was not yet tested for being the store's own.
   if (transcript.base !== null && !isLongLineOurs((at, to) => file.readBytes(path, at, to), from, from + sizeBytes))
     throw new NeedsWholeTranscript();
   return null;
 }
 
-/** A page of a session that was looked up for it; null for the page behind the last one. */
+/** Wraps a page, because null has two meanings: here it means that the read has reached its end. */
 export interface HeldPage<Payload extends ReadPayload> {
   readonly page: Page<Payload> | null;
 }
 
-/** As `readPage`, from `seq` on, or for 0 from where a read with these options begins. Null when the transcript is gone. */
+/**
+ * Does the same as `readPage`. With 0 as `seq` it starts at the first record of the options. Returns null when the
+ * transcript is gone.
+ */
 export function holdPage<Payload extends ReadPayload>(
   agent: AgentSessionFiles,
   row: SessionRow,
@@ -251,7 +258,6 @@ export function holdPage<Payload extends ReadPayload>(
   return { page: readPage(agent, row, from, bounds, payload, cursor) };
 }
 
-/** Where a page with these options begins. */
 function firstSeq(
   { order, afterSeq, beforeSeq }: Required<Pick<ReadOptions, "order" | "afterSeq" | "beforeSeq">>,
   lastSeq: number,
@@ -259,14 +265,13 @@ function firstSeq(
   return order === "descending" ? Math.min(lastSeq, beforeSeq - 1) : afterSeq + 1;
 }
 
-/** Whether a line of ours says something else than it was written with. */
 function isEdited(line: ReadLine): boolean {
   return line.crc !== null && line.actualCrc !== undefined && line.crc !== line.actualCrc();
 }
 
 /**
- * The record of a line. A line of ours that was changed is read as it is, and a finding reports it: people edit transcripts.
- * A request for its exact source, as from a copy or an export, is refused.
+ * Builds the record of a line. An edited line is read as it is, because people edit transcripts, and a finding reports
+ * it. A request for the exact source, as for a copy or export, is refused.
  * @throws {ThroughlineError} STORE_CORRUPT
  */
 function lineRecord<Payload extends ReadPayload>(
@@ -277,7 +282,7 @@ function lineRecord<Payload extends ReadPayload>(
 ): RecordFor<Payload> {
   if (isEdited(line)) {
     if (payload === "source") throw damagedLine(seq, { id: line.id, path: options.path });
-    // Reading all of it reports the line.
+    // The finding about this line needs its number, which only a read of the whole transcript has.
     if (base !== null) throw new NeedsWholeTranscript();
   }
   return recordOf(seq, line, payload);
@@ -298,7 +303,7 @@ function recordOf<Payload extends ReadPayload>(seq: number, line: ReadLine, payl
   return given() as RecordFor<Payload>;
 }
 
-/** Lines lie without a gap behind the header. */
+/** Lines follow each other without gaps, so the difference of their starts is the size. */
 function lineSize(transcript: Transcript, seq: number): number {
   return transcript.startOf(seq + 1) - transcript.startOf(seq);
 }

@@ -11,38 +11,37 @@ import { isLongLineOurs } from "./transcript-lines.ts";
 import { Transcript } from "./transcript.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
-/** What reading a transcript needs, whichever it is. */
 export interface TranscriptReading {
   readonly files: Files;
   readonly codec: LineCodec;
   readonly nowMs: () => number;
-  /** The lines decoded last, of whichever of those files it was. */
   readonly warm: WarmLines;
-  /** Longer lines of other programs are kept and not read. */
+  /** Limits the lines of other programs, in bytes. Longer ones are kept but not read. */
   readonly maxLineBytes: number;
 }
 
-/** Which session's transcript is looked at, and how much of it is wanted. */
 export interface TranscriptLook {
   readonly path: string;
   readonly owner: LineOwner;
   readonly savedHead: SessionHead | null;
-  /** Changes of the entry up to this revision are known; those behind it must be read. */
+  /** Entry patches up to this revision are in the row. Later ones must be read from the transcript. */
   readonly revision: number;
-  /** What the index knows of the file, should it be what it was then. */
   readonly indexed?: (facts: FileFacts) => Omit<TranscriptBase, "endBytes"> | null;
-  /** Every record, also where a mark near the end would do. @default false */
+  /** Reads every record, even if a mark near the end would do. @default false */
   readonly isWhole?: boolean;
-  /** Up to which seq records of the file with this identity are known to have been acknowledged. @default 0 */
+  /** Returns the last seq that is proven as acknowledged for the file with this identity. @default 0 */
   readonly acknowledgedSeq?: (identity: string) => number;
 }
 
-/** Which records of a file this process has seen whole, from image to image of it. */
+/** Remembers which records of a file this process has read. A later image that lacks them shows a loss. */
 export class AcknowledgedRecords {
   #identity = "";
   #seq = 0;
 
-  /** Up to which seq records are known to have been acknowledged, before the image of the file is built again. */
+  /**
+   * Call it before the image is rebuilt. The returned function computes the last acknowledged seq on demand, because
+   * that may query the index.
+   */
   before(identity: string, image: Transcript | null, look: TranscriptLook): () => number {
     if (identity !== this.#identity) this.#seq = 0;
     this.#identity = identity;
@@ -51,26 +50,27 @@ export class AcknowledgedRecords {
   }
 }
 
-/** A file that is open, as long as it was when it was looked at. */
 export interface TailScan {
   readonly files: Files;
   readonly handle: number;
   readonly sizeBytes: number;
 }
 
-/** Smaller transcripts are read as a whole: that takes no longer, and leaves no question open. */
+/** Smaller transcripts are read completely, which takes no longer and needs no later search. */
 const minTailBytes: number = 256 * 1024;
 
 const firstChunkBytes = 256 * 1024;
 const maxChunkBytes = 8 * 1024 * 1024;
-/** So far back a mark is looked for; a window that long takes as long to read as the rest. */
+/** Limits the backward search for a mark. Reading a window of this length takes as long as reading the rest. */
 const maxSearchBytes = 64 * 1024 * 1024;
-/** Before a longer line is read as a whole it is looked at whether it is ours. */
+/** A longer line is first checked for an envelope of this store, so that a foreign one is not read. */
 const longBytes = 16 * 1024 * 1024;
 const markText = Buffer.from('"mark":{');
 const lineFeed = 0x0a;
 
-/** From where on a file is read: from what the index knows, or the newest mark; null for its beginning. */
+/**
+ * Returns the state to start reading from: the index's, or that of the newest mark. Null means the start of the file.
+ */
 export function findBase(scan: TailScan, facts: FileFacts, look: TranscriptLook): TranscriptBase | null {
   if (look.isWhole === true || facts.sizeBytes < minTailBytes) return null;
   const indexed = look.indexed?.(facts) ?? null;
@@ -78,20 +78,19 @@ export function findBase(scan: TailScan, facts: FileFacts, look: TranscriptLook)
   return base === null || base.revision > look.revision ? null : base;
 }
 
-/** The newest mark of the file, found from its end; null when there is none within reach. */
 function findMark(scan: TailScan, sessionId: string): TranscriptBase | null {
   const { files, handle, sizeBytes } = scan;
   let bytes: Uint8Array = new Uint8Array(0);
-  // The last mark in what was read, where the line it is in begins before that.
+  // The position of the last mark whose line starts before the bytes read so far.
   let openAt = 0;
   for (let chunk = firstChunkBytes, from = sizeBytes; from > 0 && sizeBytes - from < maxSearchBytes; chunk *= 2) {
     const before = Math.max(0, from - chunk);
     const added = readRange(files, handle, before, from);
-    // A mark is short: what lies across the border of two reads is found with a little of the one before.
+    // A mark may cross the border of two reads, so the search starts slightly behind it.
     bytes = Buffer.concat([added, bytes]);
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     let at = view.lastIndexOf(markText, added.length + Math.max(markText.length, openAt));
-    // One mark of each line is enough: a line has one envelope, and another program's may hold as many as it likes.
+    // One match per line is enough: a line has one envelope, and another program's line may contain many fakes.
     while (at !== -1) {
       const start = at === 0 ? -1 : view.lastIndexOf(lineFeed, at - 1);
       openAt = start === -1 ? at : 0;
@@ -106,7 +105,7 @@ function findMark(scan: TailScan, sessionId: string): TranscriptBase | null {
   return null;
 }
 
-/** What the index knows, if the file ends with the record that it knows as the last. */
+/** Returns the index's state only if the file still ends with the last record that the index has. */
 function checkIndexed(scan: TailScan, known: Omit<TranscriptBase, "endBytes">): TranscriptBase | null {
   const { files, handle, sizeBytes } = scan;
   const bytes = readRange(files, handle, Math.max(0, sizeBytes - firstChunkBytes), sizeBytes);
@@ -117,7 +116,7 @@ function checkIndexed(scan: TailScan, known: Omit<TranscriptBase, "endBytes">): 
   return envelope?.seq === known.head.lastSeq && index === count ? { ...known, endBytes: sizeBytes } : null;
 }
 
-/** Makes the places of the records from `seq` on known to an image. False when that takes the whole file. */
+/** Loads the positions of the records from `seq` on. Returns false when that needs the whole file. */
 export function reachBack(files: Files, handle: number, image: Transcript, seq: number): boolean {
   const { firstSeq, endBytes } = image;
   const scan = { files, handle, sizeBytes: endBytes };
@@ -127,8 +126,8 @@ export function reachBack(files: Files, handle: number, image: Transcript, seq: 
 }
 
 /**
- * Where the lines of earlier records start, up to the one at `beforeBytes`, whose seq is `beforeSeq`. Null when the
- * first of them is no line of ours with the seq it must have.
+ * Returns the starts of the lines before `beforeBytes`, whose record has the seq `beforeSeq`. Returns null when the
+ * first of them is not a line of this store with the expected seq.
  */
 function lineStartsBefore(
   { files, handle }: TailScan,
@@ -141,7 +140,7 @@ function lineStartsBefore(
   for (let chunk = firstChunkBytes; from > 0 && starts.length < count; chunk = Math.min(chunk * 2, maxChunkBytes)) {
     const before = Math.max(0, from - chunk);
     const bytes = readRange(files, handle, before, from);
-    // The line feed at the very end ends the last of the lines that are wanted.
+    // The line feed at the very end belongs to the last wanted line, so the search starts before it.
     let at = from === beforeBytes ? bytes.length - 1 : bytes.length;
     while (starts.length < count && at > 0) {
       at = bytes.lastIndexOf(lineFeed, at - 1);
@@ -186,19 +185,19 @@ function isMark(value: unknown): value is WindowMark {
   );
 }
 
-/** An image of a transcript that was made beside the one its session is known by. */
+/** Holds an image that was read without a lock. The session's current image is not touched meanwhile. */
 export interface ReadAside {
   readonly facts: FileFacts;
   readonly transcript: Transcript;
   readonly anchor: EndAnchor;
 }
 
-/** A shorter file is read where it is wanted: that holds nobody up. */
+/** Smaller files are read where they are needed, because that does not block other work noticeably. */
 export const minAsideBytes: number = 4 * 1024 * 1024;
 
 /**
- * Reads a transcript with nothing locked, in slices: what takes seconds must not be read while a session is held, nor in
- * one go. Null when there is no such file.
+ * Reads a transcript in slices without a lock, because a read of several seconds must neither hold a lock nor block the
+ * process. Returns null when the file does not exist.
  * @throws {ThroughlineError} STORE_IO, PATH_UNSAFE
  */
 export async function readAside(options: TranscriptReading, look: TranscriptLook): Promise<ReadAside | null> {
@@ -212,7 +211,8 @@ export async function readAside(options: TranscriptReading, look: TranscriptLook
     const file = { handle, facts };
     const transcript =
       (await readFrom(base, false, file, options, look)) ?? (await readFrom(null, true, file, options, look));
-    // A write that failed was taken back meanwhile, and another may be in its place: of some line each half was read.
+    // A failed write may have been undone meanwhile and replaced by another. The image could then combine halves of two
+    // lines.
     const isStill = withFileErrors(look.path, () => end.isThere(files, handle));
     if (transcript === null || !isStill) return null;
     return { facts, transcript, anchor: EndAnchor.read(files, handle, transcript.endBytes, facts) };
@@ -221,7 +221,7 @@ export async function readAside(options: TranscriptReading, look: TranscriptLook
   }
 }
 
-/** Null when it must be read with other programs in mind. */
+/** Returns null when the read must expect lines of other programs. */
 async function readFrom(
   base: TranscriptBase | null,
   isMixed: boolean,

@@ -1,23 +1,25 @@
 import { crc32 } from "node:zlib";
 import { systemRandom } from "@throughline/core/internal";
 
-/** Nobody can choose ids that meet: whoever gives them does not know it. */
+/** The seed is random, so that no caller can choose ids that collide. */
 const seed = systemRandom.uint32();
 
 /**
- * Which record of a transcript has an id. Ids are kept as 64 bits each, outside of the heap: a million take 24 MB at most, where
- * a map of the texts takes 150 MB of heap. That two of a million meet has a chance of one to 30 million.
+ * Maps record ids to seqs. Each id is kept as 64 bits outside the heap. A million ids take at most 24 MB, where a map
+ * of strings takes 150 MB of heap. The chance that two of a million ids collide is one in 30 million.
  */
 export class RecordIds {
-  /** The seq of the first. */
   #from = 1;
   #count = 0;
   #sums = new Uint32Array(64);
   #hashes = new Uint32Array(64);
-  /** Places among those, from 1, by hash; 0: free. Never more than half full. */
+  /**
+   * Holds positions in the arrays, from 1; 0 marks a free slot. The table is never more than half full, which keeps
+   * lookups short.
+   */
   #slots = new Uint32Array(128);
 
-  /** The records come one after another. One with an earlier id is found in its place. */
+  /** Adds the next record. An id that was added before now leads to the newer record. */
   set(id: string, seq: number): void {
     if (this.#count === 0) this.#from = seq;
     if (this.#count === this.#sums.length) this.#grow();
@@ -35,13 +37,11 @@ export class RecordIds {
     return this.get(id) !== undefined;
   }
 
-  /** The CRC-32 of the id of a record; undefined for one that is not known. */
   sumOf(seq: number): number | undefined {
     const place = seq - this.#from;
     return place < 0 || place >= this.#count ? undefined : this.#sums[place];
   }
 
-  /** The slot of an id, or the free one where it belongs. */
   #slotOf(sum: number, hash: number): number {
     const mask = this.#slots.length - 1;
     for (let slot = (hash ^ sum) & mask; ; slot = (slot + 1) & mask) {

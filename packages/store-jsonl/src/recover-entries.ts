@@ -8,11 +8,9 @@ import type { SessionRow } from "./session-row.ts";
 export interface LeftRows {
   readonly files: Files;
   readonly folder: AgentFolder;
-  /** What the index kept of a log that is gone. */
   readonly indexed: Iterable<SessionRow>;
 }
 
-/** Of the sessions the index knows those that still have a transcript. */
 export function rowsLeft({ files, folder, indexed }: LeftRows): readonly SessionRow[] {
   const isThere = (name: string | undefined): boolean =>
     name !== undefined && files.facts(folder.session(name))?.kind === "file";
@@ -20,8 +18,8 @@ export function rowsLeft({ files, folder, indexed }: LeftRows): readonly Session
 }
 
 /**
- * The row of a session of ours whose entry is lost. It may have been one that must not send: until somebody says what its
- * `sendPolicy` is, it denies.
+ * Denies sending in a session whose entry is lost, because the lost entry may have denied it. The denial lasts until
+ * `sendPolicy` is set again.
  */
 export function denying(row: SessionRow): SessionRow & { readonly entry: SessionEntry } {
   const entry: SessionEntry = { ...entryOf(row), sendPolicy: "deny" };
@@ -29,15 +27,14 @@ export function denying(row: SessionRow): SessionRow & { readonly entry: Session
 }
 
 /**
- * The same for a session whose newest line of the log was damaged: it cannot be read before a repair. `line`: null where a
- * power cut left the line, which may never have been acknowledged.
+ * Does the same for a session whose newest log line was damaged, and whose entry stays unreadable until a repair. A
+ * null `line` means that a power cut left the line, which may never have been acknowledged.
  */
 export function denyingUnread(row: SessionRow, line: number | null): SessionRow {
   const denied = denying(row);
   return line === null ? denied : { ...denied, entry: new DamagedEntry(denied.entry, line) };
 }
 
-/** The message for a session that is denied for that reason. */
 export function denyingFinding({ key, entry }: SessionRow, path: string, why: string): Finding {
   if (entry instanceof DamagedEntry) {
     const message = `${why} A repair takes what is left of the entry.`;
@@ -47,13 +44,14 @@ export function denyingFinding({ key, entry }: SessionRow, path: string, why: st
   return createFinding("ENTRY_UNREADABLE", message, { path, key, repaired: true });
 }
 
-/** A session that is read again after a repair, with what is left of its entry. */
+/** Returns the row with the rest of its entry, readable again after a repair; null for an undamaged entry. */
 export function withRepairedEntry({ entry, ...row }: SessionRow): SessionRow | null {
   return entry instanceof DamagedEntry ? { ...row, entry: entry.under, revision: row.revision + 1 } : null;
 }
 
 /**
- * A transcript of such an id would go with the session that its name begins with.
+ * Refuses ids that look like an archive name, because such a transcript would be removed with the session that the name
+ * starts with.
  * @throws {ThroughlineError} SESSION_ID_INVALID
  */
 export function assertNoArchiveName(sessionId: string): void {
@@ -62,7 +60,6 @@ export function assertNoArchiveName(sessionId: string): void {
   throw refused("SESSION_ID_INVALID", message, { sessionId });
 }
 
-/** The name a transcript had before it was archived; null for one that was not. */
 export function archivedFrom(name: string): string | null {
   const at = Math.max(name.lastIndexOf(".jsonl.reset."), name.lastIndexOf(".jsonl.deleted."));
   return at < 1 || name.endsWith(".") ? null : name.slice(0, at + ".jsonl".length);

@@ -10,13 +10,11 @@ import { redactTranscript } from "./redact-transcript.ts";
 import type { SessionRow } from "./session-row.ts";
 import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
 
-/** A session that has records in common with another, and up to which seq. */
 interface Relative {
   readonly row: SessionRow;
   readonly sharedSeq: number;
 }
 
-/** The sessions that a redaction of these records reaches beside the one that is asked. */
 export async function sharersOf(
   agent: AgentSessionFiles,
   ref: SessionRef,
@@ -29,7 +27,7 @@ export async function sharersOf(
   });
 }
 
-/** Redacts records in a session and in every other that shares them: forks are copies, and each has its own. */
+/** Redacts records in a session and in every session that shares them, because a fork has its own copies. */
 export async function redactSession(
   scope: ChangeContext,
   ref: SessionRef,
@@ -42,7 +40,7 @@ export async function redactSession(
   const find = async (): Promise<SessionRow> => {
     const row = await locateSession(agent, ref, true);
     rows = [row, ...relativesOf(agent, row).map((relative) => relative.row)];
-    // Before the locks are taken, so that nobody waits while long files are read.
+    // The files are read before the locks are taken, so that no process waits for a long read.
     for (const each of rows) {
       await agent.prepare(each, true);
       agent.hold(each, true);
@@ -52,11 +50,11 @@ export async function redactSession(
   const wants = { find, others: () => rows.slice(1), needsEntries: () => entryFields.length > 0, isWhole: true };
   return underLocks(scope, ref, wants, (now) => {
     const present = relativesOf(agent, now);
-    // A fork that was made while this waited is not locked.
+    // A fork that was created meanwhile is not locked, so the locks must be taken again.
     if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return "changed";
     const reached = [now, ...present.map((one) => one.row)];
-    // Before their transcripts are written anew: a field may have been set there alone. And before the session itself is held:
-    // of many sessions the first transcripts are closed again.
+    // Rows are read before the rewrite, because a field may be set only in a transcript. They are also read before the
+    // session is opened: with many sessions the first transcripts may be closed again.
     const before = entryFields.length === 0 ? [] : reached.flatMap((each) => agent.hold(each, true)?.row ?? []);
     const held = replaceLost(context, agent, agent.holdExisting(now, true));
     assertRecords(held, ids);
@@ -76,7 +74,7 @@ export async function redactSession(
   });
 }
 
-/** @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted or removed */
+/** @throws {ThroughlineError} RECORD_NOT_FOUND; nothing is redacted or removed then */
 function assertRecords({ transcript }: HeldSession, ids: readonly string[]): void {
   const unknown = ids.find((id) => !transcript.seqById.has(id));
   if (unknown !== undefined)
@@ -94,7 +92,7 @@ function redactIn(
   }
 }
 
-/** Sessions with an origin in common, which may be one of the two, and may have been purged. */
+/** Returns the sessions that share an origin. The origin may be one of the two, and may have been purged. */
 function relativesOf(agent: AgentSessionFiles, row: SessionRow): readonly Relative[] {
   const own = lineOf(row);
   const candidates = new Map(agent.log.forks().map((fork) => [fork.sessionId, fork]));

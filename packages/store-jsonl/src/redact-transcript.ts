@@ -24,8 +24,9 @@ const partBytes = 1024 * 1024;
 const markText = Buffer.from('"mark":{');
 
 /**
- * Replaces records by tombstones: the only time a transcript is rewritten. Every other line keeps its bytes. Copies of
- * it are deleted, and kept torn lines too, because their content is unknown. Under the session's lock; `ids` are there.
+ * Replaces records by tombstones. Only this call rewrites a transcript, and every other line keeps its bytes. Copies of
+ * the transcript are deleted, also saved torn lines, because their content is unknown. Call it under the session's
+ * lock, with ids that exist.
  */
 export function redactTranscript(
   context: StoreContext,
@@ -49,7 +50,9 @@ export function redactTranscript(
   return { seqs };
 }
 
-/** What the file holds afterwards. Lines that are not redacted are not looked into, and over-long ones not held in memory. */
+/**
+ * Yields the new content of the file. Other lines are not parsed, and overlong ones are copied in parts to save memory.
+ */
 function* redactedParts(
   context: StoreContext,
   held: HeldSession,
@@ -61,7 +64,7 @@ function* redactedParts(
   const info = { reason, redactedAtMs: context.clock.nowMs() };
   const firstOffset = offsets[0] ?? endBytes;
   if (firstOffset > 0) yield file.readBytes(path, 0, firstOffset);
-  // Without a header pi would take the whole file for broken and begin it anew.
+  // Without a header pi would treat the file as broken and start it anew.
   else if (seqs.has(1) && transcript.options.owner.sessionId !== "") yield `${ownHeaderLine(row, "")}\n`;
   let [seq, messages] = [0, 0];
   for (const lines of file.lines(path, { from: firstOffset, to: endBytes }))
@@ -84,7 +87,7 @@ function* bytesOf(file: TranscriptFile, path: string, { byteOffset, sizeBytes }:
     yield file.readBytes(path, byteOffset + done, byteOffset + Math.min(sizeBytes, done + partBytes));
 }
 
-/** A mark counts the messages before it, and some of them are none any more. */
+/** Lowers the message count of a mark, because some messages before it are tombstones now. */
 function withFewerMessages(line: string | Uint8Array, count: number): string | Uint8Array {
   if (count === 0) return line;
   const bytes = typeof line === "string" ? Buffer.from(line) : viewOf(line);
@@ -98,7 +101,6 @@ function withFewerMessages(line: string | Uint8Array, count: number): string | U
 
 const patchTexts = [Buffer.from('"entry":{'), Buffer.from('"entryEnc":"')];
 
-/** A line whose patch of the entry sets none of the fields. */
 function withoutFields(
   line: string | Uint8Array,
   fields: readonly string[],
@@ -124,7 +126,6 @@ function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Null for what is a tombstone already. */
 function tombstoneLine(
   context: StoreContext,
   held: HeldSession,
@@ -143,7 +144,8 @@ function tombstoneLine(
     source: null,
     isSourceCanonical: false,
   };
-  // A line of another program says when it was in its own text, which ours does not look at: activity would go back.
+  // Another program's line has its time only in its text, which the tombstone drops. The envelope keeps it, so that the
+  // activity time does not go back.
   const { updatedAtMs: updated } = nextUpdatedAtMs(0, read.tsMs ?? undefined, info.redactedAtMs);
   const {
     source: _source,

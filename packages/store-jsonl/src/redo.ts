@@ -5,7 +5,6 @@ import { entryOf, SealedChange, unlessSealed, withoutSealedChange } from "./seal
 import { decodePatch, type RowChange, type SessionRow } from "./session-row.ts";
 import type { EntryPatch } from "./store-envelope.ts";
 
-/** The part of a transcript that changes the entry of its session. */
 export interface PatchSource {
   readonly patches: readonly EntryPatch[];
   readonly updatedAtMs: number;
@@ -18,7 +17,6 @@ interface KeptFold {
   readonly folded: SessionRow;
 }
 
-/** The entries log, as far as a debt is paid to it. */
 interface PaidLog {
   row(sessionId: string): SessionRow | null;
   write(change: RowChange): void;
@@ -27,28 +25,29 @@ interface PaidLog {
 export interface EntryRedoOptions {
   readonly coder: PayloadCoder;
   readonly refOf: (row: SessionRow) => SessionRef;
-  /** Called once for each debt that is noted. */
   readonly onDebt: () => void;
 }
 
 /**
- * The patches in the transcripts of one agent, as a database treats its log. The entries log is the truth about an
- * entry. A patch with a higher revision than the row in that log is newer, and it exists in the transcript alone, which
- * other programs may cut or delete. A reader of such a patch therefore owes the entries log a catch-up line (a debt).
- * An append beside OpenClaw pays it before it is acknowledged, every other reader with the next write of the derived
- * files.
+ * Redoes entry patches from transcripts, as a database redoes its log. The entries log is authoritative for an entry. A
+ * patch with a higher revision than the log's row is newer. It exists only in the transcript, which other programs may
+ * truncate or delete. A reader of such a patch must therefore write a catch-up line to the entries log. In a folder of
+ * OpenClaw, an append writes that line before it is acknowledged. Otherwise the next write of the derived files does
+ * it.
  */
 export class EntryRedo {
   readonly #options: EntryRedoOptions;
   readonly #folds: Map<string, KeptFold> = new Map();
-  /** Ids of sessions whose row lacks a patch. */
   readonly #debts: Set<string> = new Set();
 
   constructor(options: EntryRedoOptions) {
     this.#options = options;
   }
 
-  /** The row with the patches of its transcript. Patches that were folded in before are not folded in again. */
+  /**
+   * Applies the patches of the transcript to the row. Patches of an earlier call are skipped, because applying them
+   * again costs time.
+   */
   fold(row: SessionRow, { patches, updatedAtMs }: PatchSource): SessionRow {
     const ref = this.#options.refOf(row);
     const kept = this.#folds.get(row.sessionId);
@@ -62,7 +61,6 @@ export class EntryRedo {
     return this.note(row, folded);
   }
 
-  /** Notes a debt if the folded row is newer than the row of the log. Returns the folded row. */
   note(row: SessionRow, folded: SessionRow): SessionRow {
     const { sessionId } = row;
     if (folded.revision > row.revision && !this.#debts.has(sessionId)) {
@@ -72,14 +70,14 @@ export class EntryRedo {
     return folded;
   }
 
-  /** Ids of the sessions with a debt. */
   get debts(): readonly string[] {
     return [...this.#debts];
   }
 
   /**
-   * Pays the debt of a session: writes the folded row to the entries log unless the log has it. Under the locks of the session
-   * and of the entries. True when a line was written: it must be flushed before anything that depends on it is acknowledged.
+   * Writes the folded row to the entries log unless the log has it. Call it under the locks of the session and of the
+   * entries log. Returns true when it wrote a line, which must be flushed before anything that depends on it is
+   * acknowledged.
    */
   pay(log: PaidLog, folded: SessionRow): boolean {
     const row = log.row(folded.sessionId);
@@ -95,7 +93,10 @@ export class EntryRedo {
   }
 }
 
-/** The session as its transcript has changed it since the row was written; all of that, or none where some cannot be decoded. */
+/**
+ * Applies all patches to the row, or none when one cannot be decoded, because a partial result would have a wrong
+ * revision.
+ */
 function foldPatches(
   row: SessionRow,
   patches: readonly EntryPatch[],

@@ -7,9 +7,9 @@ import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
- * Takes fields out of the entries of sessions, and what they held out of the log and the index. Under the locks of the
- * sessions and of the entries, after their transcripts were rewritten without them. Asked again after it was cut off,
- * it completes what is left. `rows`: as they were before, with the changes in their transcripts.
+ * Removes fields from the entries of sessions, and their values from the log and the index. Call it under the locks of
+ * the sessions and the entries log, after their transcripts were rewritten. A repeated call completes an interrupted
+ * one. `rows` are the rows from before the rewrite, with the patches of their transcripts.
  */
 export function removeFields(
   agent: AgentSessionFiles,
@@ -34,7 +34,10 @@ export function removeFields(
   flushFolder(context.files, folder.own);
 }
 
-/** Whether the log may still say what the fields held: an earlier removal was cut off. What is coded cannot be looked into. */
+/**
+ * Tests whether the log may still contain values of the fields, after an interrupted removal. Encoded lines cannot be
+ * searched, so the answer is then true.
+ */
 function isMentioned(
   { folder }: AgentSessionFiles,
   { files, codec }: StoreContext,

@@ -14,7 +14,10 @@ import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance
 
 const copyBytes = 1024 * 1024;
 
-/** Puts a repaired copy of each damaged transcript beside it. */
+/**
+ * Writes a repaired copy beside each damaged transcript. The original is not changed, because a person decides whether
+ * to replace it.
+ */
 export async function* repairStore(
   scope: MaintenanceContext,
   { signal }: { readonly signal?: AbortSignal },
@@ -22,7 +25,7 @@ export async function* repairStore(
   scope.begin(signal);
   for (const agent of scope.agents()) {
     agent.log.refresh();
-    // What was found and what became of it comes as events of the store.
+    // Reading the entries reports damage, and the rebuild reports its result, as events of the store.
     agent.view.entries();
     if (!agent.view.isReadable) await scope.rebuild(agent);
     await agent.foreign.take();
@@ -39,7 +42,6 @@ export async function* repairStore(
   }
 }
 
-/** Takes what is left of an entry whose line in the log is damaged. */
 async function repairEntry(
   { locks }: StoreContext,
   { folder, log }: AgentSessionFiles,
@@ -60,7 +62,7 @@ async function repairEntry(
   return createFinding("ENTRY_UNREADABLE", message, { path: folder.entriesLog, key: row.key, repaired: true });
 }
 
-/** Writes the entries log without its damaged lines, once a copy of it is safe. A purge deletes that copy. */
+/** Rewrites the entries log without its damaged lines, after a copy of it is on the disk. A purge deletes that copy. */
 async function rewriteLog(
   context: StoreContext,
   { folder, log }: AgentSessionFiles,
@@ -82,13 +84,11 @@ async function rewriteLog(
   return createFinding("CHECKSUM_MISMATCH", message, { path, repaired: true });
 }
 
-/** The folder for repaired copies, without those in the making that were given up. */
 function prepareFolder({ context: { files, clock } }: MaintenanceContext, agent: AgentSessionFiles): void {
   agent.prepareWriting();
   removeAbandoned(files, agent.folder.repaired, clock.nowMs());
 }
 
-/** Writes the repaired copy, what was removed and a report; nothing when there is nothing to repair. */
 async function* repairSession(
   scope: MaintenanceContext,
   agent: AgentSessionFiles,
@@ -101,7 +101,9 @@ async function* repairSession(
   }
 }
 
-/** Null when the transcript was redacted or purged meanwhile: what was made of it holds the words that had to go. */
+/**
+ * Returns null when the transcript was redacted or purged meanwhile, because the copy would contain the removed text.
+ */
 async function repairOnce(
   scope: MaintenanceContext,
   agent: AgentSessionFiles,
@@ -110,7 +112,7 @@ async function repairOnce(
 ): Promise<readonly Finding[] | null> {
   const { files } = scope.context;
   const path = agent.folder.session(agent.fileNameOf(row));
-  // While it is open no other file gets its number, so that the same number means the same file.
+  // The open descriptor keeps the inode from being reused, so an equal identity means the same file.
   const pin = openIfThere(files, path);
   if (pin === null) return [];
   try {
@@ -140,7 +142,7 @@ async function repairFile(
   const fileName = path.slice(sessions.length + 1);
   const copy = `${folder}/${fileName}`;
   const target = targetOf(scope, agent, row, path, false, signal);
-  // Another process may repair the same.
+  // Another process may repair the same file, so the name is random.
   const temporary = `${copy}.tmp-${clock.nowMs()}-${random.uint32().toString(36)}`;
   const handle = withFileErrors(temporary, () => files.open(temporary, "create"));
   let sizeBytes = 0;
@@ -187,8 +189,8 @@ function keepRepaired(
 }
 
 /**
- * If its copy replaced the original, the lines that an earlier repair removed may exist nowhere else. They and their
- * report get names of their own, unless this repair removed the same.
+ * Keeps the removed lines of an earlier repair, and its report, under new names. If that repair's copy has replaced the
+ * original, the lines exist nowhere else. Identical lines are not kept twice.
  */
 function keepEarlier(files: Files, copy: string, next: string): void {
   const removed = `${copy}.removed`;
@@ -199,7 +201,7 @@ function keepEarlier(files: Files, copy: string, next: string): void {
     if (files.facts(name) !== null) files.rename(name, `${name}.${count}`);
 }
 
-/** Read a part at a time: what was removed may be a line of any length. */
+/** Compares in parts, because a removed line may have any length. */
 function isSameText(files: Files, one: string, other: string): boolean {
   const handles = [one, other].map((path) => openIfThere(files, path)).filter((handle) => handle !== null);
   const [first, second] = handles;
@@ -215,7 +217,6 @@ function isSameText(files: Files, one: string, other: string): boolean {
   }
 }
 
-/** Each change with where its bytes lie among those that were removed. */
 function withPlaces(changes: readonly RepairedLine[]): readonly unknown[] {
   let removedOffset = 0;
   return changes.map((change) => {

@@ -7,9 +7,8 @@ import { ownHeaderLine } from "./own-header.ts";
 import { sealLine, type StoreEnvelope } from "./store-envelope.ts";
 import { hasSeq, ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
-/** One change of a repair. */
 export interface RepairedLine {
-  /** In the original, from 1; 0 for a line that was added. */
+  /** Counts lines of the original from 1; 0 stands for an added line. */
   readonly line: number;
   readonly byteOffset: number;
   readonly sizeBytes: number;
@@ -23,17 +22,15 @@ export interface RepairedTranscript {
 
 interface Survey {
   readonly parents: ParentSurvey;
-  /** Records of cycles that have no new parent yet. */
   readonly cycles: Set<string>;
   readonly glued: ReadonlyMap<number, readonly SessionRecord[]>;
-  /** Lines from this number on were never acknowledged. */
   readonly unacknowledgedFrom: number;
   readonly hasHeader: boolean;
 }
 
 /**
- * Writes a transcript as every reader wants it: one whole record a line, ids that occur once, parents that are there.
- * Valid lines keep their bytes; each change to another line is reported. Reads the file twice and keeps ids.
+ * Writes a transcript that every reader accepts: one complete record per line, unique ids, and existing parents. Valid
+ * lines keep their bytes, and each other change is reported. It reads the file twice and keeps only ids in memory.
  */
 export async function repairTranscript(
   target: SurveyTarget,
@@ -74,7 +71,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     else unacknowledged = 0;
   }
   if (seq - unacknowledged < target.acknowledgedSeq) unacknowledged = 0;
-  // Whole lines keep their ids, also where they come later.
+  // Ids of complete lines take precedence, also over earlier glued records.
   const glued = new Map<number, readonly SessionRecord[]>();
   for (const [line, records] of found) {
     const free: SessionRecord[] = [];
@@ -84,7 +81,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     }
     glued.set(line, free);
   }
-  // An empty file lacks no header: nothing is in it.
+  // An empty file has no records, so it needs no header.
   return {
     parents,
     cycles: new Set(parents.cycles()),
@@ -94,12 +91,11 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
   };
 }
 
-/** The header of an imported transcript may be the file's header and its first record at once. */
 function isImportedHeader({ line, text, isClean, envelope, read }: SurveyedLine): boolean {
   return line === 1 && isClean && read.isHeader && envelope?.seq === 1 && envelope.crc === crc32(text);
 }
 
-/** A header that somebody's transcript began with is a record here; so is what is left of a record glued to a header. */
+/** A header with a seq above 0 is a record. It was imported, or it is left from a record that was glued to a header. */
 function isOwnRow(envelope: StoreEnvelope | null): boolean {
   return envelope !== null && envelope.seq > 0;
 }
@@ -114,9 +110,7 @@ class Repair {
   readonly #header: string;
   readonly #write: (line: string) => void;
   #seq = 0;
-  /** Of the records written so far. */
   readonly #ids: string[] = [];
-  /** The same, to look one up. */
   readonly #known: Set<string> = new Set();
   readonly #newParents: Map<string, string | null> = new Map();
   readonly #recent = createRecentBranch();
@@ -161,28 +155,26 @@ class Repair {
     if (kept !== null && isEdited(line))
       this.#change(line, "the line does not match its checksum and is taken as it is now");
     if (kept !== null) return this.#add(kept, line.envelope, line.read.record);
-    // A line that is no UTF-8 was read with the envelope as a field of the record.
+    // A line that is not UTF-8 was parsed with its envelope as a field of the record, which must be removed.
     const { _tl: _envelope, ...own } = line.read.record as SessionRecord & { readonly _tl?: unknown };
     const record = this.#linked(line.isClean ? line.read.record : (own as SessionRecord));
     this.#change(
       line,
       line.read.unparsed === null ? "the record was put right" : "the line is no record; its place is kept",
     );
-    // What stands behind a line that is no record is part of it, and says nothing.
+    // The text behind a malformed line belongs to that line, so its envelope is not used.
     this.#addMade(record, line.read.unparsed === null ? line.envelope : null);
   }
 
-  /** The line's own text when there is nothing wrong with it. */
   #kept({ text, isClean, read, envelope }: SurveyedLine): string | null {
     if (!isClean || read.unparsed !== null) return null;
     const { record } = read;
-    // What a coded line says is in its envelope, and nothing of it can be judged here.
+    // The record of an encoded line is in its envelope and cannot be checked here.
     if (envelope?.enc !== undefined) return text;
     if (this.#linked(record) !== record) return null;
     return JSON.stringify(parseObject(text)) === JSON.stringify(record) ? text : null;
   }
 
-  /** The record with parents and references that exist. */
   #linked(record: SessionRecord): SessionRecord {
     const parentId = this.#parentOf(record);
     const kept = record["firstKeptEntryId"];
@@ -190,13 +182,13 @@ class Repair {
       record.type === "compaction" && typeof kept === "string" && kept !== record.id && !this.#known.has(kept);
     if (parentId === record.parentId && !isDangling) return record;
     if (!isDangling) return { ...record, parentId };
-    // What a context holds without the repair, too.
+    // The new reference keeps the part that a context would contain without the repair.
     return { ...record, parentId, firstKeptEntryId: this.#recent.tailStart(parentId) ?? parentId ?? record.id };
   }
 
   /**
-   * The parent of a record; one whose own is nowhere hangs on the record before it. Where that one is among its own
-   * descendants, as after a piece of the file was doubled, on the nearest before it that is not.
+   * Returns the parent of a record. A missing parent is replaced by the record before it. If that one is a descendant,
+   * as after a duplicated part of the file, the nearest earlier record that is none is used.
    */
   #parentOf({ id, parentId }: SessionRecord): string | null {
     const { parents, cycles } = this.#survey;
@@ -232,16 +224,17 @@ class Repair {
   }
 }
 
-/** Whether a line of ours was changed: a read refuses it until somebody puts the copy in place. */
+/**
+ * Tests whether a line of this store was edited. A read refuses such a line until the repaired copy replaces the file.
+ */
 function isEdited({ envelope, text, isIntact }: SurveyedLine): boolean {
   if (!isIntact) return true;
   return envelope !== null && envelope.enc === undefined && envelope.crc !== undefined && envelope.crc !== crc32(text);
 }
 
-/** How many times its own length is read for one line, in case it is crafted to be read for ever. */
+/** Limits how many times a line's length is scanned, because a crafted line could take forever. */
 const maxReadings = 8;
 
-/** Records that lie behind one another in one line, or behind the rest of one that was cut off; null when there are none. */
 function gluedRecords(line: string): readonly SessionRecord[] | null {
   const records: SessionRecord[] = [];
   let left = line.length * maxReadings;
@@ -255,7 +248,7 @@ function gluedRecords(line: string): readonly SessionRecord[] | null {
   return records.length === 0 ? null : records;
 }
 
-/** A header is none: written as a record it would be a second header to the next reader. */
+/** Excludes headers, because the next reader would take one for a second header of the file. */
 function isRecord(value: Readonly<Record<string, unknown>>): value is SessionRecord {
   return (
     typeof value["type"] === "string" &&

@@ -1,7 +1,7 @@
 import { hasErrorCode, type SessionEntry, type ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 
-/** The entry of a row: as it is, or as what is known of one that cannot be decoded. `entryOf` gives it or fails. */
+/** Holds the entry of a row, or a stand-in for one that cannot be read. `entryOf` returns the entry or throws. */
 export type KeptEntry = SessionEntry | SealedEntry | SealedChange | DamagedEntry;
 
 interface WithEntry {
@@ -9,12 +9,12 @@ interface WithEntry {
 }
 
 /**
- * An entry of the log that the codec did not decode. Its text is kept as it was, and written so wherever its row is; who
- * needs what it says tries again, for a codec may get its key later.
+ * Stands for an entry of the log that the codec could not decode. Its text is kept and written unchanged. Each use
+ * tries to decode it again, because the codec may get its key later.
  */
 export class SealedEntry {
   readonly coded: string;
-  /** The key of the session that the text is bound to. */
+  /** The text is bound to this session key, so it is useless after a rename. */
   readonly key: string;
   readonly #decode: () => SessionEntry;
 
@@ -31,11 +31,10 @@ export class SealedEntry {
 }
 
 /**
- * An entry whose changes in the transcript could not be decoded. They are tried again whenever they are folded in; such an
- * entry is never written, for the revision it would be written with would say that they are in it.
+ * Stands for an entry with undecodable patches in the transcript. Each fold tries them again. Such an entry is never
+ * written, because its revision would claim to include the patches.
  */
 export class SealedChange {
-  /** The entry without them, of the revision of the row. */
   readonly under: KeptEntry;
   readonly #error: ThroughlineError;
 
@@ -50,11 +49,11 @@ export class SealedChange {
   }
 }
 
-/** The entry of a session whose newest line in the log does not fit its checksum. A repair takes what is left. */
+/**
+ * Stands for the entry of a session whose newest log line does not fit its checksum. A repair restores the rest of it.
+ */
 export class DamagedEntry {
-  /** The entry as other sources have it. It denies sending. */
   readonly under: SessionEntry;
-  /** The number of the line. */
   readonly line: number;
 
   constructor(under: SessionEntry, line: number) {
@@ -75,7 +74,6 @@ export function entryOf({ entry }: WithEntry): SessionEntry {
   return isSealed ? entry.open() : entry;
 }
 
-/** Null when it cannot be read. */
 export function readableEntry(row: WithEntry): SessionEntry | null {
   return unlessSealed(
     () => entryOf(row),
@@ -83,7 +81,10 @@ export function readableEntry(row: WithEntry): SessionEntry | null {
   );
 }
 
-/** The row without what could not be folded in: changes in the transcript come after it, as before. */
+/**
+ * Removes the stand-in for undecodable patches. The patches stay in the transcript, and their revisions stay above the
+ * row's.
+ */
 export function withoutSealedChange<Row extends WithEntry>(row: Row): Row {
   return row.entry instanceof SealedChange ? { ...row, entry: row.entry.under } : row;
 }

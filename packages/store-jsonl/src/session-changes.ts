@@ -30,8 +30,8 @@ import { activeFileName } from "./purges.ts";
 import { archivedError, underLocks, type ChangeContext } from "./under-locks.ts";
 
 /**
- * The session as it is now, once records whose flush failed are on the disk. Whatever durability was asked, what the log says
- * of the session may get there, and would say that they are. Under the session's lock.
+ * Returns the current session after flushing doubtful records again. The log line of the change may reach the disk with
+ * any durability, and would claim that the records are there. Call it under the session's lock.
  * @throws {ThroughlineError} STORE_IO
  */
 export function heldSettled(agent: AgentSessionFiles, row: SessionRow): SessionRow {
@@ -40,7 +40,7 @@ export function heldSettled(agent: AgentSessionFiles, row: SessionRow): SessionR
   return held?.row ?? row;
 }
 
-/** Does what `heldSettled` does, for a session that goes: nothing of a damaged transcript is needed for that. */
+/** Does the same as `heldSettled` for a removal, which does not need a readable transcript. */
 export function heldToRemove(agent: AgentSessionFiles, row: SessionRow): SessionRow {
   return unlessSealed(
     () => heldSettled(agent, row),
@@ -48,14 +48,12 @@ export function heldToRemove(agent: AgentSessionFiles, row: SessionRow): Session
   );
 }
 
-/** The entry of a session that stays: a new revision. */
 function saveEntry({ context, agent }: ChangeContext, row: SessionRow, entry: SessionEntry): SessionRow {
   const next = withEntry(context, agent.refOf(row), row, entry);
   agent.log.write({ op: "save", rows: [next] });
   return next;
 }
 
-/** A new session under the key; the one that had it is archived in the same commit. */
 function createSession(
   scope: ChangeContext,
   ref: SessionRef,
@@ -88,7 +86,8 @@ function createSession(
     context.files.remove(agent.folder.session(fileName));
     throw error;
   }
-  // On the disk whatever was asked: what is acknowledged in the session later hangs on it. An archived file is renamed after it.
+  // The line is flushed with any durability, because later acknowledged records depend on it. With an archived session
+  // `renameFile` flushes the log.
   if (scope.durability !== "disk" && archived === null) agent.log.flushNow();
   context.emit({ name: "session-created", ref: agent.refOf(row), sessionId });
   if (archived !== null) finishArchiving(scope, archived);
@@ -114,7 +113,7 @@ export function moveSession(scope: ChangeContext, row: SessionRow, action: MoveA
   const formerFileName = presentName(scope, row);
   const restored = { ...rest, isArchived: false, formerFileName, fileName: activeFileName(row) };
   const path = agent.folder.session(restored.fileName);
-  // Another program that knew it by its id may have begun it anew.
+  // Another program that knew the session by its id may have started a new file, which must not be overwritten.
   if (restored.fileName !== formerFileName && scope.context.files.facts(path) !== null)
     throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { ...target, path });
   agent.log.write({ op: "restore", rows: [restored] });
@@ -140,7 +139,7 @@ export function assertCanBegin({ context, agent }: ChangeContext, key: string, s
     const code = holder === sessionId ? "SESSION_EXISTS" : "ID_CASE_COLLISION";
     throw refused(code, `The id ${quote(sessionId)} meets ${quote(holder)}.`, { id: sessionId, holder });
   }
-  // Somebody else may have its transcript under either name.
+  // Another program may have created the transcript under either name, and it must not be overwritten.
   for (const name of new Set([`${sessionId}.jsonl`, transcriptFileNameOf({ sessionId, key })])) {
     const path = agent.folder.session(name);
     const facts = context.files.facts(path);
@@ -173,7 +172,10 @@ function archivedRow(
   return { ...kept, isArchived: true, formerFileName: present, fileName: `${activeFileName(row)}.${why}.${time}` };
 }
 
-/** The name the transcript goes by, for a row that forgets another it had: whoever changed that may not have flushed it. */
+/**
+ * Returns the current name of the transcript. The folder is flushed first, because the row drops its other name and the
+ * rename may be unflushed.
+ */
 function presentName({ context, agent }: Pick<ChangeContext, "context" | "agent">, row: SessionRow): string {
   const { sessions } = agent.folder;
   if (row.formerFileName !== undefined) withFileErrors(sessions, () => flushFolder(context.files, sessions));
@@ -186,21 +188,21 @@ function finishArchiving(scope: ChangeContext, row: SessionRow): void {
   scope.context.emit({ name: "session-archived", ref: scope.agent.refOf(row), sessionId: row.sessionId });
 }
 
-/** After the commit: whoever writes one now looks at the session again when it is there. */
+/** Runs after the commit. A writer of a partial checks the session again after its write, and then sees it archived. */
 function removePartial({ log, partials }: ChangeContext["agent"], { sessionId }: SessionRow): void {
   if (!partials.has(sessionId)) return;
-  // A session that a power cut makes active again has its open reply.
+  // A power cut may undo the archiving, and the active session then needs its open reply.
   log.flushNow();
   partials.remove(sessionId, { isFlushed: true });
 }
 
-/** After the commit. When it fails the file goes by its former name, which the row still knows. */
+/** Runs after the commit. When the rename fails, the file keeps its former name, which the row also states. */
 function renameFile({ context, agent, durability }: ChangeContext, row: SessionRow): void {
   const { files } = context;
   const from = agent.folder.session(row.formerFileName ?? row.fileName);
   const to = agent.folder.session(row.fileName);
   if (from === to || files.facts(from) === null) return;
-  // A name that is on the disk before the line that says so would be a session without its transcript.
+  // A renamed file without its log line on the disk would be a session without a transcript.
   agent.log.flushNow();
   try {
     files.rename(from, to);
@@ -219,9 +221,9 @@ function renameFile({ context, agent, durability }: ChangeContext, row: SessionR
 }
 
 /**
- * Saves the entry if it is still at the revision: a new session, a reset, or the same session's next revision. Gives the
- * session as this left it: when the locks are let go of it may be appended to, or purged. `beganAtMs`: of one that comes from
- * elsewhere.
+ * Saves the entry if the session is still at the revision. The result is a new session, a reset, or the next revision.
+ * Returns the session as this call left it, because other writers may change it once the locks are released.
+ * `beganAtMs` is the start of a session that comes from elsewhere.
  */
 export async function saveSession(
   scope: ChangeContext,
@@ -240,7 +242,7 @@ export async function saveSession(
   const wants = { find, others: () => [entry], needsEntries: () => true };
   return underLocks(scope, ref, wants, (now) => {
     const row = now === null ? null : heldSettled(agent, now);
-    // Whose changes cannot be decoded is at a revision that nobody knows.
+    // Undecodable patches leave the revision unknown, so this throws.
     if (row !== null) entryOf(row);
     if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
     const isOfSession = row?.sessionId === entry.sessionId;

@@ -3,9 +3,9 @@ import { flushFolder, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 /**
- * Deletes transcripts by their names, with their archived forms and every copy the store made of them. What was torn off the entries log and
- * every damaged sessions.json that was kept go too, for nobody can tell whose entries they hold. Under the entries lock: the
- * log has no such session any more.
+ * Deletes transcripts by name, with their archived forms and every copy that the store made. Saved ends of the entries
+ * log and damaged sessions.json files are deleted too, because they may hold any session's entry. Call it under the
+ * entries lock, after the log has dropped the sessions.
  */
 export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
   removeNamed(files, folder.sessions, fileNames);
@@ -14,27 +14,26 @@ export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: 
 }
 
 /**
- * Deletes the files that the store wrote beside transcripts: torn tails, unfinished forks, repaired copies with their
- * reports, and the rest of a rewrite whose process died. Durably. Under the session's lock, so that nobody uses them.
- * Whoever makes one without it, as a fork or a repair, looks under the lock whether it is still of use.
+ * Deletes the files that the store wrote beside transcripts: torn tails, unfinished forks, repaired copies with
+ * reports, and the rest of an interrupted rewrite. The deletion is flushed. Call it under the session's lock. A fork or
+ * repair works without the lock, and checks its copy again under it.
  */
 export function removeCopies(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
   const active = new Set([...fileNames].map(transcriptNameOf));
   for (const place of [folder.torn, folder.repaired]) removeNamed(files, place, active);
   removeNamed(files, folder.own, active, (name) => name.endsWith(temporaryEnd));
   for (const name of active) files.remove(folder.temporary(name.slice(0, -".jsonl".length)));
-  // Also of what was removed before and not flushed: a power cut would bring back what had to go.
+  // The flush also covers earlier deletions, which a power cut could otherwise undo.
   for (const place of [folder.torn, folder.repaired, folder.own])
     if (files.facts(place) !== null) flushFolder(files, place);
 }
 
-/** The name a transcript had before anything was put behind `.jsonl`. */
 export function transcriptNameOf(fileName: string): string {
   const at = fileName.indexOf(".jsonl.");
   return at === -1 ? fileName : fileName.slice(0, at + ".jsonl".length);
 }
 
-/** Deletes the files that are called so, or so and something behind a dot. Looks at each name in the folder once. */
+/** Deletes files with one of the names, or with such a name before a dot. It lists the folder once for all names. */
 function removeNamed(
   files: Files,
   folder: string,
@@ -47,18 +46,20 @@ function removeNamed(
       files.remove(`${folder}/${name}`);
 }
 
-/** The name, and what stands before each of its dots. */
 function beginnings(name: string): readonly string[] {
   return [name, ...[...name.matchAll(/\./g)].map(({ index }) => name.slice(0, index))];
 }
 
-/** A copy that nobody finished in this time is left over. */
+/** An unfinished copy of this age is abandoned, because no copy takes this long. */
 const copyLifeMs = 86_400_000;
 
-/** Removes copies in the making whose process died: their names say since when they are made. */
+/**
+ * Removes unfinished copies whose process died, because no other code deletes them. Their names contain their start
+ * time.
+ */
 export function removeAbandoned(files: Files, folder: string, nowMs: number): void {
   withFileErrors(folder, () => {
-    // Whoever needs room may have removed what was set aside, with the folder.
+    // The folder may be missing, because users may delete saved copies to free space.
     files.makeFolder(folder);
     for (const name of files.names(folder)) {
       const behind = name.slice(transcriptNameOf(name).length);

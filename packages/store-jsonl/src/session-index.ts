@@ -11,17 +11,15 @@ import { decodeRowChange, lineOfRow, parseChecked, withChecksum } from "./sessio
 import type { LogPlace, LogStanding, SeenSession, SessionKeys, SessionRow, TranscriptDigest } from "./session-row.ts";
 
 export interface IndexUpdate extends LogStanding {
-  /** Where the rows begin: every session that changed in the log since is among them. Null: they are all there are. */
+  /** All changes behind this position are in `rows`. Null means that `rows` holds every session. */
   readonly sinceBytes: number | null;
   readonly rows: Iterable<SessionRow>;
-  /** What came with them. */
   readonly keyed: Iterable<SessionKeys>;
   readonly seen: readonly SeenSession[];
   readonly notes: Readonly<Record<string, string>>;
 }
 
 export interface SessionIndexOptions extends LogReading {
-  /** False: no index is opened or made. */
   readonly isWanted: () => boolean;
   readonly onFinding: (finding: Finding) => void;
 }
@@ -29,11 +27,11 @@ export interface SessionIndexOptions extends LogReading {
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The derived index of an agent's sessions. It may be deleted, replaced or broken at any time: every answer can be
- * `undefined`, which means that the truth has to be asked instead.
+ * Stores a derived index of an agent's sessions. It may be deleted, replaced or damaged at any time. Each answer may be
+ * `undefined`; then the entries log must be read instead.
  */
 export class SessionIndex {
-  /** Grows whenever another file is opened: what was learnt from the one before does not hold for it. */
+  /** Grows whenever another file is opened, because earlier answers do not apply to it. */
   generation = 0;
   readonly #options: SessionIndexOptions;
   #file: IndexFile | null = null;
@@ -46,7 +44,7 @@ export class SessionIndex {
     this.#options = options;
   }
 
-  /** To be called at the start of an operation: notices an index that is gone, replaced or there again. */
+  /** Call it at the start of an operation, to detect an index that was deleted, replaced or created. */
   look(): void {
     const { files, folder } = this.#options;
     this.#isShut = false;
@@ -65,7 +63,7 @@ export class SessionIndex {
     return row?.["value"] as string | undefined;
   }
 
-  /** Another number whenever another process or handle has written to the index. */
+  /** Changes whenever another process or handle has written to the index. */
   version(): number | undefined {
     return this.#ask(() => Number(this.#get("PRAGMA data_version")?.["data_version"]));
   }
@@ -84,29 +82,27 @@ export class SessionIndex {
     });
   }
 
-  /** The active session of a key. */
   idOf(key: string): string | null | undefined {
     const sql = "SELECT id FROM sessions WHERE archived = 0 AND key_order = ? ORDER BY place DESC LIMIT 1";
     return this.#ask(() => (this.#get(sql, keyOrder(key))?.["id"] as string | undefined) ?? null);
   }
 
-  /** Asks which records were on the disk. */
   flushed<T>(question: (seqs: FlushedSeqs) => T): T | undefined {
     return this.#ask(() => question(this.#flushed));
   }
 
-  /** Asks about appends without records that had a key. */
   keyed<T>(question: (keys: IndexedKeys) => T): T | undefined {
     return this.#ask(() => question(this.#keys));
   }
 
-  /** A session whose id is this one but for capitals. */
+  /**
+   * Returns a session id that differs from this one at most in case, because some file systems do not distinguish case.
+   */
   twinOf(sessionId: string): string | null | undefined {
     const sql = "SELECT id FROM sessions WHERE id = ? COLLATE NOCASE LIMIT 1";
     return this.#ask(() => (this.#get(sql, sessionId)?.["id"] as string | undefined) ?? null);
   }
 
-  /** Every name a transcript of a known session may have. */
   fileNames(): Iterable<string> | undefined {
     return this.#ask(() =>
       this.#all("SELECT id, file_name, former_name FROM sessions").flatMap((row) => [
@@ -117,13 +113,12 @@ export class SessionIndex {
     );
   }
 
-  /** Sessions that were forked from others. */
   forks(): readonly SessionRow[] | undefined {
     const sql = `SELECT line FROM sessions WHERE line LIKE '%"origins":[[%'`;
     return this.#ask(() => this.#all(sql).map(({ line }) => this.#decode(line as string)));
   }
 
-  /** Every session, whatever log they are of. */
+  /** Returns every session, even if the index belongs to another log, because a lost log is recovered from them. */
   rows(): readonly SessionRow[] | undefined {
     return this.#ask(() => this.#all("SELECT line FROM sessions").map(({ line }) => this.#decode(line as string)));
   }
@@ -132,28 +127,26 @@ export class SessionIndex {
     return this.#ask(() => Number(this.#get("SELECT count(*) AS count FROM sessions WHERE archived = 0")?.["count"]));
   }
 
-  /** Sessions the index cannot answer for: their transcript was never read, or somebody is writing to it. */
+  /** Returns sessions that the index cannot answer for, because their transcript was never read or is being written. */
   suspects(): readonly string[] | undefined {
     const sql = "SELECT id FROM sessions WHERE seen IS NULL UNION SELECT id FROM writing";
     return this.#ask(() => this.#all(sql).map(({ id }) => id as string));
   }
 
-  /** Some sessions in the order of their places, from one on and around the end. */
+  /** Returns sessions in the order of the column `place`, from behind `from` to the last and then from the first. */
   sample(from: number, count: number): IndexSample | undefined {
     const sql = "SELECT id, file_name AS fileName, seen, place FROM sessions WHERE seen IS NOT NULL AND place";
     return this.#ask(() => {
       const behind = this.#all(`${sql} > ? ORDER BY place LIMIT ?`, from, count);
       const before = this.#all(`${sql} <= ? ORDER BY place LIMIT ?`, from, count - behind.length);
-      return [...behind, ...before] as unknown as IndexSample; // The columns of the statement above.
+      return [...behind, ...before] as unknown as IndexSample; // The cast names the columns of the statement.
     });
   }
 
-  /** The greatest place there is. */
   lastPlace(): number {
     return this.#ask(() => Number(this.#get("SELECT max(place) AS place FROM sessions")?.["place"] ?? 0)) ?? 0;
   }
 
-  /** The first sessions of a list, as the index knows them. At most `limit` of each state. */
   page(query: ListQuery, wanted: WantedSessions): readonly SeenSession[] | undefined {
     const statements = pageStatements(query, wanted, this.#options.agent.agentId);
     return this.#ask(() =>
@@ -161,7 +154,7 @@ export class SessionIndex {
     );
   }
 
-  /** Says that this writer is about to write to the session: until `update` takes it back, nobody believes its row. */
+  /** Marks the session before this writer writes to it, so that no reader trusts its row until `unmark`. */
   mark(sessionId: string, writer: string, nowMs: number): void {
     this.#ask(() => this.#run("INSERT OR REPLACE INTO writing VALUES (?, ?, ?)", sessionId, writer, nowMs));
   }
@@ -172,7 +165,7 @@ export class SessionIndex {
     });
   }
 
-  /** Lets go of marks whose writers have died, for sessions that were looked at since. */
+  /** Deletes marks of writers that died. Only sessions that were read since are given, so their rows are right. */
   unmarkOlder(sessionIds: Iterable<string>, sinceMs: number): void {
     const old = this.#ask(() => this.#all("SELECT id FROM writing WHERE since_ms < ?", sinceMs));
     if (old === undefined || old.length === 0) return;
@@ -181,7 +174,9 @@ export class SessionIndex {
     });
   }
 
-  /** Brings the index up to date. `all`: it needs every row of the log. Undefined: not now. */
+  /**
+   * Updates the index. Returns "all" when it needs every row of the log, and undefined when it cannot be written now.
+   */
   update(update: IndexUpdate): "written" | "all" | undefined {
     const outcome = this.#transaction(() => this.#updateRows(update));
     if (outcome !== "written") return outcome;
@@ -192,12 +187,15 @@ export class SessionIndex {
     return "written";
   }
 
-  /** Forgets what was read of the transcripts: all of them are read again. */
+  /** Drops what was read from transcripts, so that all of them are read again. */
   forgetSeen(): void {
     this.#transaction(() => this.#run("UPDATE sessions SET seen = NULL, folded = NULL, summary = NULL"));
   }
 
-  /** Leaves no trace of what was deleted in the files; where that is not possible now, or it is not deleted yet, deletes them. */
+  /**
+   * Removes deleted content from the files. If that is impossible, or the index is not up to date, the files are
+   * deleted.
+   */
   scrub(isUpToDate: boolean): void {
     const { files, folder } = this.#options;
     files.remove(`${folder.index}.damaged`);
@@ -231,7 +229,7 @@ export class SessionIndex {
       this.#keys.clear();
       for (const { id } of this.#all("SELECT id FROM sessions"))
         if (!kept.has(id as string)) this.#delete(id as string);
-      // What was taken over went into the log that was; this one may not have it.
+      // Merged changes went into the previous log, and this log may lack them.
       this.#run("DELETE FROM state WHERE name <> 'made-for' AND name NOT LIKE 'flushed:%'");
     } else for (const id of log.removed) this.#delete(id);
     for (const appends of keyed) this.#keys.remember(appends);
@@ -240,7 +238,7 @@ export class SessionIndex {
     return "written";
   }
 
-  /** What was read of the transcript stays when the log says the same as before. */
+  /** Keeps what was read from the transcript while the log's line is the same. */
   #upsert(row: SessionRow): void {
     const { sessionId, key, isArchived, updatedAtMs, fileName, formerFileName = null } = row;
     this.#run(
@@ -287,7 +285,7 @@ export class SessionIndex {
     const folded = columns["folded"] === null ? row : this.#decode(columns["folded"] as string);
     const digest = parseChecked(columns["summary"] as string) as TranscriptDigest;
     const updatedAtMs = Math.max(folded.updatedAtMs, digest.updatedAtMs);
-    // Another process folded that, with a codec that could read what this one cannot: here it is not known.
+    // Another process could decode the folded entry, and this one cannot, so the index's answer is not used.
     const isSealed = folded !== row && [row, folded].some(({ entry }) => entry instanceof SealedEntry);
     return {
       row,
@@ -322,16 +320,15 @@ export class SessionIndex {
     }, true);
   }
 
-  /** Runs a question; undefined when there is no index to ask, or when it is busy or broken. */
   #ask<T>(question: (database: nodeSqlite.DatabaseSync) => T, create = false): T | undefined {
     const file = this.#reach(create);
     if (file === null) return undefined;
     try {
       return question(file.database);
     } catch (error) {
-      // A text that is no JSON is one that SQLite did not notice the damage of.
+      // A SyntaxError comes from text that SQLite did not detect as damaged.
       if (error instanceof DamagedIndex || error instanceof SyntaxError || isDamage(error)) this.#putAside(true);
-      // Whether it is the codec that is wrong is for the truth to say.
+      // Codec errors are ignored here, because reading entries.log reports them.
       else if (!hasErrorCode(error, "CODEC_FAILED") && (error as { code?: unknown }).code !== "ERR_SQLITE_ERROR")
         throw error;
       return undefined;
@@ -356,7 +353,7 @@ export class SessionIndex {
     return null;
   }
 
-  /** If it is unknown whether the content is still needed, a copy is kept beside the file. */
+  /** Removes an unusable index. With `isKept` it is renamed, because its content may still be needed. */
   #putAside(isKept: boolean): void {
     const { files, folder, onFinding } = this.#options;
     this.close();
@@ -365,7 +362,7 @@ export class SessionIndex {
       if (!isKept) return files.remove(folder.index);
       if (files.facts(folder.index) !== null) files.rename(folder.index, `${folder.index}.damaged`);
     } catch {
-      // Read-only, or another process was faster: the store works without an index, or with the new one.
+      // The folder is read-only, or another process was faster. The store works without an index, or with the new one.
       this.#isShut = true;
       return;
     }

@@ -7,15 +7,12 @@ import { pauseShortly } from "./slices.ts";
 import { openclawLocks, ownerOf, unknownOwnerGraceMs } from "./openclaw-lock.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 
-/** Exclusion between everything that writes to an agent's folder, in this process and in others. */
 export interface SessionLocks {
-  /** Whether they are the kernel's. */
   readonly isKernels: boolean;
-  /** How long a lock is waited for. */
   readonly timeoutMs: number;
   /**
-   * Runs `work` while holding all the locks. `work` is synchronous: a lock is never held while anything is waited for.
-   * All or none are held while it waits, so that the order of the paths does not matter.
+   * Runs `work` while holding all the locks. `work` is synchronous, so no lock is held during a wait. While it waits it
+   * holds all or none, so the order of the paths does not matter.
    * @throws {ThroughlineError} STORE_LOCKED at the deadline, ABORTED, STORE_READ_ONLY, PATH_UNSAFE
    */
   hold<T>(paths: readonly string[], work: () => T, how?: LockWait): Promise<T>;
@@ -24,9 +21,9 @@ export interface SessionLocks {
 
 interface LockWait {
   readonly signal?: AbortSignal | undefined;
-  /** Since when whoever waits for this has waited, by `monotonicMs`. @default now */
+  /** States since when the caller waits, by `monotonicMs`, so that repeated attempts share one timeout. @default now */
   readonly sinceMs?: number | undefined;
-  /** Work that needs no lock and makes what is done under it shorter: done while somebody else holds one. */
+  /** Runs during the wait, without the locks, to shorten the work under them. */
   readonly meanwhile?: (() => void) | undefined;
 }
 
@@ -35,7 +32,10 @@ export interface SessionLocksOptions {
   readonly port: LockPort;
   readonly random: RandomSource;
   readonly timeoutMs: number;
-  /** Makes the folder of a lock file again, which somebody removed. @default it is an error */
+  /**
+   * Recreates the folder of a lock file, because another process may delete it during use.
+   * @default the operation fails
+   */
   readonly remakeFolder?: (folder: string) => void;
 }
 
@@ -43,28 +43,27 @@ function isOpenclaws(path: string): boolean {
   return path.endsWith(".lock");
 }
 
-/** The kernel's locks first: who holds them is the only one of ours to look at the others. */
+/** Sorts the kernel's locks first, because only their holder may inspect OpenClaw's lock files. */
 function byKindAndName(one: string, other: string): number {
   return Number(isOpenclaws(one)) - Number(isOpenclaws(other)) || (one < other ? -1 : 1);
 }
 
 interface Shared {
-  /** Null: let go of until it is wanted. */
+  /** Is null while the file is closed; it is opened on use. */
   file: LockFile | null;
   readonly path: string;
   readonly port: LockPort;
   users: number;
-  /** By somebody of this process. */
+  /** Is true while a caller of this process has the lock. */
   isTaken: boolean;
-  /** The kernel's lock is held: only while work is run under it. */
+  /** Is true while the kernel's lock is held, which is only during the work. */
   isHeld: boolean;
-  /** Those of this process who wait behind them, in the order they came. */
   readonly line: (() => void)[];
-  /** Since when nobody in this process could take it, however many tried; null after somebody did. */
+  /** States since when every attempt of this process has failed; null after a success. */
   busySinceMs: number | null;
 }
 
-// One connection a lock file and process, whichever store handles use it: they wait in line instead of spinning.
+// All store handles of a process share one connection per lock file, so that callers queue instead of polling.
 const sharedByPort = new WeakMap<LockPort, Map<string, Shared>>();
 
 function sharedAt(port: LockPort, path: string): Shared {
@@ -78,17 +77,19 @@ function sharedAt(port: LockPort, path: string): Shared {
   return shared;
 }
 
-/** Each agent has seventeen, and a process may have hundreds of agents: those used last stay open. */
+/**
+ * Limits the open files. Each agent has seventeen locks, and a process may have hundreds of agents. The most recently
+ * used stay open.
+ */
 const maxOpen = 256;
-/** Those that are open, of all handles of the process; once there are many, the one used longest ago comes first. */
+/** Holds the open locks of all handles of the process. Once there are many, the least recently used comes first. */
 const openOnes = new Set<Shared>();
 
-/** The file of a lock that is taken in this process, opened where it is not. */
 function opened(shared: Shared, options: SessionLocksOptions): LockFile {
   if (openOnes.size > maxOpen / 2) openOnes.delete(shared);
   const file = (shared.file ??= openFile(shared, options));
   openOnes.add(shared);
-  // One that somebody has taken may be held in the kernel too.
+  // A lock that a caller has may be held in the kernel too, so it is not closed.
   const oldest = openOnes.size > maxOpen ? openOnes.values().find(({ isTaken }) => !isTaken) : undefined;
   if (oldest !== undefined) letGo(oldest);
   return file;
@@ -97,13 +98,16 @@ function opened(shared: Shared, options: SessionLocksOptions): LockFile {
 function openFile({ path, port }: Shared, options: SessionLocksOptions): LockFile {
   const { files } = options;
   return inFolder(options, path, () => {
-    // A link on the way there is refused here: SQLite would follow it.
+    // This rejects links in the path, which SQLite would follow.
     withFileErrors(path, () => files.realPath(folderOf(path)));
     return port.open(files, path);
   });
 }
 
-/** The process has no descriptor left. Of those who wait in line nobody holds the kernel's lock. */
+/**
+ * Closes idle lock files when the process has no descriptor left. A waiting caller's file may be closed, because it
+ * does not hold the kernel's lock.
+ */
 export function letGoOfIdleLocks(): void {
   for (const shared of openOnes) if (!shared.isHeld) letGo(shared);
 }
@@ -114,7 +118,9 @@ function letGo(shared: Shared): void {
   shared.file = null;
 }
 
-/** A line in front of each lock, and the locks themselves through the port. */
+/**
+ * Creates the locks. A queue per lock orders the callers of this process, and the port's lock excludes other processes.
+ */
 export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
   const { files } = options;
   const mine = new Map<string, Shared>();
@@ -136,7 +142,8 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     async hold(paths, work, { signal, sinceMs, meanwhile } = {}) {
       const shared = [...new Set(paths)].toSorted(byKindAndName).map(reachable);
       const taken: Shared[] = [];
-      // Real time, whatever clock the store was given: the others who hold locks live in it. And none that somebody sets.
+      // The wait uses the monotonic clock. The store's clock may be simulated, and the system's clock may be set, but
+      // other processes wait in real time.
       const wait = { ...options, signal, meanwhile, startMs: sinceMs ?? monotonicMs() };
       try {
         for (const one of shared) {
@@ -144,7 +151,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
           one.isTaken = true;
           taken.push(one);
         }
-        // Mostly nobody holds them, and nothing need be waited for.
+        // The first attempt mostly succeeds, without a wait.
         for (let naps = 0, busy = lockAll(shared, wait); busy !== null; busy = lockAll(shared, wait))
           await rest(busy, naps++, wait);
         try {
@@ -167,7 +174,10 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
   };
 }
 
-/** Work on a lock. When its folder is gone, and one of ours, that is made again first. */
+/**
+ * Runs work on a lock. If the folder of a store's own lock is gone, it is created first, so that a deleted folder does
+ * not block the store.
+ */
 function inFolder<T>({ remakeFolder }: SessionLocksOptions, path: string, work: () => T): T {
   try {
     return work();
@@ -179,14 +189,14 @@ function inFolder<T>({ remakeFolder }: SessionLocksOptions, path: string, work: 
   }
 }
 
-/** To the next in line, who need not look whether it is free. */
+/** Passes the lock to the next caller, which then need not test whether it is free. */
 function passOn(shared: Shared): void {
   const next = shared.line.shift();
   if (next === undefined) shared.isTaken = false;
   else next();
 }
 
-/** So often it is tried at once: each try costs the processor that the holder may be waiting for. */
+/** Limits attempts without a sleep, because each one takes the processor that the holder may be waiting for. */
 const maxNaps = 2;
 
 interface Wait extends SessionLocksOptions {
@@ -195,7 +205,7 @@ interface Wait extends SessionLocksOptions {
   readonly startMs: number;
 }
 
-/** Takes all the locks if they are free now. Else none, and the one that is not free is given. */
+/** Takes all the locks if they are free. Otherwise it takes none, and returns the lock that is not free. */
 function lockAll(shared: readonly Shared[], wait: Wait): Shared | null {
   if (wait.signal?.aborted === true) throw lockAborted(wait.signal);
   const held: Shared[] = [];
@@ -214,7 +224,10 @@ function lockAll(shared: readonly Shared[], wait: Wait): Shared | null {
   }
 }
 
-/** The last first: a lock file of OpenClaw's kind goes while the kernel's lock keeps others of ours from judging it. */
+/**
+ * Unlocks in reverse order. OpenClaw's lock file is removed while the kernel's lock still keeps other processes of this
+ * store from judging it.
+ */
 function unlockAll(held: Shared[]): void {
   const last = held.pop();
   if (last === undefined) return;
@@ -226,23 +239,26 @@ function unlockAll(held: Shared[]): void {
   }
 }
 
-/** Pauses before the next try. `naps`: how many there were. @throws {ThroughlineError} STORE_LOCKED at the deadline */
+/**
+ * Pauses before the next attempt; `naps` counts the earlier ones.
+ * @throws {ThroughlineError} STORE_LOCKED at the deadline
+ */
 async function rest(busy: Shared, naps: number, wait: Wait): Promise<void> {
   const nowMs = monotonicMs();
   busy.busySinceMs ??= nowMs;
-  // Not the whole wait: in a long line of this process the lock may have changed hands until a moment ago. And not
-  // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.
+  // The wait is not counted from its start, because in a long queue the lock may have changed hands recently. It is not
+  // counted from this attempt either. Behind a stuck holder, each queued caller must fail at its own deadline.
   const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
   if (waitedMs > wait.timeoutMs) throw lockedError(busy.path, waitedMs, wait.files);
-  // Most holders are done within a write: a short pause is cheaper than giving the processor away.
+  // Most holders finish within one write, so a short pause is cheaper than a sleep.
   if (naps < maxNaps) pauseShortly();
   else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
   wait.meanwhile?.();
 }
 
 /**
- * Someone may have replaced the file under its name; a lock on the old one would exclude nobody. One look at each lock:
- * two owners would lose acknowledged records, and it costs a hundredth of a flush.
+ * Takes the lock and checks that its file was not replaced, because a lock on the old file excludes no process. The
+ * check costs a hundredth of a flush; two owners would lose acknowledged records.
  */
 function tryLock(shared: Shared, options: SessionLocksOptions): boolean {
   const { files } = options;
@@ -251,13 +267,13 @@ function tryLock(shared: Shared, options: SessionLocksOptions): boolean {
     if (!file.tryLock()) return false;
     if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
     file.unlock();
-    // Before the other is let go of: when none can be opened, that one is of use again as soon as its file is back.
+    // The new file is opened before the old one is closed. If that fails, the old one stays usable in case its file
+    // returns.
     shared.file = openFile(shared, options);
     file.close();
   }
 }
 
-/** The error of a wait that was given up. */
 export function lockAborted(signal: AbortSignal): ThroughlineError {
   return new ThroughlineError("ABORTED", "The wait for a lock was aborted.", {
     outcome: "not-applied",

@@ -8,49 +8,49 @@ import { DamagedEntry, entryOf, SealedEntry, unlessSealed, type KeptEntry } from
 import { parseDecoded, type LineCodec } from "./stored-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
 
-/** What is known of a session beside its records. */
 export interface SessionRow {
-  /** The session's id. */
   readonly sessionId: string;
-  /** The session's key. */
   readonly key: string;
   readonly revision: number;
   readonly entry: KeptEntry;
   readonly createdAtMs: number;
-  /** When it came here, of a session that began elsewhere. */
+  /**
+   * States when a session from elsewhere came to this store. It orders the session against resets by other programs.
+   */
   readonly broughtAtMs?: number;
-  /** Its last activity, in milliseconds since 1970. */
+  /** States the last activity, in milliseconds since 1970. */
   readonly updatedAtMs: number;
-  /** True for a session that no longer holds its key. */
   readonly isArchived: boolean;
-  /** The transcript's name in the sessions folder. */
   readonly fileName: string;
-  /** The name it had before it was archived or restored: renaming comes after the commit and may not have happened. */
+  /**
+   * States the name before the session was archived or restored. The rename comes after the commit, and may not have
+   * happened.
+   */
   readonly formerFileName?: string;
-  /** Of a fork: the sessions whose records it has, and up to which seq; the one it was made from first. */
+  /** Lists the sessions whose records a fork shares, each with its last shared seq. The direct origin comes first. */
   readonly origins?: readonly (readonly [sessionId: string, seq: number])[];
-  /** Where appends without records left the head; taken over when the transcript stands at its `lastSeq`. */
+  /** Holds the head after an append without records. It applies while the transcript ends at its `lastSeq`. */
   readonly savedHead?: SessionHead;
   /**
-   * There may be no transcript yet: another program wrote the entry before the first message, or the session was made with less
-   * than `disk` and a power cut took it. Gone once something was acknowledged at `disk`.
+   * Is true when the transcript may not exist yet. Another program may have written the entry before the first message.
+   * Or a power cut took a session that was created with a durability below `disk`. The field is dropped once anything
+   * was acknowledged at `disk`.
    */
   readonly isUnflushed?: true;
 }
 
 type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";
 
-/** One line of the entries log: rows as they are from now on, and what was purged, as `LogImage.removed`. */
+/** Holds one line of the entries log: the new rows, and purged sessions as in `LogImage.removed`. */
 export interface RowChange {
   readonly op: RowOperation;
   readonly rows: readonly SessionRow[];
-  /** Also what their transcripts are called, where that is something else than the id. */
   readonly removed?: readonly string[];
-  /** Of sessions among the rows: keyed appends without records that come with the line. Those of earlier lines stay. */
+  /** Holds new keyed appends without records, of sessions among the rows. Those of earlier lines stay. */
   readonly keyed?: readonly SessionKeys[];
 }
 
-/** A head in its shortest form: thousands may be kept. */
+/** Stores a head as a tuple, because thousands may be kept. */
 export type KeptHead = readonly [
   lastSeq: SessionHead["lastSeq"],
   headId: SessionHead["headId"],
@@ -60,84 +60,81 @@ export type KeptHead = readonly [
 ];
 
 /**
- * An append without records that had an idempotency key, and what came of it. There is no line in the transcript for the
- * key to travel in. One that an older version wrote has no time, the oldest no head.
+ * Stores an append without records that had an idempotency key, because no transcript line can carry the key. Older
+ * versions wrote no time, and the oldest wrote no head.
  */
 export type KeyedAppend = readonly [key: string, digest: string, revision: number, head?: KeptHead, atMs?: number];
 
-/** Keyed appends of one session, the oldest first. */
 export interface SessionKeys {
   readonly sessionId: string;
   readonly appends: readonly KeyedAppend[];
 }
 
-/** When the append was made; 0 where that is not known. */
+/** Returns 0 for an append that an older version wrote without a time. */
 export function timeOf(append: KeyedAppend | undefined): number {
   return append?.[4] ?? 0;
 }
 
-/** What is newer stays when one of this time is added, however many there are. */
+/** Returns the time after which appends are kept regardless of their number. */
 export function keptSinceMs(newestMs: number): number {
   return newestMs - defaultIdempotency.rememberedMs;
 }
 
-/** Of what is full: whatever was forgotten is no newer than the oldest that is left, and than what is kept for its time alone. */
+/**
+ * Returns the time up to which keys may have been forgotten once the memory is full. It is at most the oldest kept
+ * time, and keys within the retention time are never forgotten.
+ */
 export function horizonOf(oldestMs: number, newestMs: number): number {
   return Math.min(oldestMs, keptSinceMs(newestMs));
 }
 
-/** Up to where in the entries log the index knows everything. */
 export interface LogPlace {
   readonly identity: string;
   readonly endBytes: number;
   readonly lineCount: number;
-  /** The last bytes before the end, to tell a log that grew from another one. */
+  /** Fingerprints the last bytes before the end, to distinguish a log that grew from another one. */
   readonly anchor: { readonly from: number; readonly crc: number };
-  /** Purges that may be unfinished. */
   readonly removed: readonly string[];
 }
 
-/** Up to where a log is known, and how to tell what belongs to it. */
 export interface LogStanding {
   readonly log: LogPlace;
-  /** False once another log has its name: what is known of this one is old then, and may have been purged. */
+  /**
+   * Returns false once another log replaced this one. The read part is outdated then, and may contain purged sessions.
+   */
   isCurrent(): boolean;
-  /** Whether a place the index knows is one of this log. */
   isOfLog(place: LogPlace): boolean;
 }
 
-/** What listing needs of a transcript. */
 export interface TranscriptDigest {
   readonly head: SessionHead;
   readonly messageCount: number;
   readonly updatedAtMs: number;
-  /** Where the line of the window's first record begins; absent where nobody knows. */
+  /** States where the line of the window's first record starts; absent when that is unknown. */
   readonly windowAt?: number | undefined;
 }
 
-/** What is known of a session whose transcript was read. */
 export interface SeenSession {
   readonly row: SessionRow;
-  /** The row with the entry changes that lie in the transcript. */
   readonly folded: SessionRow;
   readonly digest: TranscriptDigest;
-  /** Identity, size and time of the transcript all this was read from. */
+  /** Holds the transcript's identity, size and time. If any differs now, the snapshot is outdated. */
   readonly seen: string;
-  /** What this process has put on the disk of it. @default nothing that is known */
+  /** States which records this process has flushed. @default no record is proven */
   readonly flushed?: FlushedRecords;
 }
 
 const logVersion = 1;
 
-// The line a row was written as or read from: under a codec it is another one each time it is made.
+// Keeps the line that a row was read from or written as, because under a codec each encoding differs.
 const lines = new WeakMap<SessionRow, string>();
 
-/** The row as a line of its own, the same text whenever it is asked for. */
+/** Returns the row as a separate line. It is the same text on each call, so that the index can compare it. */
 export function lineOfRow(row: SessionRow, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): string {
   return lines.get(row) ?? encodeRowChange({ op: "save", rows: [row] }, codec, agent);
 }
 
-/** The change as one line without line feed. The first row lies at the top: most changes have one. */
+/** Encodes the change as one line without a line feed. The first row is inlined, because most changes have one. */
 export function encodeRowChange(
   change: RowChange,
   codec: LineCodec,
@@ -165,30 +162,30 @@ export interface DecodedChange {
   readonly isChecksumRight: boolean;
 }
 
-/** An object's JSON with its checksum as the last member. */
 export function withChecksum(json: string): string {
   return `${json.slice(0, -1)},"crc":${crc32(json)}}`;
 }
 
-/** The object of a JSON text that `withChecksum` made, or an earlier version without it. @throws {SyntaxError} where it is damaged */
+/**
+ * Parses a text of `withChecksum`, or one of an earlier version without a checksum.
+ * @throws {SyntaxError} where it is damaged
+ */
 export function parseChecked(json: string): unknown {
   if (hasWrongChecksum(json)) throw new SyntaxError("The text does not fit its checksum.");
   return JSON.parse(json);
 }
 
-/** The checksum that a line of the log states, and the one that it has; null where it states none. */
 function checksumsOf(line: string): { readonly stated: number; readonly actual: number } | null {
   const found = /,"crc":(\d+)\}$/.exec(line);
   return found === null ? null : { stated: Number(found[1]), actual: crc32(`${line.slice(0, found.index)}}`) };
 }
 
-/** Whether a line of the log is another than was written. */
 export function hasWrongChecksum(line: string): boolean {
   const checksums = checksumsOf(line);
   return checksums !== null && checksums.stated !== checksums.actual;
 }
 
-/** Null when the line is no change of a version this build reads. */
+/** Returns null for a line of a newer version, and for text that is not a change. */
 export function decodeRowChange(
   line: string,
   codec: LineCodec,
@@ -219,7 +216,7 @@ function keyedFrom(value: unknown): readonly SessionKeys[] {
   return Array.isArray(keyed) ? [{ sessionId: String(sessionId), appends: keyed as readonly KeyedAppend[] }] : [];
 }
 
-/** The patch as it travels: fields set, and fields removed by name. */
+/** Splits a patch into fields that are set and names of fields that are removed, because JSON has no undefined. */
 export function patchMembers(patch: Readonly<Record<string, unknown>>): {
   readonly set: Readonly<Record<string, unknown>>;
   readonly unset: readonly string[];
@@ -238,7 +235,7 @@ export function encodeEntry(coder: PayloadCoder, value: unknown, ref: SessionRef
 }
 
 /**
- * @throws {ThroughlineError} CODEC_FAILED, also for a value that is not an object: a wrong codec need not fail, only
+ * @throws {ThroughlineError} CODEC_FAILED, also for a value that is not an object: a wrong codec need not fail, but may
  * return nonsense
  */
 function decodeEntry(
@@ -258,7 +255,7 @@ function decodeEntry(
   throw refused("CODEC_FAILED", `The entry of ${ref.key} is not what this codec has written.`, { part: "entry" });
 }
 
-/** The fields that a change in a transcript sets, and those it removes as undefined. @throws {ThroughlineError} CODEC_FAILED */
+/** Decodes a patch. Removed fields are undefined. @throws {ThroughlineError} CODEC_FAILED */
 export function decodePatch(
   coder: PayloadCoder,
   { entryEnc: coded, entry, unset }: StoreEnvelope,
@@ -276,7 +273,7 @@ function rowFields(
   agent: Pick<SessionRef, "namespace" | "agentId">,
 ): Readonly<Record<string, unknown>> {
   const { entry: kept, sessionId, key, ...fields } = row;
-  // Bound to another key it is of no use to anybody: then it must be coded anew.
+  // A text that is bound to another key cannot be decoded, so it must be encoded again.
   if (kept instanceof SealedEntry && kept.key === key) return { key, sessionId, ...fields, entryEnc: kept.coded };
   const [entry, damage] = kept instanceof DamagedEntry ? [kept.under, { damagedLine: kept.line }] : [entryOf(row), {}];
   if (!codec.isCoded) return { key, sessionId, ...fields, ...damage, entry };

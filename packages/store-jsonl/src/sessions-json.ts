@@ -5,21 +5,26 @@ import type { Files } from "./files.ts";
 import { DeepJson, jsonMembers, parseObject } from "./json-members.ts";
 import type { Slices } from "./slices.ts";
 
-/** sessions.json as it is, and what this store wrote there last. */
 export interface ReadView {
-  /** Of a damaged file: what can be read of it, and for everything else what this store wrote there last. */
+  /**
+   * Holds the entries of the file. For a damaged file these are its readable entries, and those of the base for all
+   * others.
+   */
   readonly theirs: ReadonlyMap<string, unknown>;
-  /** How many entries of a damaged file could be read; null: the file is whole, or not there. */
+  /** Counts the readable entries of a damaged file; null when the file is intact or missing. */
   readonly salvaged: number | null;
   readonly base: ReadonlyMap<string, unknown>;
   readonly changed: readonly string[];
   readonly crc: number | null;
   readonly baseCrc: number | null;
-  /** Whether the base is what another program wrote, and this store took over. */
+  /** Is true when another program wrote the base, and this store merged it. */
   readonly isBaseTheirs: boolean;
 }
 
-/** The file, and what this store wrote last: the newer of two where the writing was cut off and the file shows it. */
+/**
+ * Reads the file and its base. After an interrupted write there are two bases, and the checksum of the file shows which
+ * one applies.
+ */
 export function* readView(files: Files, folder: AgentFolder, seenAs: string): Generator<undefined, ReadView> {
   const view = seenAs === "" ? null : yield* readInSteps(files, folder.sessionsJson);
   const crc = view?.crc ?? null;
@@ -30,7 +35,7 @@ export function* readView(files: Files, folder: AgentFolder, seenAs: string): Ge
   const written = yield* readEntries((isWritten ? next : last)?.entries ?? null);
   const base = written ?? new Map<string, unknown>();
   const salvaged = whole === null ? yield* salvageEntries(view?.bytes ?? Buffer.alloc(0)) : null;
-  // Nobody deleted what cannot be read.
+  // An unreadable entry was not deleted, so the base's entry stays.
   const theirs = whole ?? new Map([...base, ...(salvaged ?? [])]);
   const changed: string[] = [];
   for (const key of new Set([...theirs.keys(), ...base.keys()])) {
@@ -52,7 +57,7 @@ function* readInSteps(files: Files, path: string): Generator<undefined, ReadFile
   const handle = openIfThere(files, path);
   if (handle === null) return null;
   try {
-    // One piece from the beginning: putting parts together would take as long as reading some of them.
+    // One buffer holds the whole file, because joining parts would take as long as reading some of them.
     const bytes = Buffer.allocUnsafe(files.factsOf(handle).sizeBytes);
     let crc = 0;
     let filled = 0;
@@ -70,7 +75,6 @@ function* readInSteps(files: Files, path: string): Generator<undefined, ReadFile
   }
 }
 
-/** Which sessions.json a base belongs to, by its first line; null when there is none, or it does not say so. */
 export function crcOfBase(files: Files, path: string): number | null {
   const handle = openIfThere(files, path);
   if (handle === null) return null;
@@ -87,14 +91,14 @@ export function crcOfBase(files: Files, path: string): number | null {
 
 const maxFirstLineBytes = 256;
 
-/** A line that says which sessions.json it belongs to, and of its entries those that are ours. */
 function splitBase(read: ReadFile | null): SplitBase | null {
   if (read === null) return null;
   const { bytes } = read;
   const end = bytes.indexOf(0x0a);
   const first = parseObject(Buffer.from(bytes.subarray(0, Math.max(0, end))).toString());
   const crc = first?.["crc"];
-  // Written before there was such a line: the same bytes as sessions.json.
+  // Older versions wrote no such line. Their base has the same bytes as sessions.json, so its checksum identifies the
+  // file.
   if (typeof crc !== "number") return { crc: read.crc, entries: bytes, isTheirs: false };
   return { crc, entries: bytes.subarray(end + 1), isTheirs: first?.["theirs"] === true };
 }
@@ -127,8 +131,8 @@ export function isSame(one: unknown, other: unknown): boolean {
 const lineFeed = 0x0a;
 
 /**
- * The readable entries of a damaged sessions.json: those before the damage, and those behind it on lines of their own,
- * as OpenClaw and this store write them. A value that may be cut off does not count.
+ * Yields the readable entries of a damaged sessions.json. These are the entries before the damage, and later ones on
+ * lines of their own, as OpenClaw and this store write them. A value that may be truncated does not count.
  */
 function* salvageEntries(bytes: Uint8Array): Generator<undefined, ReadonlyMap<string, unknown>> {
   const entries = new Map<string, unknown>();
@@ -151,14 +155,13 @@ function* salvageEntries(bytes: Uint8Array): Generator<undefined, ReadonlyMap<st
 
 const maxStartBytes = 2048;
 
-/** Each member of the outermost object that begins and ends with lines of two spaces, as an object of its own. */
 function* membersByLines(bytes: Uint8Array): Generator<Uint8Array> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let start = -1;
   for (let at = 0; at < text.length;) {
     const end = text.indexOf(lineFeed, at);
     const behind = end === -1 ? text.length : end;
-    // A line of an entry may be as long as a skills snapshot; those that matter here are short.
+    // A line of an entry may be very long, as with a skills snapshot. Only short lines matter here.
     const line = behind - at > maxStartBytes ? "" : text.toString("utf8", at, behind);
     if (line.startsWith('  "') && line.endsWith('": {')) start = at;
     else if (start !== -1 && (line === "  }" || line === "  },")) {
@@ -169,13 +172,12 @@ function* membersByLines(bytes: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** What is to be written, in parts. */
 export interface ViewText {
   readonly parts: readonly Uint8Array[];
   readonly crc: number;
 }
 
-/** By own properties: a key like `__proto__` is a key like any other. */
+/** Builds the text of sessions.json. Own properties are used, so a key such as `__proto__` is not special. */
 export async function viewText(entries: ReadonlyMap<string, unknown>, slices: Slices): Promise<ViewText> {
   const parts: Uint8Array[] = [];
   let crc = 0;
@@ -188,7 +190,7 @@ export async function viewText(entries: ReadonlyMap<string, unknown>, slices: Sl
   let count = 0;
   for (const [key, entry] of entries) {
     text += `${count++ === 0 ? "{\n" : ",\n"}${memberText(key, entry)}`;
-    // A pause that is not due costs nothing, and entries may be large.
+    // A pause is checked for every entry, because entries may be large and the check is cheap.
     await slices.next();
     if (text.length < partLength) continue;
     add(text);

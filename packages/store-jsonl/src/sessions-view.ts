@@ -21,88 +21,86 @@ import { createSlices, type Slices } from "./slices.ts";
 export interface SessionsViewOptions {
   readonly files: Files;
   readonly folder: AgentFolder;
-  /** Null: while there are at most 10,000 sessions. */
+  /** Null means that the file is written while there are at most 10,000 sessions. */
   readonly isWanted: boolean | null;
   readonly onFinding: (finding: Finding) => void;
-  /** What no other writer of the folder is called: files in the making carry it. */
+  /** Names this writer uniquely in the folder, because the names of unfinished files contain it. */
   readonly writer: string;
 }
 
-/** What the writing of sessions.json depends on. */
 export interface Publication {
-  /** Whether what others wrote into the file, as it was then, is in the rows. */
+  /** Tests whether the rows include what other programs wrote into this version of the file. */
   isTaken(seenAs: string): boolean;
   underLock(commit: () => string | null): Promise<string | null>;
-  /** The file holds what was purged: a damaged one goes at once, and no copy of it is kept. */
+  /** Is true when the file contains purged content. A damaged file is then replaced at once, without a copy. */
   readonly isPurged: boolean;
 }
 
-/** What the keeping of what both agree on depends on. */
 export interface Agreement {
   underLock(commit: () => boolean): Promise<boolean>;
 }
 
-/** What is known of sessions. */
 export interface KnownRows {
-  /** The active session of a key. */
   rowOf(key: string): SessionRow | null;
-  /** The archived session with the id, if its transcript goes by its name from before again. */
   putBack(sessionId: string): SessionRow | null;
 }
 
-/** Nobody takes so long to write it: what is left of older ones is of writers that were killed. */
+/** No write takes this long, so an older unfinished file comes from a writer that was killed. */
 const abandonedMs = 60 * 60 * 1000;
-/** For this number of sessions, writing the whole file takes about a tenth of a second. */
+/** Limits the file by default, because writing it for this many sessions takes about a tenth of a second. */
 const maxSessionsByDefault = 10_000;
 
 /**
- * OpenClaw's sessions.json: read for what OpenClaw changed, written for OpenClaw to read. The entries log is the truth;
- * a change in the file since we wrote it is OpenClaw's and becomes a change of the session.
+ * Mirrors the sessions in OpenClaw's sessions.json. The entries log is authoritative. A change in the file since this
+ * store's last write comes from OpenClaw, and becomes a change of the session.
  */
 export class SessionsView {
   readonly #options: SessionsViewOptions;
   #seenAs: string | null = null;
   #theirs: ReadonlyMap<string, unknown> = new Map();
   #base: ReadonlyMap<string, unknown> = new Map();
-  /** Keys whose entries are not what this store wrote. */
   #changed: readonly string[] = [];
-  /** How many entries of a damaged file could be read; null: it is whole. */
+  /** Counts the readable entries of a damaged file; null when the file is intact. */
   #salvaged: number | null = null;
   #seenCrc: number | null = null;
-  /** Of the sessions.json that `viewBase` was written with. */
   #baseCrc: number | null = null;
   #isBaseTheirs = false;
-  /** What the base was when it was read or written last: other processes of ours write it too. */
+  /** Holds the base's fingerprint at the last read or write, because other processes of this store write it too. */
   #baseAs: string | null = null;
-  /** Files in the making so far. */
+  /** Counts the unfinished files, so that each gets another name. */
   #made = 0;
 
   constructor(options: SessionsViewOptions) {
     this.#options = options;
   }
 
-  /** What the file is, in one text; empty when there is none. */
+  /** Returns the file's current fingerprint; empty when the file does not exist. */
   look(): string {
     const facts = this.#options.files.facts(this.#options.folder.sessionsJson);
     return facts === null ? "" : textOf(facts);
   }
 
-  /** What the file was when it was read or written last; null: neither has happened. */
+  /** Holds the file's fingerprint at the last read or write; null before the first. */
   get seenAs(): string | null {
     return this.#seenAs;
   }
 
-  /** False after the file was read and is damaged: what can be read of it counts, and nothing of it was deleted. */
+  /**
+   * Is false after a damaged file was read. Its readable part counts, and none of its missing entries is treated as
+   * deleted.
+   */
   get isReadable(): boolean {
     return this.#salvaged === null;
   }
 
-  /** Whether the file is damaged and somebody may still be writing it: then it is left as it is for a moment. */
+  /** Is true while another program may still be writing the damaged file, which is then left unchanged. */
   get isSettling(): boolean {
     return !this.isReadable && isSettling(this.#options.files, this.#options.folder);
   }
 
-  /** Reads the file again when it is another or changed, with others running in between. */
+  /**
+   * Reads the file again when it was replaced or changed. It works in slices, so that other work can run in between.
+   */
   async refresh(): Promise<void> {
     const { files, folder } = this.#options;
     for (let seenAs = this.look(); !this.#isRead(seenAs); seenAs = this.look()) {
@@ -119,7 +117,7 @@ export class SessionsView {
     }
   }
 
-  /** The file's entries by key. Read again only when the file is another or changed. */
+  /** Returns the file's entries by key. It reads the file again only when it was replaced or changed. */
   entries(): ReadonlyMap<string, unknown> {
     const { files, folder } = this.#options;
     const seenAs = this.look();
@@ -162,12 +160,11 @@ export class SessionsView {
     [this.#theirs, this.#base, this.#changed] = [theirs, base, changed];
   }
 
-  /** What this store wrote last, by key. To be asked after `entries`. */
+  /** Holds the entries that this store wrote last, by key. Call `entries` first, which loads them. */
   get written(): ReadonlyMap<string, unknown> {
     return this.#base;
   }
 
-  /** What the other program changed since both agreed last; null when nothing. */
   foreignChanges({ rowOf, putBack }: KnownRows, nowMs: number): RowChange | null {
     const theirs = this.entries();
     if (this.#seenAs === "" || this.#isLost) return null;
@@ -188,14 +185,14 @@ export class SessionsView {
     return changed.length === 0 ? null : { op: "save", rows: changed };
   }
 
-  /** OpenClaw writes an empty index when it could not read the one there was. Nobody deletes several sessions at once. */
+  /** OpenClaw writes an empty file when it could not read the previous one, so an empty file deletes no sessions. */
   get #isLost(): boolean {
     return this.#theirs.size === 0 && this.#base.size > 1;
   }
 
   /**
-   * Keeps what the file said as the base of the next merge, once that is in the rows: what is changed back later is a
-   * change too. Nothing when the file is another by now, or says of our sessions what the base says.
+   * Keeps the file's content as the base of the next merge, once the rows include it. A later change back is then a
+   * change too. Does nothing when the file was replaced, or equals the base.
    */
   async agree(seenAs: string, isOurs: (key: string) => boolean, { underLock }: Agreement): Promise<void> {
     const { files } = this.#options;
@@ -207,7 +204,8 @@ export class SessionsView {
     for (const [key, entry] of this.#theirs) {
       const known = this.#base.get(key);
       if (isOurs(key)) own.set(key, entry);
-      // Removed here, which the file does not say yet.
+      // The session was removed here and the file still has it. Its previous base entry stays, so that the file is no
+      // foreign change.
       else if (known !== undefined && idIn(known) === idIn(entry)) own.set(key, known);
       await slices.next();
     }
@@ -228,16 +226,15 @@ export class SessionsView {
     }
   }
 
-  /** Whether the file is written, for a number of sessions. */
   isWanted(activeCount: () => number): boolean {
     const { isWanted } = this.#options;
     return isWanted === true || (isWanted === null && activeCount() <= maxSessionsByDefault);
   }
 
   /**
-   * Writes the file if it says something else, or is damaged: then it is kept under another name. Text and bytes are made in slices, so that nobody else in the process
-   * waits for them; under the locks the new files only take their names. Gives what the file is then; null when another
-   * program wrote it meanwhile, or has written something that was not taken over: then its changes come first.
+   * Writes the file if its content differs or is damaged; a damaged file is renamed and kept. The text is built in
+   * slices, and under the locks files are only renamed. Returns the new fingerprint. Returns null when another program
+   * wrote the file meanwhile, or wrote a change that is not merged yet.
    */
   async publish(
     rows: Iterable<SessionRow>,
@@ -245,7 +242,7 @@ export class SessionsView {
     { isTaken, underLock, isPurged }: Publication,
   ): Promise<{ readonly seenAs: string } | null> {
     const { files, folder } = this.#options;
-    // Of the moment: while this pauses rows may come and go.
+    // The rows are copied now, because they may change during a pause.
     const active = [...rows].filter((row) => !row.isArchived);
     await this.refresh();
     const theirs = this.entries();
@@ -256,15 +253,15 @@ export class SessionsView {
     const slices = createSlices();
     const wanted = new Map<string, unknown>();
     const ours = new Set(active.map(({ key }) => key));
-    // Keys of theirs that were never ours stay: sessions whose transcript does not exist yet, or was not met yet.
-    // So does a session they have begun since under a key of one that was archived.
+    // A key that this store never wrote stays: its transcript does not exist or was not found yet. A session that
+    // another program started under the key of an archived one stays too.
     for (const [key, entry] of theirs)
       if (ours.has(key) || !base.has(key) || idIn(entry) !== idIn(base.get(key))) wanted.set(key, entry);
     for (const each of active) {
       await slices.next();
       const row = known(each);
       const entry = theirs.get(row.key);
-      // What cannot be decoded is not said here, and stays as it was said before.
+      // An undecodable entry cannot be mirrored, so its previous text stays in the file.
       if (readableEntry(row) === null) continue;
       wanted.set(
         row.key,
@@ -301,7 +298,6 @@ export class SessionsView {
     return { seenAs: written };
   }
 
-  /** Whether this store has ever written the file. */
   get isOurs(): boolean {
     const { files, folder } = this.#options;
     if (files.facts(folder.viewBase) === null) return false;
@@ -309,7 +305,7 @@ export class SessionsView {
     return !this.#isBaseTheirs;
   }
 
-  /** Removes files in the making of other writers that were given up before a time; under the locks. */
+  /** Removes unfinished files of other writers that are older than a time. Call it under the locks. */
   sweep(beforeMs: number): void {
     const { files, folder, writer } = this.#options;
     for (const name of files.names(folder.own)) {
@@ -319,7 +315,7 @@ export class SessionsView {
     }
   }
 
-  /** A name of its own for each: what both agree on may be kept while the file is being written. */
+  /** Each file gets its own name, because `agree` may run during `publish`. */
   #temporary(name: string): string {
     return this.#options.folder.temporary(`${name}.${this.#options.writer}.${++this.#made}`);
   }
@@ -329,12 +325,14 @@ export class SessionsView {
     return { temporary: this.#temporary("sessions.json"), path: damagedPath(files, folder, this.#seenCrc ?? 0) };
   }
 
-  /** Gives the prepared files their names, unless sessions.json is not what it was. What it is then; null: not done. */
+  /**
+   * Renames the prepared files, unless sessions.json changed. Returns the new fingerprint; null when it was not done.
+   */
   #replace(seenAs: string, { view, next, damaged }: PreparedView): string | null {
     const { files, folder } = this.#options;
     this.sweep(systemClock.nowMs() - abandonedMs);
     const facts = files.facts(view);
-    // A purge takes away what is in the making: it may hold what was purged.
+    // A purge removes unfinished files, because they may contain the purged session.
     if (this.look() !== seenAs || facts === null || files.facts(next) === null) return null;
     if (damaged !== null && files.facts(damaged.temporary) === null) return null;
     if (damaged !== null) keepDamaged(files, folder, damaged);
@@ -342,15 +340,19 @@ export class SessionsView {
       files.rename(view, folder.sessionsJson);
       flushFolder(files, folder.sessions);
     });
-    // As it was made, and not as it is now: somebody may have written it already.
+    // The fingerprint is that of the prepared file, because another program may have written the file already.
     return textOf(facts);
   }
 
-  /** If the computer stops in between, the content of the file shows which base it belongs to. */
+  /**
+   * Renames the base before and after the file, so that after a crash the file's checksum shows which base belongs to
+   * it.
+   */
   #nameBase(next: string, nameView: () => void): void {
     const { files, folder } = this.#options;
     const facts = files.facts(next);
-    // Of a writing that was cut off behind the name of the file: nothing but this tells what is there from another's change.
+    // After an interrupted write, only this base distinguishes the store's content in the file from another program's
+    // change.
     const cutOff = crcOfBase(files, folder.viewNext);
     if (cutOff !== null && cutOff === this.#seenCrc) {
       files.rename(folder.viewNext, folder.viewBase);
@@ -384,11 +386,9 @@ export class SessionsView {
   }
 }
 
-/** Files in the making. */
 interface PreparedView {
   readonly view: string;
   readonly next: string;
-  /** Of the damaged file they take the place of. */
   readonly damaged: DamagedCopy | null;
 }
 

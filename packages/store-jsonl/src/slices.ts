@@ -1,9 +1,9 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { monotonicMs } from "@throughline/core/internal";
 
-/** Long work in parts, so that nobody else in the process waits for all of it. */
+/** Divides long work, so that other work of the process can run in between. */
 export interface Slices {
-  /** Lets others run once enough was done without a pause. */
+  /** Pauses if 5 ms have passed since the last pause. Otherwise it returns undefined, and awaiting that is cheap. */
   next(): Promise<void> | undefined;
 }
 
@@ -22,7 +22,10 @@ export function createSlices(): Slices {
 const cell = new Int32Array(new SharedArrayBuffer(4));
 const pauseMs = 0.02;
 
-/** Gives the processor away for as short as it can be: 0.02 ms and the granularity of the system's timers, about 0.08 in all. */
+/**
+ * Gives up the processor for the shortest possible time: 0.02 ms plus the granularity of the system's timers, about
+ * 0.08 ms in all.
+ */
 export function pauseShortly(): void {
   Atomics.wait(cell, 0, 0, pauseMs);
 }

@@ -6,8 +6,8 @@ import type { PartialFile } from "./partial-files.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
- * Removes the partials of sessions that are purged or archived: a program that knows no partials leaves them. No lock is
- * taken without one.
+ * Removes the partials of purged or archived sessions, which programs without partials leave behind. It takes a lock
+ * only if there are any.
  */
 export async function removeOrphanedPartials(
   context: StoreContext,
@@ -19,7 +19,7 @@ export async function removeOrphanedPartials(
     agent.log.refreshHeld();
     const orphans = orphanedPartials(agent);
     if (orphans.length === 0) return;
-    // A session that a power cut brings back has its open reply.
+    // A power cut could undo the log line, and the session would then lack its open reply.
     agent.log.flushNow();
     for (const { sessionId } of orphans) agent.partials.remove(sessionId, { isFlushed: true });
   };
@@ -42,11 +42,10 @@ export async function* repairPartials(context: StoreContext, agent: AgentSession
   }
 }
 
-/** The partials whose session or turn is gone, and the finding for each. */
 export function* stalePartials(
   agent: AgentSessionFiles,
 ): Generator<{ readonly file: PartialFile; readonly finding: Finding }> {
-  // Before the log: a session is there before its partial.
+  // The files are listed before the log is read, because a session is created before its partial.
   const files = agent.partials.owners();
   if (files.length > 0) agent.log.refresh();
   for (const file of files) {
@@ -76,9 +75,9 @@ function staleBecause(agent: AgentSessionFiles, { sessionId, fence }: PartialFil
     () => agent.hold(row)?.transcript.head,
     () => undefined,
   );
-  // Without its transcript nothing is known of its turn.
+  // Without the transcript the state of the turn is unknown, so the partial stays.
   if (head === undefined) return null;
   if (head.turn === null) return "the session has no open turn";
-  // A later fence may be one that was opened since the transcript was read.
+  // A higher fence may belong to a turn that was opened after the transcript was read.
   return fence < head.fence ? `the turn of fence ${head.fence} is open` : null;
 }

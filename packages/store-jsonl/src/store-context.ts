@@ -6,27 +6,28 @@ import type { SessionLocks } from "./session-lock.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
 
-/** What every part of one store handle works with. */
 export interface StoreContext {
   readonly root: string;
   readonly files: Files;
   readonly locks: SessionLocks;
-  /** What they are made of. */
   readonly lockPort: LockPort;
   readonly room: DescriptorRoom;
   readonly codec: LineCodec;
   readonly clock: Clock;
   readonly ids: RecordIds;
   readonly random: RandomSource;
-  /** How long what is derived may lag behind. */
+  /** Limits how far derived files may lag, in milliseconds. */
   readonly derivedDelayMs: number;
   readonly limits: StoreLimits;
-  /** Lines of other programs that are longer are kept and not read: the largest record, as it is or by default. */
+  /**
+   * Limits the lines of other programs, in bytes: longer ones are kept but not read. It is the largest record size, at
+   * least the default.
+   */
   readonly maxLineBytes: number;
   readonly keepsIndex: boolean;
-  /** The folder a new header names: pi and OpenClaw resume a session in it. */
+  /** Returns the folder that a new header states, because pi and OpenClaw resume a session there. */
   readonly workingDirectoryOf: (row: SessionRow) => string;
-  /** Null: while there are not too many sessions. */
+  /** Null means that the file is written while there are not too many sessions. */
   readonly writesSessionsJson: boolean | null;
   emit(event: SessionEvent): void;
 }

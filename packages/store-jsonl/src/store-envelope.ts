@@ -8,74 +8,65 @@ import {
   type LineEnvelope,
 } from "@throughline/openclaw-format/internal";
 
-/** The line envelope with the members this store adds; `docs/formats/records.md` describes them all. */
+/** Describes the line envelope with the members of this store. `docs/formats/records.md` specifies all of them. */
 export interface StoreEnvelope extends LineEnvelope {
-  /** The entry's revision after the append; with `entry`, `unset`, `entryEnc` or `idem`. */
+  /** States the entry's revision after the append; present with `entry`, `unset`, `entryEnc` or `idem`. */
   readonly revision?: number;
-  /** The activity time the patch claimed, where it claimed one. */
   readonly updated?: number;
-  /** In the header of a fork: whose records it begins with, as its entry and its line in the entries log say it. */
+  /** States the origin of a fork, in its header. The entry and the log repeat it, and may be lost. */
   readonly forkedFrom?: ForkSource;
   readonly origins?: readonly (readonly [sessionId: string, seq: number])[];
-  /** With `window`: what the session adds up to after this line, so that nobody has to read what lies before. */
+  /** States the session after this line, so that earlier lines need not be read. It is present with `window`. */
   readonly mark?: WindowMark;
-  /** Under a codec: the entry's patch, coded. */
   readonly entryEnc?: string;
-  /** Under a codec: what can no longer be seen in the line. */
+  /** Repeats fields of the record, because an encoded line hides them. */
   readonly side?: boolean;
   readonly bytes?: number;
-  /** Under a codec: `sourceBase64` holds coded text rather than coded bytes. */
+  /** Is true when `sourceBase64` holds encoded text rather than encoded bytes. */
   readonly isSourceText?: boolean;
-  /** On a tombstone that this version or a later one wrote. */
+  /** Is true on tombstones of this version or a later one. */
   readonly erased?: true;
 }
 
-/** Where a fork comes from. */
 export interface ForkSource {
   readonly agentId: string;
   readonly key: string;
   readonly sessionId: string;
-  /** The last record it shares. */
   readonly atSeq: number;
 }
 
-/** A session's state at a line, beside what the line's own envelope says. */
+/** Holds a session's state at a line, without the values that the line's envelope states anyway. */
 export interface WindowMark {
   readonly messages: number;
   readonly head: string | null;
   readonly fence: number;
   readonly turn: OpenTurn | null;
   readonly updated: number;
-  /** The entry's. */
   readonly revision: number;
 }
 
-/** A place in a transcript and what everything before it adds up to: reading can begin there. */
+/** Holds a position in a transcript and the state there, so that reading can start at it. */
 export interface TranscriptBase {
   readonly head: SessionHead;
   readonly messageCount: number;
   readonly updatedAtMs: number;
-  /** Entry patches up to this revision lie before the place. */
   readonly revision: number;
   readonly endBytes: number;
-  /** Where the line of the window's first record begins, where that is known. Whoever reads there looks at its seq. */
+  /** States where the line of the window's first record starts, if known. A reader must check the seq there. */
   readonly windowAt?: number | undefined;
 }
 
-/** A change of the entry that traveled with records. */
 export interface EntryPatch {
   readonly revision: number;
   readonly envelope: StoreEnvelope;
   readonly atMs: number;
 }
 
-/** A line without its envelope, as `detachEnvelope` gives it. */
 export interface OwnLine {
   readonly text: string;
   readonly envelope: StoreEnvelope;
-  /** As many bytes as characters. Not said of every line. */
+  /** Is true when the line has as many bytes as characters. False may also mean that this was not determined. */
   readonly isAscii: boolean;
-  /** False where the envelope does not fit its checksum. */
   readonly isIntact: boolean;
 }
 
@@ -83,7 +74,7 @@ const marker = '"_tl":';
 const sealStart = ',"sum":';
 const sealEnd = /,"sum":(\d{1,10})\}\}[ \t\r]*$/;
 
-/** Writes a record and its envelope as one line. The last member of the envelope is a checksum of those before it. */
+/** Joins a record and its envelope to one line. The envelope's last member is a checksum of the members before it. */
 export function sealLine(text: string, envelope: StoreEnvelope): string {
   const json = envelopeText(envelope.sum === undefined ? envelope : withoutSum(envelope)).slice(0, -1);
   return attachEnvelopeText(text, `${json}${sealStart}${crc32(json)}}`);
@@ -94,8 +85,8 @@ function withoutSum({ sum: _sum, ...members }: StoreEnvelope): StoreEnvelope {
 }
 
 /**
- * Whether the envelope that begins at a place of a line is as it was written. Those of earlier versions have no checksum. `text`:
- * the line without it.
+ * Tests whether the envelope at a position is unchanged. Envelopes of earlier versions have no checksum. `text` returns
+ * the line without the envelope.
  */
 export function isSealWhole(line: string, from: number, envelope: StoreEnvelope, text: () => string): boolean {
   const { sum } = envelope;
@@ -105,22 +96,21 @@ export function isSealWhole(line: string, from: number, envelope: StoreEnvelope,
 
 const tombstoneMembers = ['"customType":"throughline.redaction"', '"originalType":"compaction"'];
 
-/** An earlier version that redacts a record knows nothing of the checksum, and leaves that of the line before. */
+/** An earlier version that redacts a record does not know the checksum, and keeps the one of the previous line. */
 function isEarlierTombstone(text: string, { crc }: StoreEnvelope): boolean {
   return tombstoneMembers.some((member) => text.includes(member)) && crc === crc32(text);
 }
 
-/** A line that a store of ours wrote, or what damage left of it; null for a line of another program. */
+/** Reads a line of this store, even a damaged one; returns null for a line of another program. */
 export function readSealedLine(bytes: Uint8Array): OwnLine | null {
   const source = decodeLine(bytes);
   const text = typeof source === "string" ? source : Buffer.from(bytes).toString();
   const read = readSealedText(text);
-  // Bytes that are no UTF-8 are kept as another program's, unless a checksum says whose they were.
+  // Bytes that are not UTF-8 count as another program's, unless a checksum shows that this store wrote them.
   if (read === null || (typeof source !== "string" && read.envelope.sum === undefined)) return null;
   return { ...read, isAscii: text.length === bytes.length };
 }
 
-/** Reads a line that is a text, as `readSealedLine` reads one of bytes. */
 export function readSealedText(line: string): OwnLine | null {
   const { text, envelope } = detachEnvelope(line);
   if (envelope === null) return damagedSeal(line);
@@ -129,8 +119,8 @@ export function readSealedText(line: string): OwnLine | null {
 }
 
 /**
- * A line with our checksum at its end whose envelope cannot be taken off: its name, its JSON or the start of the line is
- * damaged. A line with zeros is what a power cut left, and may never have been acknowledged.
+ * Reads a damaged line that ends with the store's checksum: its marker, its JSON or its start is damaged. A line with
+ * zeros is excluded, because a power cut left it and it may never have been acknowledged.
  */
 function damagedSeal(line: string): OwnLine | null {
   const found = sealEnd.exec(line);
@@ -153,5 +143,4 @@ function envelopeOf(json: string): StoreEnvelope {
   }
 }
 
-/** The seq of an envelope that cannot be read. */
 const unknownSeq = -1;

@@ -9,7 +9,6 @@ import { type LineEnvelope } from "@throughline/openclaw-format/internal";
 import { parseObject } from "./json-members.ts";
 import { type OwnLine, sealLine, type StoreEnvelope } from "./store-envelope.ts";
 
-/** What the store knows of a record without its content. */
 export interface LineHead {
   readonly id: string;
   readonly parentId: string | null;
@@ -27,16 +26,13 @@ export interface LinePayload {
   readonly isSourceCanonical: boolean;
 }
 
-/** A line, read. Content is decoded only when it is asked for. */
+/** Holds a line that was read. Its content is decoded on demand, because many readers need only the head. */
 export interface ReadLine extends LineHead {
   payload(): LinePayload;
-  /** What of a message an outline shows. */
   outline(): PromotedColumns;
-  /** The checksum of the stored content as it is now; absent for a line of another program. */
   actualCrc?(): number;
 }
 
-/** A line of ours, read. */
 export interface StoredLine extends ReadLine {
   readonly envelope: StoreEnvelope;
   actualCrc(): number;
@@ -44,23 +40,19 @@ export interface StoredLine extends ReadLine {
 
 export type LineOwner = Pick<PayloadOwner, "ref" | "sessionId">;
 
-/** How payloads are kept: in plain, or coded. */
 export interface LineCodec {
   readonly coder: PayloadCoder;
   readonly isCoded: boolean;
 }
 
-/** A line about to be written, without its line feed. */
 export interface EncodedLine {
   readonly line: string;
-  /** The length of the line. */
   readonly sizeBytes: number;
-  /** The line without its envelope. */
   readonly text: string;
   readonly stored: StoredLine;
 }
 
-/** The line a record is kept as. `keepsHeader`: an imported header may stay the header of the file it is written to. */
+/** Encodes a record as a line. With `keepsHeader`, an imported header may stay the header of the file. */
 export function encodeStoredLine(
   item: LinkedRecord,
   envelope: StoreEnvelope,
@@ -70,7 +62,7 @@ export function encodeStoredLine(
 ): EncodedLine {
   const { record, text, side } = item;
   const members = isTombstone(record) ? { ...envelope, erased: true as const } : envelope;
-  // A line that says what its record says is kept once.
+  // A source that equals the record's text is stored only once, to save space.
   const source = item.source === text ? null : item.source;
   if (codec.isCoded) {
     const coded = codec.coder.encode(text, { ...owner, id: record.id, part: "record" });
@@ -109,7 +101,7 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
     crc: envelope.crc,
   };
   const line = sealLine(text, envelope);
-  // Counting is a walk over the whole line; that of a text in plain was counted before.
+  // Counting bytes walks the whole line, so the earlier count of a plain text is reused.
   const isCounted = source === null && text === item.text && isAscii(envelope);
   return {
     line,
@@ -131,7 +123,10 @@ function isAscii(envelope: StoreEnvelope): boolean {
   return true;
 }
 
-/** Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. */
+/**
+ * Decodes a line of this store. Returns null when its JSON is not a record, because another program then wrote the
+ * envelope.
+ */
 export function decodeStoredLine(line: OwnLine, codec: LineCodec, owner: LineOwner): StoredLine | null {
   const { text, envelope } = line;
   const parsed = parseObject(text);
@@ -142,7 +137,7 @@ export function decodeStoredLine(line: OwnLine, codec: LineCodec, owner: LineOwn
   return new PlainLine(line, record, record === parsed);
 }
 
-/** A line in plain, which is its own payload: every record that is read comes by here. */
+/** Reads a plain line. The object is also its own payload, because every record that is read needs both. */
 class PlainLine implements StoredLine, LinePayload {
   readonly id: string;
   readonly parentId: string | null;
@@ -158,7 +153,10 @@ class PlainLine implements StoredLine, LinePayload {
   readonly isSourceCanonical: boolean;
   readonly #text: string;
 
-  /** `isParsed`: the record is what the text says, and nothing that was made of it. */
+  /**
+   * `isParsed` is true when the record equals the text. Otherwise the record was built from it, and the source is not
+   * canonical.
+   */
   constructor({ text, envelope, isAscii }: OwnLine, record: SessionRecord, isParsed: boolean) {
     const { source, sourceBase64 } = envelope;
     const isOwnText = source === undefined && sourceBase64 === undefined;
@@ -190,7 +188,6 @@ class PlainLine implements StoredLine, LinePayload {
   }
 }
 
-/** Of a message, what is shown without its text. */
 export function outlineOf(record: SessionRecord): PromotedColumns {
   return record.type === "message" ? promotedColumns(record["message"]) : noPromotedColumns;
 }
@@ -226,7 +223,10 @@ function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCo
 
 let lastTime: { readonly text: unknown; readonly tsMs: number | null } = { text: "", tsMs: null };
 
-/** The records of an append mostly have one time, and reading it takes as long as all else about a short one. */
+/**
+ * Caches the last time, because the records of an append mostly have the same one. Parsing it takes as long as the rest
+ * of a short record.
+ */
 function timeOf({ timestamp }: SessionRecord): number | null {
   if (lastTime.text === timestamp) return lastTime.tsMs;
   const tsMs = Date.parse(timestamp);
@@ -235,8 +235,9 @@ function timeOf({ timestamp }: SessionRecord): number | null {
 }
 
 /**
- * An imported header stays the file's header, so that pi and OpenClaw find the session's own id in it; what it stands
- * for can be made of it again. Not one of an older version: pi would rewrite the whole file.
+ * Tests whether an imported header may stay the file's header, so that pi and OpenClaw find the session's own id there.
+ * The record must be derivable from it. A header of an older version is excluded, because pi would rewrite the whole
+ * file.
  */
 function isFaithfulHeader(source: string, record: SessionRecord): boolean {
   if (record.type !== "session") return false;
@@ -253,7 +254,7 @@ function headerRecordOf(text: string): SessionRecord {
   return createTranscriptReader().push(text, { line: 1, byteOffset: 0, envelope: null }).record;
 }
 
-/** What a codec gave back. Another codec than the one it was written under need not fail, only give nonsense. */
+/** Parses decoded text. A wrong codec may return nonsense instead of failing. */
 export function parseDecoded(text: string, part: string, id: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -282,7 +283,6 @@ function utf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
 
-/** The line of a record as another program wrote it, for reading it again. */
 export function foreignHead(record: SessionRecord, bytes: number): LineHead {
   const tsMs = Date.parse(record.timestamp);
   const { id, parentId, type } = record;
@@ -298,7 +298,7 @@ export function foreignHead(record: SessionRecord, bytes: number): LineHead {
   };
 }
 
-/** A line of ours that goes by another id than its own, which a line before it has. */
+/** Returns a line under another id, because an earlier line has the same id. */
 export function renamedLine(line: StoredLine, id: string): StoredLine {
   const { parentId, type, tsMs, storedAtMs, crc, side, bytes, envelope } = line;
   return {

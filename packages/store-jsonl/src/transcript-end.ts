@@ -3,15 +3,11 @@ import { type Finding } from "@throughline/core";
 import { lostMessage } from "./line-damage.ts";
 import { hasSeq, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
-/** Follows the appends of a transcript line by line, and says which of them are incomplete. */
 export class TranscriptEnd {
   #seq = 0;
-  /** The append that the last line belongs to. */
   #batch = { line: 0, byteOffset: 0, taken: 0, count: 0 };
-  /** The last line, where it breaks off. */
   #half: SurveyedLine | null = null;
 
-  /** What there is to say before the next line. */
   take({ path, owner }: SurveyTarget, surveyed: SurveyedLine): readonly Finding[] {
     const { line, byteOffset, envelope, read } = surveyed;
     if (hasSeq(surveyed)) this.#seq++;
@@ -32,7 +28,10 @@ export class TranscriptEnd {
     ];
   }
 
-  /** What there is to say of the end: an append that was never acknowledged, or one that was and has lost records. */
+  /**
+   * Returns the findings about the end: an append that was never acknowledged, or an acknowledged one that lost
+   * records.
+   */
   findings({ path, owner, acknowledgedSeq }: SurveyTarget): readonly Finding[] {
     const { key } = owner.ref;
     const { taken, count, line, byteOffset } = this.#batch;
@@ -48,7 +47,7 @@ export class TranscriptEnd {
           key,
           line: half?.line ?? line,
           byteOffset: half?.byteOffset ?? byteOffset,
-          // What is left of the record stands for it.
+          // The rest of the record keeps the record's id, so the finding can name it.
           recordId: half?.read.record.id ?? null,
         }),
       ];

@@ -22,38 +22,37 @@ import { Transcript, type WrittenLine } from "./transcript.ts";
 
 export interface TranscriptFileOptions extends TranscriptReading {
   readonly findings: TranscriptFindings;
-  /** Of the folder the transcript is in. */
   readonly names: FlushedNames;
   readonly unflushed: UnflushedMarks;
-  /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
 }
 
-/** Lines on their way to the file, which the image holds already. */
+/** Holds lines that the image includes and the file lacks, until `commit` writes them. */
 interface StagedLines {
   text: string;
-  /** Where the file ended before them. */
   readonly from: number;
-  /** Whether their places in the image are those they will have in the file. */
+  /** Is true while the lines' positions in the image are those that they will have in the file. */
   isInPlace: boolean;
-  /** What was known of the session without them. */
+  /** Describes the session without these lines, for a new scan after the write. */
   readonly look: TranscriptLook;
 }
 
-/** One session's file: keeps the image of it up to date, and appends to it. Everything but the flush is synchronous. */
+/**
+ * Keeps the image of one session's file up to date, and appends to the file. Everything except the flush is
+ * synchronous.
+ */
 export class TranscriptFile {
   readonly #options: TranscriptFileOptions;
   readonly #file: AppendFile;
-  /** What the file was when the image was made of it or written; null when it is to be found out. */
+  /** Holds the file's facts when the image was read or written; null when they must be read again. */
   facts: FileFacts | null = null;
   #identity = "";
   #transcript: Transcript | null = null;
   #anchor: EndAnchor | null = null;
   #staged: StagedLines | null = null;
   readonly #acknowledged: AcknowledgedRecords = new AcknowledgedRecords();
-  /** Others have written since the last write of this process. */
   #hasNews = false;
-  /** Others wrote between the last two writes of this process. */
+  /** Is true when another process wrote between this process's last two writes. */
   isShared = false;
 
   constructor(options: TranscriptFileOptions) {
@@ -68,9 +67,9 @@ export class TranscriptFile {
   }
 
   /**
-   * The image of the file as it is now; null when there is no such file. Reads only what is new. One look, at identity,
-   * size and time, and one read, of the end that was understood: a file that is what it was costs no more. Of a long
-   * file that is looked at for the first time only what follows the last mark is read.
+   * Returns the current image of the file, or null when the file does not exist. Only new bytes are read. An unchanged
+   * file costs one system call for its facts, and one read of its known end. The first time, a long file is read only
+   * from its last mark on.
    */
   catchUp(look: TranscriptLook): Transcript | null {
     const { path } = look;
@@ -82,7 +81,7 @@ export class TranscriptFile {
     }
     if (facts.kind !== "file") throw notAFile(path);
     if (this.#identity !== facts.identity) this.forget();
-    // Between the look and this another file may have taken the name, or, when it was archived or purged, none has it.
+    // Between the two calls another file may have taken the name, or an archive or purge may have removed it.
     const now = this.#file.isOpen ? pastWrite(this.#anchor, files, this.#file.handle, facts) : this.#file.open(path);
     if (now === null) return null;
     this.#file.path = path;
@@ -93,14 +92,17 @@ export class TranscriptFile {
     return transcript;
   }
 
-  /** Reads what is new of a file that grew. Without its lock: one that did not grow may be in the middle of a write. */
+  /**
+   * Reads new bytes of a file that grew. It works without the lock, so a file of the same size is left alone: a write
+   * may be under way.
+   */
   readAhead(look: TranscriptLook): void {
     const facts = withFileErrors(look.path, () => this.#options.files.facts(look.path));
     const knownBytes = this.#transcript?.endBytes ?? Infinity;
     if (facts?.identity === this.#identity && facts.sizeBytes > knownBytes) this.catchUp(look);
   }
 
-  /** Takes what was read of the file with nothing locked, unless as much of it is known by now, or it is another file. */
+  /** Takes an image that was read without a lock, unless the current one covers as much, or the file was replaced. */
   adopt({ facts, transcript, anchor }: ReadAside): void {
     const known = this.#transcript;
     const isKnown = known !== null && (known.base === null || transcript.base !== null);
@@ -112,7 +114,7 @@ export class TranscriptFile {
     this.#options.findings.report(facts.identity, transcript, facts);
   }
 
-  /** Moves what was never acknowledged to a copy. Under the session's lock, right after `catchUp`. */
+  /** Moves bytes that were never acknowledged to a copy. Call it under the session's lock, right after `catchUp`. */
   repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder } = this.#options;
     const transcript = this.#writable();
@@ -129,20 +131,21 @@ export class TranscriptFile {
 
   /**
    * Makes the next `commit` and flush include an earlier append, from one of its records on. Its process may have died
-   * after a failed flush, so that its state is unknown. Under the session's lock, after `catchUp`.
+   * after a failed flush, so its state is unknown. Call it under the session's lock, after `catchUp`.
    */
   settle(path: string, owner: LineOwner, fromSeq: number): void {
     const transcript = this.#writable();
     const from = Math.max(this.#file.flushedBytes, transcript.startOf(fromSeq));
     if (from < (this.#staged?.from ?? transcript.endBytes)) this.#file.suspect(from);
     this.settleDoubt();
-    // A torn write behind a last line without its end would take that along.
+    // Ends an open last line first. Otherwise, a torn write behind it would damage that line too.
     if (this.#writable().isOpenEnded) this.stage(path, owner, "", []);
   }
 
   /**
-   * Takes lines to be written by the next `commit`, a last line without an end being ended first. The image holds them
-   * from now on, so that whoever comes next is decided by them. Under the session's lock, after `catchUp` and `repairTail`.
+   * Stages lines for the next `commit`, and first ends a last line without a line feed. The image includes them at
+   * once, so that the next append is planned on them. Call it under the session's lock, after `catchUp` and
+   * `repairTail`.
    */
   stage(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): void {
     const transcript = this.#writable();
@@ -151,7 +154,7 @@ export class TranscriptFile {
     const staged = this.#staged;
     if (prefix !== "") staged.isInPlace = false;
     staged.text += isOpenEnded ? "\n" : prefix;
-    // Its line feed belongs to the line before.
+    // The line feed ends the line before, so it does not count for the staged lines.
     if (isOpenEnded) transcript.endBytes++;
     transcript.isOpenEnded = transcript.endsInHalf = false;
     let offset = transcript.endBytes;
@@ -164,14 +167,14 @@ export class TranscriptFile {
     transcript.applyWritten(written);
   }
 
-  /** How much waits for `commit`, in UTF-16 units. */
   get stagedLength(): number {
     return this.#staged?.text.length ?? 0;
   }
 
   /**
-   * Writes what was staged, in one write. False if the image had to be built again: then look up places and heads of
-   * `stage` again. In the same hold of the lock. A write that fails leaves nothing and forgets the image.
+   * Writes the staged lines in one write. Returns false when the image was built again: positions and heads from
+   * `stage` are then outdated. Call it while the lock of `stage` is still held. A failed write leaves no bytes, and
+   * drops the image.
    */
   commit(path: string): boolean {
     const staged = this.#staged;
@@ -191,10 +194,12 @@ export class TranscriptFile {
     return afterCommit(path, () => {
       const facts = files.factsOf(this.#file.handle);
       const to = transcript.endBytes;
-      // Another program may write without our lock: then its line is in between, or this file has lost its name to another.
+      // Another program may write without the lock. Its line may then precede these, or its file may have replaced this
+      // one.
       if (!staged.isInPlace || facts.sizeBytes !== to || facts.names === 0) {
         this.#transcript = null;
-        // The whole: what was written may end with a mark, and then its records lie before where reading could begin.
+        // The whole file is read, because the written lines may end with a mark. A read from that mark would skip their
+        // records.
         this.catchUp({ ...staged.look, isWhole: true });
         return false;
       }
@@ -204,7 +209,6 @@ export class TranscriptFile {
     });
   }
 
-  /** As `rewrite`, and reads what is there now. */
   replace(path: string, temporary: string, owner: LineOwner, parts: Iterable<string | Uint8Array>): void {
     const look = this.#lookAgain(path, owner);
     this.rewrite(path, temporary, parts);
@@ -212,20 +216,20 @@ export class TranscriptFile {
       throw fileError(new Error("the file is gone after it was replaced"), path, "unknown");
   }
 
-  /** Puts other text in the place of the whole file, durably. Under the session's lock. */
+  /** Replaces the whole file and flushes it. Call it under the session's lock. */
   rewrite(path: string, temporary: string, parts: Iterable<string | Uint8Array>): void {
-    // Where it fails the file that is open may have lost its name, too.
+    // After a failure the open file may have lost its name too.
     this.#orForget(() => replaceFile(this.#options.files, temporary, path, (append) => gather(parts, append)));
     this.forget();
   }
 
-  /** Resolves when what was written so far is on the disk, whatever becomes of this file meanwhile. */
+  /** Resolves when everything written so far is on the disk, even if this file is closed meanwhile. */
   async flushed(): Promise<void> {
     this.#writable();
     await this.#file.flushed();
   }
 
-  /** As `flushed`, at once, for a file that was written with less: also of what others wrote. */
+  /** Does the same as `flushed`, synchronously, and includes bytes that others wrote without a flush. */
   flushNow(): void {
     this.#writable();
     this.settleDoubt();
@@ -236,30 +240,25 @@ export class TranscriptFile {
     return this.#file.isPinned;
   }
 
-  /** The image as it is after what was read or written last; looks at nothing. */
   get current(): Transcript | null {
     return this.#transcript;
   }
 
-  /** What this process has put on the disk. */
   get flushedRecords(): FlushedRecords {
     const seq = this.#transcript?.seqBefore(this.#file.flushedBytes) ?? 0;
     return { identity: this.#identity, seq };
   }
 
-  /** The bytes from one place to another, as they are now. */
   readBytes(path: string, from: number, to: number): Uint8Array {
     const { handle } = this.#file;
     return withFileErrors(path, () => readRange(this.#options.files, handle, from, to));
   }
 
-  /** The lines of a span, as they are now, in pieces that are read at once. */
   lines(path: string, span: LineSpan): Iterable<readonly FramedLine[]> {
     const { files, maxLineBytes } = this.#options;
     return framedLines({ files, handle: this.#file.handle, path, maxLineBytes, ...span });
   }
 
-  /** Lets go of the file; the next use opens and reads it again. */
   forget(): void {
     this.#identity = "";
     this.#transcript = null;
@@ -269,7 +268,7 @@ export class TranscriptFile {
     this.#file.close();
   }
 
-  /** Work after whose failure nobody knows what the file is. */
+  /** Drops the image when the work fails, because the state of the file is then uncertain. */
   #orForget<T>(work: () => T): T {
     try {
       return work();
@@ -286,7 +285,7 @@ export class TranscriptFile {
     return this.#transcript;
   }
 
-  /** Puts on the disk what a failed flush may have left out. */
+  /** Writes again what a failed flush may have lost. */
   settleDoubt(): void {
     if (this.#file.isOpen && this.#file.settle()) this.facts = null;
   }
@@ -296,7 +295,7 @@ export class TranscriptFile {
     return { path, owner, savedHead: known?.savedHead ?? null, revision: known?.highestRevision ?? 0 };
   }
 
-  /** Makes the places of records from `seq` on known. False when that takes the whole file. */
+  /** Loads the positions of the records from `seq` on. Returns false when that needs the whole file. */
   reach(seq: number): boolean {
     const known = this.#transcript;
     if (known === null || !this.#file.isOpen || seq >= known.firstSeq) return true;
@@ -318,7 +317,7 @@ export class TranscriptFile {
     if (facts.sizeBytes === known.endBytes) return known;
     this.#hasNews = true;
     if (known.isOpenEnded) {
-      // The line without an end was ended, or something was glued to it: then it is another line than the one we read.
+      // If text was appended to the open line, it differs from the line that was read, so the file is read again.
       if (readRange(files, handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a) return this.#scanAll(facts, look);
       known.endBytes += 1;
       known.isOpenEnded = false;
@@ -339,14 +338,14 @@ export class TranscriptFile {
     return transcript;
   }
 
-  /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
+  /** Returns false when the file contains lines of other programs, and must be read again with the foreign reader. */
   #scan(facts: FileFacts, transcript: Transcript): boolean {
     const { files, maxLineBytes } = this.#options;
     const { handle } = this.#file;
     const { path } = transcript.options;
     const span = { from: transcript.endBytes, to: facts.sizeBytes };
     transcript.beginScan();
-    // Who writes here in turn with others mostly does not read what they wrote, and it would be held for a second.
+    // A writer that takes turns with others seldom reads their lines, which would be kept in memory for a second.
     transcript.keepsLines = !this.isShared;
     for (const lines of framedLines({ files, handle, path, ...span, maxLineBytes }))
       if (!transcript.feed(lines)) return false;

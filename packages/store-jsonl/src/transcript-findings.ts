@@ -6,7 +6,7 @@ import type { FileFacts } from "./files.ts";
 import type { LineOwner } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** The finding about a transcript that may not be read or is damaged; null for any other failure, of the disk or of its space. */
+/** Returns the finding about an unreadable or damaged transcript; null for other failures, such as a full disk. */
 export function unreadableFinding(error: unknown, path: string, key: string | null): Finding | null {
   if (!ThroughlineError.isInstance(error) || error.details["path"] !== path) return null;
   const { errno, line, byteOffset } = error.details;
@@ -17,8 +17,8 @@ export function unreadableFinding(error: unknown, path: string, key: string | nu
 }
 
 /**
- * Where a file ends in half a line that another program may be in the middle of, which a write shows to whoever looks
- * meanwhile: how long the file is. Null when nobody is writing.
+ * Returns the size of a file that ends in an incomplete line while another program may still be writing it. A write is
+ * visible to readers before it is complete. Returns null when no write is under way.
  */
 export function growingBytes(transcript: Transcript, facts: FileFacts | null): number | null {
   const isHalf = transcript.tail?.code === "TAIL_TORN" || transcript.endsInHalf || transcript.lostCount > 0;
@@ -26,29 +26,27 @@ export function growingBytes(transcript: Transcript, facts: FileFacts | null): n
   return Math.abs(ageMsOf(facts)) < writingMs ? facts.sizeBytes : null;
 }
 
-/** What there is to say of the transcripts of an agent, each thing once, however often its file is opened and read. */
+/** Reports each finding about an agent's transcripts once, however often the file is read. */
 export class TranscriptFindings {
   readonly #onFinding: (owner: LineOwner, finding: Finding) => void;
   readonly #said: Set<string>;
 
-  /** `said`: shared with whoever says things of other files. */
   constructor(said: Set<string>, onFinding: (owner: LineOwner, finding: Finding) => void) {
     this.#said = said;
     this.#onFinding = onFinding;
   }
 
-  /** What a scan of the file with this identity has found. */
   report(identity: string, transcript: Transcript, facts: FileFacts): void {
     const { owner, path } = transcript.options;
     for (const finding of transcript.findings.splice(0)) this.say(identity, owner, finding);
-    // Its writer may be in the middle of it; should it have died there, the next write or look says so.
+    // The writer may still be writing the line. If it died, the next write or refresh reports it.
     if (transcript.tail === null || ageMsOf(facts) < writingMs) return;
     const { code, byteOffset } = transcript.tail;
     const message = `${facts.sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
     this.say(identity, owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));
   }
 
-  /** A tail that grew is the same tail; one that was cut off and is there again is another. */
+  /** Reports a finding once. A tail that grew counts as the same; a tail that appears again after its repair is new. */
   say(identity: string, owner: LineOwner, finding: Finding): void {
     const { code, line, byteOffset, recordId, repaired } = finding;
     const place = JSON.stringify([identity, code, line, byteOffset, recordId]);

@@ -4,10 +4,9 @@ import type { LinePlace, SplitLine } from "@throughline/openclaw-format/internal
 import type { TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
 import { parseObject } from "./json-members.ts";
 
-/** No line of ours is longer: it was one text when it was written, and must be one again to be read. */
+/** A line of this store is never longer, because it is one string when it is written and when it is read. */
 export const maxOwnLineBytes: number = constants.MAX_STRING_LENGTH;
 
-/** The bytes of a file from one place to another. */
 export type ReadBytes = (from: number, to: number) => Uint8Array;
 
 const chunkBytes = 1024 * 1024;
@@ -16,9 +15,9 @@ const [quoteMark, backslash, openBrace, closeBrace] = [0x22, 0x5c, 0x7b, 0x7d];
 const spaces: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
 
 /**
- * Completes a line that was cut off because it exceeds the limit, if it is ours. An acknowledged line is read whatever
- * the limits are now, however long its envelope, its coding or its patch of the entry made it. Another program's stays
- * cut off.
+ * Completes a line that was truncated at the limit, if this store wrote it. An acknowledged line must be readable under
+ * every limit. Its envelope, its encoding or its entry patch may have made it longer. Another program's line stays
+ * truncated.
  */
 export function wholeIfOurs(read: ReadBytes, line: SplitLine): SplitLine {
   const { byteOffset, sizeBytes, bytes } = line;
@@ -26,14 +25,16 @@ export function wholeIfOurs(read: ReadBytes, line: SplitLine): SplitLine {
   return { ...line, bytes: read(byteOffset, byteOffset + sizeBytes) };
 }
 
-/** Whether an envelope of ours ends the line, found with memory for a small part of it. */
+/** Tests whether the line ends with an envelope of this store. It reads small parts, because the line may be large. */
 export function isLongLineOurs(read: ReadBytes, from: number, to: number): boolean {
   if (to - from > maxOwnLineBytes) return false;
   const at = lastMarker(read, from, to);
   return at !== null && endsAfterObject(read, at + marker.length - '{"seq":'.length, to);
 }
 
-/** The envelope is the only place where the marker is not escaped, but for a member of the record's own before it. */
+/**
+ * Finds the last marker. Only the envelope contains it unescaped, except for a member of the record itself before it.
+ */
 function lastMarker(read: ReadBytes, from: number, to: number): number | null {
   for (let end = to; end > from; end -= chunkBytes) {
     const start = Math.max(from, end - chunkBytes);
@@ -44,7 +45,6 @@ function lastMarker(read: ReadBytes, from: number, to: number): number | null {
   return null;
 }
 
-/** Whether behind the object that begins at a place there is one brace more, and the end. */
 function endsAfterObject(read: ReadBytes, from: number, to: number): boolean {
   let depth = 0;
   let isText = false;
@@ -67,8 +67,9 @@ function endsAfterObject(read: ReadBytes, from: number, to: number): boolean {
 }
 
 /**
- * Shows a record of ours to the reader of foreign transcripts, which follows ids, parents and the head. What we took is a
- * record, however long and deep it is: the reader is shown no more of it than it would take from anybody.
+ * Passes a record of this store to the reader of foreign transcripts, which tracks ids, parents and the head. An
+ * accepted record stays a record, whatever its length and nesting. The reader gets only as much of it as the reader's
+ * limits allow.
  */
 export function readOwnRow(
   reader: TranscriptReader,

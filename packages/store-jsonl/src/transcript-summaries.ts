@@ -8,9 +8,8 @@ import type { SeenSession, SessionRow, TranscriptDigest } from "./session-row.ts
 import type { TranscriptBase } from "./store-envelope.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** What listing needs of a transcript, kept when the image itself is let go. */
 interface TranscriptSummary extends TranscriptDigest, PatchSource {
-  /** From the index: the patches of this row are folded in already. */
+  /** Holds the row whose patches the index has already folded, so that they are not folded again. */
   readonly indexed?: { readonly row: SessionRow; readonly folded: SessionRow };
 }
 
@@ -19,13 +18,11 @@ export interface TranscriptSummariesOptions {
   readonly folder: AgentFolder;
   readonly index: SessionIndex;
   readonly redo: EntryRedo;
-  /** Reads the transcript; null when it is gone. */
   readonly hold: (row: SessionRow) => Transcript | null;
-  /** Whether the index has the row as it is. */
   readonly isIndexed: (row: SessionRow) => boolean;
 }
 
-/** What is known of transcripts, by what their files were when it was learnt: from reading them, or from the index. */
+/** Caches summaries of transcripts from reads and from the index, by the fingerprints of their files. */
 export class TranscriptSummaries {
   readonly #options: TranscriptSummariesOptions;
   readonly #kept: Map<string, { readonly seen: string; readonly summary: TranscriptSummary }> = new Map();
@@ -34,24 +31,23 @@ export class TranscriptSummaries {
     this.#options = options;
   }
 
-  /** The session as it is. Reads the transcript only when it changed since it was looked at last, by whomever. */
+  /** Takes a snapshot of the session. The transcript is read only if any process changed it since the last snapshot. */
   look(row: SessionRow): SeenSession {
     const seen = this.#seenNow(row);
     const summary = this.#summaryOf(row, seen);
     const { head, messageCount, updatedAtMs, windowAt } = summary;
     const folded = this.#fold(row, summary);
-    // Nobody may take it for all that is known of the transcript.
+    // An empty fingerprint keeps the index from storing a snapshot that lacks undecodable patches.
     const known = folded.entry instanceof SealedChange ? "" : seen;
     return { row, folded, digest: { head, messageCount, updatedAtMs, windowAt }, seen: known };
   }
 
-  /** The session as the log alone knows it. */
   unread(row: SessionRow): SeenSession {
     const { head, messageCount, updatedAtMs } = withoutTranscript(row);
     return { row, folded: row, digest: { head, messageCount, updatedAtMs }, seen: "" };
   }
 
-  /** The row with what was learnt of its transcript, which may be old. */
+  /** Returns the row with the last summary of its transcript, which may be outdated. */
   known(row: SessionRow): SessionRow {
     const kept = this.#kept.get(row.sessionId);
     return kept === undefined ? row : this.#fold(row, kept.summary);
@@ -61,12 +57,14 @@ export class TranscriptSummaries {
     return this.#fold(row, summaryOf(transcript));
   }
 
-  /** After a transcript was read or written, with what its file was then. */
+  /** Call it after a transcript was read or written, with the file's facts of that time. */
   remember(row: SessionRow, transcript: Transcript, facts: FileFacts | null): void {
     this.#kept.set(row.sessionId, { seen: seenAs(facts, row), summary: summaryOf(transcript) });
   }
 
-  /** What the index knows of the transcript as it is, for reading on from there; null when something is missing in it. */
+  /**
+   * Returns the index's state of the transcript, so that a read can start there; null when the index lacks part of it.
+   */
   baseOf(row: SessionRow, seen: string): Omit<TranscriptBase, "endBytes"> | null {
     const found = this.#indexed(row, seen);
     if (found?.indexed === undefined || found.indexed.folded.revision !== row.revision) return null;
@@ -74,7 +72,7 @@ export class TranscriptSummaries {
     return { head, messageCount, updatedAtMs, windowAt, revision: row.revision };
   }
 
-  /** Discards the index: its transcripts are read again. */
+  /** Drops summaries from the index, so that their transcripts are read again. */
   forgetIndexed(): void {
     for (const [sessionId, { summary }] of this.#kept) if (summary.indexed !== undefined) this.#kept.delete(sessionId);
   }
@@ -84,7 +82,7 @@ export class TranscriptSummaries {
     this.#options.redo.forget(sessionId);
   }
 
-  /** Whether `look` reads nothing of the transcript. */
+  /** Tests whether `look` can answer without reading the transcript. */
   isKnown(row: SessionRow): boolean {
     return this.#knownSummary(row, this.#seenNow(row)) !== null;
   }
@@ -123,7 +121,6 @@ export class TranscriptSummaries {
     return { ...found.digest, patches: [], indexed: { row, folded: found.folded } };
   }
 
-  /** The row with the patches that lie in the transcript, or as the index has folded it. */
   #fold(row: SessionRow, summary: TranscriptSummary): SessionRow {
     const { redo } = this.#options;
     const { indexed } = summary;
@@ -131,14 +128,17 @@ export class TranscriptSummaries {
   }
 }
 
-/** What a transcript is, in one text; empty when it is not there. A head saved in the log is part of what it means. */
+/**
+ * Returns the fingerprint of a transcript; empty when it does not exist. A head that is saved in the log is part of it,
+ * because it changes the result of a read.
+ */
 export function seenAs(facts: FileFacts | null, row?: SessionRow): string {
   if (facts === null) return "";
   const place = `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs};`;
   return row?.savedHead === undefined ? place : `${place}${JSON.stringify(row.savedHead)}`;
 }
 
-/** What came from the index is folded for one row; for a later one only when that row has it all. */
+/** A summary from the index is folded for one row. It fits a later row only if that row includes all of its patches. */
 function isFor({ indexed }: TranscriptSummary, row: SessionRow): boolean {
   return indexed === undefined || indexed.row === row || row.revision >= indexed.folded.revision;
 }

@@ -22,39 +22,43 @@ export interface SurveyTarget {
   readonly path: string;
   readonly owner: LineOwner;
   readonly codec: LineCodec;
-  /** Longer lines of other programs are kept and not read. */
   readonly maxLineBytes: number;
-  /** Up to which seq records are known elsewhere to have been acknowledged. */
+  /** States the last seq that the index or the log proves as acknowledged, because the file may have lost its end. */
   readonly acknowledgedSeq: number;
-  /** Also decode what is coded. */
   readonly isFull: boolean;
-  /** Asked now and then. Throws where the rest is not wanted any more. */
+  /** Is called regularly; throws when the caller no longer wants the rest. */
   goOn(): void;
 }
 
-/** A line with everything that is known of it by itself. */
 export interface SurveyedLine {
-  /** From 1. */
   readonly line: number;
   readonly byteOffset: number;
   readonly sizeBytes: number;
   readonly isTerminated: boolean;
   readonly bytes: Uint8Array;
-  /** Without the envelope, a byte order mark and a carriage return; with replacement characters for invalid UTF-8. */
+  /**
+   * Holds the text without envelope, byte order mark and carriage returns. Invalid UTF-8 becomes replacement
+   * characters.
+   */
   readonly text: string;
-  /** Whether the line is that text and an envelope, byte for byte. */
+  /** Is true when the line consists of exactly this text and an envelope. */
   readonly isClean: boolean;
   readonly envelope: StoreEnvelope | null;
-  /** False where the envelope does not fit its checksum. */
   readonly isIntact: boolean;
-  /** Null for all lines but the header that a store of ours wrote, which is no record. */
+  /**
+   * States the condition of a header that a Throughline store wrote; null for all other lines. Such a header is not a
+   * record.
+   */
   readonly ownHeader: "whole" | "damaged" | null;
   readonly read: TranscriptLine;
 }
 
 const chunkBytes = 1024 * 1024;
 
-/** Every line of a transcript, whatever it holds, with what is wrong with it said to `say`. Others run in between. */
+/**
+ * Yields every line of a transcript and reports its problems to `say`. It pauses between chunks, so that other work can
+ * run.
+ */
 export async function* surveyLines(
   target: SurveyTarget,
   say: (finding: Finding) => void,
@@ -108,7 +112,7 @@ function survey(
   const cleaned = cleanText(source);
   const asItIs =
     cleaned === source || typeof source !== "string" ? null : ownLineOf(readSealedText(source), codec, owner);
-  // Imported with its carriage return, which the checksum covers: nothing came in from outside.
+  // The line was imported with its carriage return, which the checksum covers, so no other program added it.
   const isMadeSo = asItIs !== null && asItIs.envelope.enc === undefined && asItIs.crc === asItIs.actualCrc();
   const clean = isMadeSo && typeof source === "string" ? source : cleaned;
   const sealed = readSealedText(clean);
@@ -118,7 +122,7 @@ function survey(
   const isHeader = line === 1 && isOwnHeader(sealed, { isTerminated, bytes: () => bytes });
   const ownHeader = !isHeader ? null : isSoundHeader(text) ? "whole" : "damaged";
   const place = { line, byteOffset, isTerminated };
-  // The rest of a damaged header is no record: nothing hangs on it.
+  // The rest of a damaged header must not become a record, because other records would get it as a parent.
   const shown = ownHeader === "damaged" ? plainHeader(owner.sessionId) : source;
   const read =
     own !== null && clean === source
@@ -149,7 +153,6 @@ function plainHeader(id: string): string {
   return JSON.stringify({ type: "session", version: 3, id, timestamp: new Date(0).toISOString(), cwd: "" });
 }
 
-/** The header we wrote is no record; every other line has a seq. */
 export function hasSeq({ ownHeader }: Pick<SurveyedLine, "ownHeader">): boolean {
   return ownHeader === null;
 }
@@ -158,7 +161,7 @@ function ownLineOf(line: OwnLine | null, codec: LineCodec, owner: LineOwner): St
   return line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
 }
 
-/** A damaged envelope is taken as it is now, but for the number of records of its append: more are not missed for it. */
+/** Returns a damaged envelope as it is, without the size of its append. A wrong size would report missing records. */
 function believedEnvelope({ envelope, isIntact }: OwnLine): StoreEnvelope {
   const { batch: [index, count] = [1, 1], ...others } = envelope;
   return isIntact || index === count ? envelope : others;
@@ -171,15 +174,14 @@ function cleanText(source: RecordSource): string {
   return text.slice(text.startsWith("\ufeff") ? 1 : 0, end);
 }
 
-/** What a coded line stands for cannot be seen in it. */
+/** Drops findings about content, because it cannot be seen in an encoded line. */
 function isMeant({ code }: Finding, { codec }: SurveyTarget): boolean {
   return !codec.isCoded || code === "LINE_MALFORMED" || code === "TAIL_TORN" || code === "DUPLICATE_ID";
 }
 
-/** Parents by record, and what is wrong with them as a whole. */
 export class ParentSurvey {
   readonly #parents: Map<string, string | null> = new Map();
-  /** Ways up that were gone already, so that a long one is not gone for every record. */
+  /** Caches roots, so that a long chain of parents is not walked for every record. */
   readonly #jumps: Map<string, string> = new Map();
 
   add({ id, parentId }: Pick<SessionRecord, "id" | "parentId">): void {
@@ -190,12 +192,10 @@ export class ParentSurvey {
     return this.#parents.has(id);
   }
 
-  /** Gives a record another parent. */
   attach(id: string, parentId: string | null): void {
     this.#parents.set(id, parentId);
   }
 
-  /** The end of a record's way up: the first without a parent that is there, or one of `ends`. */
   rootOf(id: string, ends: ReadonlySet<string>): string {
     const way: string[] = [];
     let at = id;
@@ -209,7 +209,6 @@ export class ParentSurvey {
     return at;
   }
 
-  /** One record of every cycle: its parents lead back to itself. */
   cycles(): ReadonlySet<string> {
     const found = new Set<string>();
     const settled = new Set<string>();

@@ -11,7 +11,7 @@ import { RecordIds } from "./record-ids.ts";
 import { readOwnRow } from "./transcript-lines.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
-/** What stands at the end of the file and is no record: the rest of a write that was never acknowledged. */
+/** Describes the end of the file that is not a record: the rest of a write that was never acknowledged. */
 export interface TornTail {
   readonly byteOffset: number;
   readonly code: "TAIL_TORN" | "BATCH_INCOMPLETE";
@@ -21,43 +21,43 @@ export interface TranscriptOptions {
   readonly owner: LineOwner;
   readonly codec: LineCodec;
   readonly path: string;
-  /** What other programs claim is measured against it when it is read: an image lives longer than a scan. */
+  /**
+   * Returns the current time, to check times that other programs claim. It is a function, because an image outlives a
+   * scan.
+   */
   readonly nowMs: () => number;
   readonly warm: WarmLines;
-  /** Longer lines of other programs are kept and not read. */
   readonly maxLineBytes: number;
-  /**
-   * Up to which seq records are known to have been acknowledged, from elsewhere than the file. Asked only where the file ends
-   * in the middle of an append.
-   */
+  /** Returns the last seq that other data prove as acknowledged. Called only if the file ends inside an append. */
   readonly acknowledgedSeq: () => number;
-  /** Follow every line with the reader of foreign transcripts; needed once another program has written. */
+  /** Passes every line to the reader of foreign transcripts, which is needed once another program has written. */
   readonly isMixed: boolean;
 }
 
 const maxKeptPatches = 256;
 
-/** A line of ours with its place. */
 export interface WrittenLine {
   readonly stored: StoredLine;
-  /** The line without its envelope. */
   readonly text: string;
   readonly byteOffset: number;
   readonly endBytes: number;
-  /** From 1; 0 for a line just written. */
+  /** Counts lines from 1; 0 stands for a line that was just written. */
   readonly line: number;
 }
 
-/** An image of one transcript, line by line. It is discarded and built again whenever the file was replaced. */
+/** Holds the image of one transcript. It is dropped and built again whenever the file was replaced. */
 export class Transcript {
   readonly options: TranscriptOptions;
-  /** Where each record's line begins, from the first that is known on. */
+  /** Holds the start of each record's line, from the first loaded record on. */
   offsets: number[] = [];
-  /** Of the records from `base` on. */
+  /** Maps the ids of the records from `base` on. */
   readonly seqById: RecordIds = new RecordIds();
-  /** What lines stand for, where that is not their own JSON: those of other programs, and of ours those doubled. */
+  /**
+   * Holds records that differ from the JSON of their lines: those of other programs, and duplicated lines of this
+   * store.
+   */
   readonly meanings: Map<number, SessionRecord> = new Map();
-  /** Of those, lines that are too long to be read. */
+  /** Holds the seqs of other programs' lines that are too long to be read. */
   readonly overlong: Set<number> = new Set();
   readonly remembered: RememberedAppends = new RememberedAppends();
   readonly findings: Finding[] = [];
@@ -66,31 +66,29 @@ export class Transcript {
   messageCount = 0;
   updatedAtMs = 0;
   highestRevision = 0;
-  /** Bytes that are understood; whatever follows is new or torn. */
+  /** States where the known bytes end; later bytes are new or torn. */
   endBytes = 0;
-  /** The last line understood has no line feed yet. */
+  /** Is true when the last known line has no line feed yet. */
   isOpenEnded = false;
   tail: TornTail | null = null;
-  /** The number of records missing where the file ends in the middle of an acknowledged append. */
+  /** Counts the missing records when the file ends inside an acknowledged append. */
   lostCount = 0;
-  /** The last line is half a record that was acknowledged: it keeps its place. */
+  /** Is true when the last line is the rest of an acknowledged record, which keeps its seq. */
   endsInHalf = false;
   isHeaderOurs = false;
-  /** Lines that are read now are kept for whoever reads them next. */
+  /** Keeps the lines of a scan for the next reader, because a session is mostly read right after it is opened. */
   keepsLines = true;
   savedHead: SessionHead | null;
-  /** Where reading began, when it was not at the file's beginning. */
+  /** States where reading started; null for the start of the file. */
   readonly base: TranscriptBase | null;
-  /** A line of another program came and this image was not made for it. */
+  /** Is true when another program's line was found and the image was built without the foreign reader. */
   #needsReader = false;
-  /** Where the lines end that were fed. */
   #scannedBytes = 0;
   #lineCount = 0;
   #reader: TranscriptReader | null = null;
   #reportedFindings = 0;
   #batch: WrittenLine[] = [];
 
-  /** `savedHead`: where an append without records left the head. */
   constructor(options: TranscriptOptions, savedHead: SessionHead | null, base: TranscriptBase | null = null) {
     this.options = options;
     this.savedHead = savedHead;
@@ -104,12 +102,11 @@ export class Transcript {
     this.#applySavedHead();
   }
 
-  /** The first record whose place is known. */
   get firstSeq(): number {
     return this.head.lastSeq - this.offsets.length + 1;
   }
 
-  /** Where a record's line begins; the end, for the one after the last. */
+  /** Returns the start of a record's line. For the seq after the last one it returns the end of the file. */
   startOf(seq: number): number {
     return this.offsets[seq - this.firstSeq] ?? this.endBytes;
   }
@@ -119,7 +116,7 @@ export class Transcript {
     return index === -1 ? 0 : this.firstSeq + index;
   }
 
-  /** Where the line of the window's first record begins, should it be known. */
+  /** States where the line of the window's first record starts, if known. */
   get windowAt(): number | undefined {
     const { windowSeq } = this.head;
     if (windowSeq === null) return undefined;
@@ -127,12 +124,11 @@ export class Transcript {
     return known ?? (this.base?.head.windowSeq === windowSeq ? this.base.windowAt : undefined);
   }
 
-  /** Puts the places of earlier records in front. */
   addEarlier(starts: readonly number[]): void {
     this.offsets = [...starts, ...this.offsets];
   }
 
-  /** Takes over a head that was saved without records; false when records after it were read already. */
+  /** Accepts a head that was saved without records; returns false when later records were already read. */
   acceptSavedHead(saved: SessionHead | null): boolean {
     if (saved === this.savedHead || saved === null || JSON.stringify(saved) === JSON.stringify(this.savedHead))
       return true;
@@ -142,14 +138,14 @@ export class Transcript {
     return true;
   }
 
-  /** Lets go of patches that the entries log has by now; seldom, so that it costs nothing. */
+  /** Drops patches that the entries log has by now. It does so only rarely, to cost little. */
   forgetPatches(revision: number): void {
     const [oldest] = this.patches;
     if (this.patches.length < maxKeptPatches || oldest === undefined || oldest.revision > revision) return;
     this.patches = this.patches.filter((patch) => patch.revision > revision);
   }
 
-  /** What an earlier scan has left that failed in the middle of an append is read again. */
+  /** Resets the state of a scan that ended inside an append, because those lines are read again. */
   beginScan(): void {
     this.tail = null;
     this.lostCount = 0;
@@ -159,7 +155,7 @@ export class Transcript {
     this.#batch = [];
   }
 
-  /** Takes the next lines of the file. False when they must be read with other programs in mind, from the beginning. */
+  /** Adds the next lines of the file. Returns false when the file must be read again with the foreign reader. */
   feed(lines: readonly FramedLine[]): boolean {
     for (const line of lines) {
       this.#feedLine(line);
@@ -185,12 +181,12 @@ export class Transcript {
     }
     if (own !== null && line !== null) this.#feedOwn(own, framed, line.text);
     else this.#feedForeign(framed);
-    // Its text is damaged. What the envelope says of the session is not.
+    // Only the text is damaged. The envelope has its own checksum, so its fields still apply.
     if (own === null && line?.envelope.sum !== undefined) this.#applyEnvelope(line.envelope, []);
     this.isOpenEnded = !isTerminated;
   }
 
-  /** Nothing in the header is needed here: whatever happened to it, the records are read. */
+  /** Skips the header, even a damaged one, because reading the records needs nothing from it. */
   #takeHeader(line: OwnLine | null, framed: FramedLine): void {
     this.isHeaderOurs = true;
     this.endBytes = endOf(framed);
@@ -199,13 +195,16 @@ export class Transcript {
     if (!isWhole) this.#report("CHECKSUM_MISMATCH", "The header does not fit its checksum.", framed.byteOffset, null);
   }
 
-  /** Only who reads from the beginning can name the line. @throws {ThroughlineError} STORE_CORRUPT */
+  /**
+   * Only a read from the start has the line number for the error, so another image asks for one.
+   * @throws {ThroughlineError} STORE_CORRUPT
+   */
   #refuse(byteOffset: number): void {
     if (this.options.isMixed) throw damagedLineError(this.options.path, this.#lineCount, byteOffset);
     this.#needsReader = true;
   }
 
-  /** Says that the file ends here, for now. `hasGrown`: somebody wrote behind what was read, so that nothing is missing there. */
+  /** Ends a scan at the end of the file. `hasGrown` tests for newer lines, which may hold the missing records. */
   finishScan(hasGrown: () => boolean): void {
     const [first] = this.#batch;
     const isShort = this.head.lastSeq < this.options.acknowledgedSeq();
@@ -227,7 +226,7 @@ export class Transcript {
     this.#report("RECORD_MISSING", message, byteOffset, null);
   }
 
-  /** Takes a batch this process has just written; the same as reading it, without reading it. */
+  /** Applies a batch that this process has just written, without reading it back. */
   applyWritten(lines: readonly WrittenLine[]): readonly AppendedRecord[] {
     this.#batch = lines.map((line) => ({ ...line, line: ++this.#lineCount }));
     return this.#commitBatch(false);
@@ -246,7 +245,7 @@ export class Transcript {
       endBytes: endOf(framed),
       line: this.#lineCount,
     });
-    // A batch that lost its beginning is as old as the edit that cut it: its lines count one by one.
+    // A batch without its start was cut by an edit, so its lines count one by one.
     if (index !== this.#batch.length || index >= count) this.#commitBatch();
   }
 
@@ -271,7 +270,7 @@ export class Transcript {
     this.endBytes = endOf(framed);
   }
 
-  /** Lines of an acknowledged batch whose end is missing: others follow it, or its records are known elsewhere. */
+  /** Commits the rest of an acknowledged batch: later lines, or other data, prove that it was acknowledged. */
   #commitPartialBatch(isReported = true): void {
     const [first] = this.#batch;
     if (first === undefined) return;
@@ -285,7 +284,7 @@ export class Transcript {
     const batch = this.#batch;
     this.#batch = [];
     const appended = batch.map((written) => {
-      // At a line before the last where another program took lines away, and what was saved there still counts.
+      // If another program removed lines, the saved head may belong to a line before the last of the batch.
       this.#applySavedHead();
       return this.#applyOwn(written);
     });
@@ -304,7 +303,7 @@ export class Transcript {
     const { isMixed } = this.options;
     const place = { line, byteOffset, envelope: null, isOurs: true } as const;
     const read = isMixed ? readOwnRow(this.#readerNow(), text, place).record : null;
-    // The same line once more, as pi writes those of a session it finds no answer in: the ids tell them apart.
+    // Pi duplicates a line like this when it finds no answer in a session; the reader gives the copy another id.
     const isAgain = this.seqById.has(stored.id);
     this.#needsReader ||= isAgain && !isMixed;
     if (isAgain && read !== null) this.meanings.set(this.head.lastSeq + 1, read);
@@ -327,7 +326,6 @@ export class Transcript {
     if (saved !== null && saved.lastSeq === this.head.lastSeq) this.head = saved;
   }
 
-  /** What the last line of an append says of the session. */
   #applyEnvelope(envelope: StoreEnvelope, records: readonly AppendedRecord[]): void {
     const atMs = envelope.at ?? 0;
     this.head = {
@@ -350,7 +348,7 @@ export class Transcript {
         atMs,
       );
     }
-    // What was saved at this line came after it: a turn the line opened may be closed by now.
+    // The head was saved after this line, so it wins: the turn that the line opened may be closed by now.
     this.#applySavedHead();
   }
 
@@ -363,7 +361,7 @@ export class Transcript {
   #reportReaderFindings(): void {
     const found = this.#reader?.findings.slice(this.#reportedFindings) ?? [];
     this.#reportedFindings += found.length;
-    // Our own header is no record and the reader was not shown it; half a line is reported as what was lost.
+    // The reader never gets the store's own header, and an incomplete line is reported as a lost record.
     const isKnown = ({ code, byteOffset }: Finding): boolean =>
       code === "HEADER_MISSING" ? this.isHeaderOurs : this.endsInHalf && byteOffset === this.startOf(this.head.lastSeq);
     this.findings.push(...found.filter((finding) => !isKnown(finding)));
@@ -373,7 +371,7 @@ export class Transcript {
     this.tail = { byteOffset, code };
     this.endBytes = byteOffset;
     this.isOpenEnded = false;
-    // They will be read again, as what they are then.
+    // These lines are read again later, so their numbers are reused.
     this.#lineCount -= lines;
   }
 
@@ -391,7 +389,7 @@ export class Transcript {
   }
 }
 
-/** The head of a transcript that has lost its last records: whose turn it is was saved behind them. */
+/** Restores the fence and the turn of a transcript that lost its last records, because they were saved behind those. */
 function withSavedTurn(head: SessionHead, saved: SessionHead | null): SessionHead {
   return saved === null || saved.lastSeq <= head.lastSeq ? head : { ...head, fence: saved.fence, turn: saved.turn };
 }

@@ -10,60 +10,59 @@ import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { growingBytes } from "./transcript-findings.ts";
 
-/** A write that is under way is done by then. */
+/** A write that is under way ends within this time, so the next attempt can read the whole line. */
 const settlingMs = 20;
-/** Somebody who writes without end is not waited for. */
+/** Limits how often a writer that writes without end is waited for. */
 const maxSettlingLooks = 50;
 
-/** What a change of a session needs to know. */
 export interface ChangeContext {
   readonly context: StoreContext;
   readonly agent: AgentSessionFiles;
   readonly durability: Durability;
 }
 
-/** What there are locks for: a session, and its transcript where that may be OpenClaw's too. */
+/** Names what can be locked: a session, and its transcript if OpenClaw may use it too. */
 type Lockable = Pick<SessionRow, "sessionId"> & Partial<Pick<SessionRow, "fileName">>;
 
-/** Which locks work needs, and what must be known before. `Row`: with null where the key may have no session yet. */
+/**
+ * States which locks the work needs, and what must be read before. `Row` includes null if the key may have no session
+ * yet.
+ */
 export interface LockWants<Row extends SessionRow | null> {
-  /** The session that is meant, before each try. */
+  /** Finds the session before each attempt, because it may change between attempts. */
   find(): Promise<Row> | Row;
-  /** Others that are locked with it. */
   others?(): readonly Lockable[];
-  /** Whether the lock of the entries log is needed too. @default false */
+  /** Returns whether the lock of the entries log is needed too. @default false */
   needsEntries?(row: Row): boolean;
-  /** Every record of the session is needed: some answers lie far back. @default false */
+  /** Loads every record of the session, because some answers are far back. @default false */
   readonly isWhole?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Since when the caller has waited, by `monotonicMs`. */
   readonly sinceMs?: number;
 }
 
-/** Why work cannot be done under the locks yet. `underLocks` does what is missing and tries again. */
+/** States why the work cannot run yet. `underLocks` removes the reason and tries again. */
 export type NotReady =
-  /** The key has another session by now, or other locks are needed. */
+  /** The key has another session now, or other locks are needed. */
   | "changed"
   /** Another program has archived or deleted the transcript. */
   | "moved away"
   /** Another program is in the middle of a line. */
   | "being written"
-  /** Another program has written here: from now on its locks are taken too, and every process must hear of it. */
+  /** Another program has written here. Every process must learn of it, and take its locks from now on. */
   | "shared"
-  /** An older version made it without flushing it, and that needs the lock of the entries log. */
+  /** An older version created the session without a flush, and that needs the lock of the entries log. */
   | "unflushed";
 
 export function isNotReady(value: unknown): value is NotReady {
   return typeof value === "string";
 }
 
-/** What is looked at under the locks, over all tries of one piece of work. */
 export class Look {
   readonly #scope: ChangeContext;
   readonly #isWhole: boolean;
-  /** sessions.json was asked what the key means, after the transcript was found moved away. */
+  /** Is true once sessions.json was merged, after the transcript was found moved away. */
   isAsked = false;
-  /** How long a file was that ended in half a line. */
+  /** States the size of a file that ended in an incomplete line, to see whether it grows. */
   #halfBytes: number | null = null;
   #looks = 0;
 
@@ -73,7 +72,7 @@ export class Look {
   }
 
   /**
-   * The session with its transcript, if it can be written now. Under its lock.
+   * Opens the session if it can be written now. Call it under its lock.
    * @throws {ThroughlineError} STORE_CORRUPT for a transcript that is gone
    */
   session(row: SessionRow): HeldSession | NotReady {
@@ -93,8 +92,8 @@ export class Look {
 }
 
 /**
- * Runs work on a session under its locks, after everything that others wrote to the entries log was read. Work that is
- * not ready is tried again after what it lacks was done. `work` is synchronous and gets the row as it is now.
+ * Runs work on a session under its locks, after a refresh of the entries log. Work that is not ready is repeated once
+ * the reason is removed. `work` is synchronous and gets the current row.
  * @throws {ThroughlineError} STORE_LOCKED, ABORTED, SESSION_NOT_FOUND, SESSION_ARCHIVED, and those of the work
  */
 export async function underLocks<Row extends SessionRow | null, Result extends object>(
@@ -114,21 +113,22 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
     const locked: readonly Lockable[] = [...(row === null ? [] : [row]), ...(wants.others?.() ?? [])];
     agent.prepareWriting();
     if (row !== null) {
-      // Before the lock is taken, so that nobody waits while a long file is read.
+      // The file is read before the lock is taken, so that no process waits for a long read.
       if (isWhole) agent.hold(row, true);
       agent.readAhead(row);
     }
     const changesEntries = isOlder || wants.needsEntries?.(row) === true;
     const { isOpenclaws } = place;
     const lookAndWork = (): Result | NotReady => {
-      // One look at the log: an archive, a rename or a purge of another process holds this lock too.
+      // A refresh without the entries lock suffices, because other processes archive, rename and purge only under this
+      // session's lock.
       if (changesEntries) log.refreshHeld();
       else log.refresh();
       const now = log.find(ref.key, ref.archiveId);
-      // OpenClaw was met meanwhile, or the session was reset, archived or renamed: then others are to be locked.
+      // OpenClaw was detected meanwhile, or the session was reset, archived or renamed, so other locks are needed.
       if (place.isOpenclaws !== isOpenclaws || now?.sessionId !== row?.sessionId) return "changed";
       if (now?.isUnflushed === true && !changesEntries) return "unflushed";
-      // The session that was found, or none as then.
+      // The cast is safe, because the session's id was just compared with that of `wants.find`.
       return work((now?.isUnflushed === true ? flushOlder(scope, now) : now) as Row, look);
     };
     const paths = place.locksFor(
@@ -142,14 +142,14 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
     if (done === "being written") await pause(settlingMs);
     else if (done === "unflushed") isOlder = true;
     else if (done === "moved away") {
-      // Another program has reset or deleted the session: its index says what the key means now.
+      // Another program has reset or deleted the session, so sessions.json shows what the key refers to now.
       await agent.foreign.takeView();
       look.isAsked = true;
     } else if (done === "shared") await context.locks.hold([folder.entriesLock], () => sayInLog(agent, ref));
   }
 }
 
-/** Changes the entries log without changing anything: every process looks then whether OpenClaw was met. */
+/** Writes an unchanged row to the entries log, so that every process checks for OpenClaw's mark. */
 function sayInLog({ log }: AgentSessionFiles, ref: SessionRef): void {
   log.refreshHeld();
   const row = log.find(ref.key, ref.archiveId);
@@ -157,14 +157,15 @@ function sayInLog({ log }: AgentSessionFiles, ref: SessionRef): void {
 }
 
 /**
- * Flushes a session that an older version made with less than `disk`: its header and what follows, its file's name and
- * its line in the entries log. Where a power cut took the transcript, nothing of it was to survive, and it begins again.
+ * Flushes a session that an older version created with a durability below `disk`. The flush covers its file, the file's
+ * name and its line in the entries log. If a power cut took the transcript, no record of it was promised to survive,
+ * and it starts anew.
  */
 function flushOlder(scope: ChangeContext, row: SessionRow): SessionRow {
   const { agent, context } = scope;
   const { isUnflushed: _isUnflushed, ...flushed } = row;
   if (agent.hold(row) === null) writeNewFile(context, agent, row);
-  // Another program may have moved or deleted the file; the session can still be archived and purged.
+  // Another program may have moved or deleted the file. The session can still be archived and purged.
   const held = agent.holdInPlace(row);
   if (held !== null) {
     const { file, path } = held;
@@ -172,12 +173,12 @@ function flushOlder(scope: ChangeContext, row: SessionRow): SessionRow {
     withFileErrors(agent.folder.sessions, () => agent.names.flush(path, file.facts?.identity ?? ""));
   }
   agent.log.flushNow();
-  // Should this line be lost, all of it is done again: nothing that is acknowledged hangs on it.
+  // If this line is lost, the flush is repeated, so no acknowledged data depend on it.
   agent.log.write({ op: "save", rows: [flushed] });
   return flushed;
 }
 
-/** The session's row. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
+/** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
 export async function locateSession(
   agent: AgentSessionFiles,
   ref: SessionRef,

@@ -2,18 +2,16 @@ import type { AgentFolder } from "./agent-folder.ts";
 import { readWhole } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
-/** Bytes whose flush failed. */
 export interface DoubtfulBytes {
-  /** Of the file. */
   readonly identity: string;
   readonly from: number;
 }
 
 /**
- * Files whose flush failed, for every process that writes to them: the kernel reports it only to those that had the
- * file open. For others a later flush succeeds without the bytes. A mark is `throughline/unflushed/<device>-<inode>`,
- * and holds the place from which on the bytes are in doubt. It need not survive a power cut: what is in the file then
- * is on the disk.
+ * Marks files whose flush failed for every process that writes to them. The kernel reports the failure only to
+ * processes that had the file open. In other processes a later flush succeeds without the bytes. A mark is
+ * `throughline/unflushed/<device>-<inode>`, and holds the first doubtful position. It need not survive a power cut:
+ * what the file contains after one is on the disk.
  */
 export class UnflushedMarks {
   readonly #files: Files;
@@ -24,7 +22,7 @@ export class UnflushedMarks {
     this.#folder = unflushed;
   }
 
-  /** Marks bytes. A disk that fails may refuse this too: then only this process knows. */
+  /** Marks bytes. A failing disk may refuse this too, and then only this process remembers. */
   note({ identity, from }: DoubtfulBytes): void {
     const path = this.#pathOf(identity);
     try {
@@ -38,11 +36,11 @@ export class UnflushedMarks {
         this.#files.close(handle);
       }
     } catch {
-      // There is nobody to be told: the caller gets the error of the flush.
+      // The error is dropped, because the caller reports the failed flush.
     }
   }
 
-  /** The uncertain bytes of a file; null for none. One look while no file of the agent is marked. */
+  /** Returns the doubtful bytes of a file, or null. It costs one system call while no file of the agent is marked. */
   find(identity: string): DoubtfulBytes | null {
     if (this.#files.facts(this.#folder) === null) return null;
     const bytes = readWhole(this.#files, this.#pathOf(identity));

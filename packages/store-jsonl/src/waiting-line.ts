@@ -1,10 +1,9 @@
-/** Free places at the front are released once there are this many, and more than are taken. */
+/** Frees slots at the front only once there are this many, so that each item is moved seldom. */
 const maxLeft = 1024;
 
-/** Items in the order they came. Taking the first moves none of the others: a hundred thousand may wait. */
+/** Queues items in order. Taking the first one moves no other, because a hundred thousand may wait. */
 export class WaitingLine<Item extends object> {
   #items: (Item | undefined)[] = [];
-  /** Where the first is. */
   #from = 0;
 
   get isEmpty(): boolean {
@@ -23,7 +22,6 @@ export class WaitingLine<Item extends object> {
     this.#items.push(item);
   }
 
-  /** Takes the first. */
   take(): Item | undefined {
     const { first } = this;
     if (first === undefined) return undefined;
@@ -32,13 +30,11 @@ export class WaitingLine<Item extends object> {
     return first;
   }
 
-  /** Puts items that were taken back before all others. */
   putBack(items: readonly Item[]): void {
     this.#close();
     this.#items = [...items, ...this.#items];
   }
 
-  /** False when it does not wait. */
   remove(item: Item): boolean {
     const at = this.#items.indexOf(item, this.#from);
     if (at === this.#from) this.take();
@@ -46,7 +42,6 @@ export class WaitingLine<Item extends object> {
     return at !== -1;
   }
 
-  /** Takes out those for whom the test holds. */
   takeOut(test: (item: Item) => boolean): readonly Item[] {
     const [taken, left]: [Item[], Item[]] = [[], []];
     for (const item of this) (test(item) ? taken : left).push(item);

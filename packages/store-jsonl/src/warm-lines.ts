@@ -1,13 +1,13 @@
 import type { StoredLine } from "./stored-line.ts";
 
 const maxBytes = 16 * 1024 * 1024;
-/** A line takes more memory than its bytes. */
+/** Limits the number of lines too, because a line takes more memory than its bytes. */
 const maxLines = 10_000;
 const keptMs = 1000;
 
 /**
- * The lines decoded last, of one image of one transcript: who looks at a session mostly reads it next, and need not
- * decode them again. Each is given away once, as the record in it becomes the reader's; what nobody asks for is let go of.
+ * Caches the recently decoded lines of one image, because a caller that opens a session mostly reads it next. Each line
+ * is returned once, because its record then belongs to the reader. Unused lines are dropped after a second.
  */
 export class WarmLines {
   #image: object | null = null;
@@ -15,7 +15,7 @@ export class WarmLines {
   #timer: NodeJS.Timeout | null = null;
   readonly #lines: Map<number, StoredLine> = new Map();
 
-  /** Of a long transcript the first are kept: reading begins there. */
+  /** Keeps the first lines of a long transcript, because reading starts there. */
   keep(image: object, seq: number, line: StoredLine, sizeBytes: number): void {
     if (this.#image !== image) this.#begin(image);
     this.#bytes += sizeBytes;

@@ -28,38 +28,38 @@ export interface WatchContext {
   readonly files: Files;
   /** @throws {ThroughlineError} STORE_CLOSED */
   begin(): void;
-  /** Runs work that whoever closes the store waits for. */
+  /** Runs work that `close` waits for. */
   track<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** So often transcripts are looked at: their size and time, 2 microseconds each. It works on every file system. */
+/** Polls size and time of transcripts at this interval, at 2 microseconds each. Polling works on every file system. */
 const pollMs = 25;
 const idleMs = 100;
-/** At one look; of more sessions each look takes the next ones. */
+/** Limits the files of one poll; with more sessions the polls take turns. */
 const mostFiles = 500;
-/** The same where the kernel reports changes, and the poll finds only what it did not report. */
+/** Limits the poll where the kernel reports changes, because it then only finds those that were missed. */
 const mostFilesReported = 100;
 
-/** The transcript of a session that somebody follows, as it was before it was read. */
+/**
+ * Holds the path and facts of a watched transcript from before its last read, so that a write during the read counts as
+ * a change.
+ */
 interface Followed {
   path: string;
   facts: FileFacts | null;
-  /** Its size and time do not tell all: it is looked at again whatever they are. */
+  /** Is true when size and time may hide a change, so the file is read again in any case. */
   isUnsettled: boolean;
 }
 
-/** Names a session among those of all agents of a handle. */
 export function watchKey({ namespace, agentId }: Pick<SessionRef, "namespace" | "agentId">, sessionId: string): string {
   return `${namespace}/${agentId}/${sessionId}`;
 }
 
-/** The poll of a handle and the folders that report changes to it. */
 export interface Watches {
   readonly hub: WatchHub<Followed>;
   readonly events: FolderEvents;
 }
 
-/** One poll for all sessions that a handle follows. */
 export function createWatches({ files, clock }: Pick<StoreContext, "files" | "clock">): Watches {
   let next = 0;
   let polledMs = -Infinity;
@@ -72,12 +72,12 @@ export function createWatches({ files, clock }: Pick<StoreContext, "files" | "cl
     try {
       return !isSame(files.facts(state.path), state.facts);
     } catch {
-      // Its own read reports what is wrong with this file.
+      // The following read of this file reports the error.
       return true;
     }
   };
   const polled = (watched: readonly Watched<Followed>[]): readonly Watched<Followed>[] => {
-    // A look that an event caused polls no sooner than any other.
+    // A check that an event caused must not shorten the poll interval.
     if (monotonicMs() - polledMs < pollMs - 1) return [];
     polledMs = monotonicMs();
     const count = Math.min(watched.length, events.isComplete ? mostFilesReported : mostFiles);
@@ -109,8 +109,8 @@ function isSame(one: FileFacts | null, other: FileFacts | null): boolean {
 const toTheEnd = { beforeSeq: Infinity, left: Infinity, step: 1 } as const;
 
 /**
- * Follows a session, whoever writes to it. What is read is always whole appends: a line or a batch whose end is not
- * there yet is met again at the next look. Where another program cut the file, what stands behind the cut now is given.
+ * Follows a session, whichever process writes to it. Only whole appends are returned; an incomplete line or batch is
+ * read again later. If another program truncated the file, the records behind the cut are returned.
  */
 export async function* watchSession(
   scope: WatchContext,
@@ -141,7 +141,7 @@ export async function* watchSession(
       else yield page;
     }
   } catch (error) {
-    // The signal is how a watch ends.
+    // An aborted signal ends a watch without an error.
     if (!signal.aborted || !hasErrorCode(error, "ABORTED")) throw error;
   } finally {
     bell?.end();
@@ -157,7 +157,7 @@ interface Reading {
   reset(): void;
 }
 
-/** Reads the next page; null when there is none yet. A read that failed may be repeated. */
+/** Reads the next page; returns null when there is none yet. A failed read may be repeated. */
 function pageReader(scope: WatchContext, { ref, row, state, afterSeq, reset }: Reading): () => RecordPage | null {
   const { agent, limits, files } = scope;
   const { pageRecords, pageBytes } = limits;
@@ -174,9 +174,10 @@ function pageReader(scope: WatchContext, { ref, row, state, afterSeq, reset }: R
       hasBegun = true;
     }
     reset();
-    // Before it is read: what is written meanwhile is a change.
+    // The facts are taken before the read, so that a write during the read counts as a change.
     state.facts = files.facts(state.path);
-    // By its id: the key may have another session by now. One that is purged has nothing more to tell.
+    // The session is found by its id, because its key may belong to another session now. A purged session ends the
+    // watch.
     const now = agent.locateId(sessionId);
     if (now === null) throw sessionNotFound(ref);
     const held = agent.hold(now);
@@ -204,7 +205,7 @@ function pageReader(scope: WatchContext, { ref, row, state, afterSeq, reset }: R
   };
 }
 
-/** Somebody may be putting back what was cut off. */
+/** Tests whether another program may be restoring what was cut off. */
 function isPutBack({ transcript, file }: HeldSession): boolean {
   return transcript.tail === null && growingBytes(transcript, file.facts) !== null;
 }
@@ -214,7 +215,7 @@ function cutFinding(path: string, { key }: SessionRef, keptSeq: number, nextSeq:
   return createFinding("RECORD_MISSING", message, { path, key });
 }
 
-/** Another change of the file in the same moment might not show. */
+/** Another change within the same clock tick might not show in the facts, so the file is read once more. */
 function isYoung(facts: FileFacts | null): boolean {
   return facts === null || ageMsOf(facts) <= timeGrainMs;
 }

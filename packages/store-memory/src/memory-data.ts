@@ -2,40 +2,40 @@ import { IdClaims, type SessionFrame } from "@throughline/store-kit/internal";
 import { RememberedAppends, sessionRefText } from "@throughline/core/internal";
 import type { KeptPayload, RecordRow } from "@throughline/store-kit/internal";
 
-/** Changed only in synchronous sections: that is the store's whole exclusion. */
+/** Holds one session. The store changes it only in synchronous sections, which exclude every other operation. */
 export interface MemorySession {
-  /** The session's address, head and revision. */
+  /** Holds the address, head and revision of the session. */
   frame: SessionFrame;
-  /** The entry as it is kept, coded under a codec. */
+  /** Holds the entry in its stored form: encoded when the store has a codec. */
   entry: KeptPayload;
-  /** The record with seq n at n - 1. */
+  /** Holds the records; the record with seq n is at index n - 1. */
   readonly rows: RecordRow[];
-  /** The seq of each record, by its id. */
+  /** Maps each record id to its seq. */
   readonly seqById: Map<string, number>;
-  /** The keyed appends that are remembered. */
+  /** Holds the appends with an idempotency key that the store still remembers. */
   readonly remembered: RememberedAppends;
-  /** The open reply. */
+  /** Holds the open reply, or null. */
   partial: {
-    /** The number of the turn's lease. */
+    /** States the fence of the turn that writes the reply, so that a removal by an older turn spares it. */
     readonly fence: number;
-    /** The turn that the reply belongs to. */
+    /** States the id of the turn that the reply belongs to. */
     readonly turnId: string;
-    /** The reply as it is kept, coded under a codec. */
+    /** Holds the reply in its stored form: encoded when the store has a codec. */
     readonly kept: KeptPayload;
   } | null;
 }
 
-/** What memory stores keep their sessions in. Stores over the same data hold the same sessions. */
+/** Holds the sessions of memory stores. Stores over the same data share its sessions. */
 export interface MemoryData {
-  /** By `sessionRefText` of the session's ref; an archived one has its session id as `archiveId`. */
+  /** Maps `sessionRefText` of a session's ref to the session. An archived session has its session id as `archiveId`. */
   readonly sessions: Map<string, MemorySession>;
-  /** The session ids that are in use. */
+  /** Holds the session ids that are in use. */
   readonly ids: IdClaims;
-  /** Agents whose lock is held, by namespace and id. */
+  /** Holds the agents whose lock is taken, as `namespace/agentId`. */
   readonly locked: Set<string>;
 }
 
-/** Data that outlives the handles over it. */
+/** Creates data that can outlive the stores over it. */
 export function createMemoryData(): MemoryData {
   return { sessions: new Map(), ids: new IdClaims(), locked: new Set() };
 }
@@ -44,7 +44,10 @@ export function emptySession(frame: SessionFrame, entry: KeptPayload): MemorySes
   return { frame, entry, rows: [], seqById: new Map(), remembered: new RememberedAppends(), partial: null };
 }
 
-/** Puts a session under the address of its frame; null takes it out and frees its id. An archived one has no open reply. */
+/**
+ * Puts a session under the address of `frame`; null removes the session and frees its id. Archiving drops the open
+ * reply.
+ */
 export function placeSession(data: MemoryData, session: MemorySession, frame: SessionFrame | null): void {
   data.sessions.delete(sessionRefText(session.frame.ref));
   if (frame?.ref.archiveId !== undefined) session.partial = null;

@@ -50,23 +50,25 @@ import {
 } from "@throughline/store-kit";
 import { createMemoryData, emptySession, placeSession, type MemoryData, type MemorySession } from "./memory-data.ts";
 
-/** Options of `createMemoryStore`. */
+/** Configures `createMemoryStore`. */
 export interface MemoryStoreOptions {
-  /** The time that the store stamps. @default the system's clock */
+  /** Supplies the times that the store stamps. @default the system's clock */
   readonly clock?: core.Clock;
-  /** Source of record ids. @default ids of this process */
+  /** Supplies record ids. @default ids of this process */
   readonly ids?: core.RecordIds;
-  /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
+  /**
+   * Receives findings, changes of sessions, and records. The store ignores errors that it throws.
+   * @default no listener
+   */
   readonly onEvent?: core.SessionEventListener;
   /** Encodes payloads and entries in memory. @default payloads are kept as they are */
   readonly codec?: core.PayloadCodec;
-  /** Limits that differ from the default. @default core's `defaultStoreLimits` */
+  /** Overrides single limits of the store. @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
-  /** Given: the sessions outlive the handle, and stores over the same data share them. @default data of its own */
+  /** Holds the sessions. Stores over the same data share them, and they outlive the handle. @default data of its own */
   readonly data?: MemoryData;
 }
 
-/** The kinds of the options of `createMemoryStore`. */
 export const memoryStoreTable: OptionTable<MemoryStoreOptions> = {
   clock: storeFactoryKinds.clock,
   ids: storeFactoryKinds.ids,
@@ -77,7 +79,7 @@ export const memoryStoreTable: OptionTable<MemoryStoreOptions> = {
 };
 
 /**
- * A store in memory: the contract at its shortest. What it keeps ends with the process.
+ * Creates a store that keeps its sessions in memory until the process ends.
  *
  * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  * @example
@@ -88,7 +90,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): core.Sessio
   return new MemoryStore(options);
 }
 
-/** Core decides what an operation does; here it is done. What can fail comes first, then a change that cannot. */
+/**
+ * Applies what core plans. Each method does everything that can fail before it changes data, so no change is partial.
+ */
 class MemoryStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
   readonly partials: core.PartialsFacet;
@@ -164,7 +168,7 @@ class MemoryStore implements core.SessionStore {
     let session: MemorySession | null = null;
     return readPages(options, (range) => {
       this.#life.begin(options.signal);
-      // Later pages are of the session that the first page found, wherever it lies by now.
+      // Later pages come from the session that the first page found, also after a move or a rename.
       const found = this.#found(session?.frame.ref ?? ref);
       session ??= found;
       if (found !== session) throw sessionNotFound(ref);

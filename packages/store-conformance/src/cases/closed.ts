@@ -3,14 +3,12 @@ import { hasErrorCode, type SessionRef, type SessionStore } from "@throughline/c
 import { assertFails, createSession, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
-/** Work on a store, by the name of the method. */
 type Work = readonly [name: string, run: () => Promise<unknown>];
 
 async function firstOf(results: AsyncIterable<unknown>): Promise<unknown> {
   return results[Symbol.asyncIterator]().next();
 }
 
-/** Every method of the store and of its facets. */
 function worksOf(store: SessionStore, ref: SessionRef): readonly Work[] {
   const { search, watch, fork, maintenance } = store;
   const lock = { timeoutMs: 0, pollIntervalMs: 1 };
@@ -46,7 +44,7 @@ function worksOf(store: SessionStore, ref: SessionRef): readonly Work[] {
 
 async function* none(): AsyncGenerator<never> {}
 
-/** Enough records that a read has several pages in any store. */
+/** Creates a session with so many records that a read has several pages in any store. */
 async function filled(store: SessionStore): Promise<SessionRef> {
   const ref = await createSession(store, "a");
   const { pageRecords, batchRecords } = store.capabilities.limits;
@@ -107,7 +105,8 @@ export const closedCases: readonly ConformanceCase[] = [
           await run();
           return [name, "done"] as const;
         } catch (error) {
-          // Each looks at what the others do: a lock that is held, a session that was archived.
+          // The calls run at once, so each may also fail because of another: a taken lock, or a session that was just
+          // archived.
           const isRefused = hasErrorCode(
             error,
             "STORE_CLOSED",

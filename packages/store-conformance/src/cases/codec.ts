@@ -136,7 +136,7 @@ export const codecCases: readonly ConformanceCase[] = [
   },
 ];
 
-/** A codec whose name and key can be changed, so that the store is opened again with another. */
+/** Creates a codec whose name and key can be changed, to reopen a store with a different one. */
 function keyedCodec(): PayloadCodec & { readonly key: string } {
   const codec = createXorCodec();
   const keyed = {
@@ -152,7 +152,7 @@ function keyedCodec(): PayloadCodec & { readonly key: string } {
   return keyed;
 }
 
-/** Notes where payloads belong, each context with its fields in one order. */
+/** Records the context of each payload, with its fields in a fixed order so that contexts can be compared. */
 function recording(contexts: CodecContext[]): PayloadCodec {
   const codec = createXorCodec();
   return {

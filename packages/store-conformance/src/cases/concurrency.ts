@@ -106,7 +106,7 @@ export const gapCases: readonly ConformanceCase[] = [
       try {
         do {
           await watch();
-          // A store that answers at once must leave the writer, and its timers, their turn.
+          // A store that answers synchronously would otherwise give the writer and its timers no turn.
           await systemClock.sleep(0);
         } while (!isDone);
       } finally {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createSession, readRecords, readSources, readTexts, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
-/** Writes over every field a value has, as deep as it goes. */
+/** Overwrites every field of a value at every depth, to show whether the store shares it. */
 function spoil(value: unknown): void {
   if (value instanceof Uint8Array) value.fill(0);
   else if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {

@@ -292,7 +292,7 @@ export const entryCases: readonly ConformanceCase[] = [
   },
 ];
 
-/** JSON with the fields in order, for entries whose fields may come in any. */
+/** Serializes an entry with sorted fields, because a store may return them in any order. */
 function sorted(entry: unknown): string {
   return JSON.stringify(Object.entries(entry as object).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }

@@ -15,7 +15,7 @@ function lockOf(store: SessionStore): Exclusively {
   return exclusively.bind(store);
 }
 
-/** Takes the lock and keeps it until `end` is called; `done` settles as the call does. */
+/** Takes the lock and keeps it until `end` is called. `done` settles with the call. */
 async function held(
   exclusively: Exclusively,
   agent = main,
@@ -32,12 +32,12 @@ async function held(
     patient,
   );
   await Promise.race([begun.promise, done]);
-  // A case that fails before it looks must not end the process of all the others.
+  // A case that fails before it awaits `done` must not end the test process with an unhandled rejection.
   done.catch(() => undefined);
   return { end: () => ending.resolve(), done };
 }
 
-/** Fails when two of the calls run at once. */
+/** Asserts that no two of the calls run at once. */
 async function assertOneAtATime(locks: readonly Exclusively[]): Promise<void> {
   let running = 0;
   let most = 0;
@@ -60,7 +60,6 @@ async function assertOneAtATime(locks: readonly Exclusively[]): Promise<void> {
   assert.deepEqual(results, [...locks.keys()], "each call gives what its work gave");
 }
 
-/** That nobody holds the lock. */
 async function assertFree(exclusively: Exclusively, agent = main): Promise<void> {
   const work = (): Promise<string> => Promise.resolve("in");
   assert.equal(await exclusively(agent, work, { timeoutMs: 2000, pollIntervalMs: 5 }), "in");

@@ -22,14 +22,13 @@ function facetOf({ fork }: SessionStore): ForkFacet {
   return fork;
 }
 
-/** A fork of the session under the name. */
 async function forked(store: SessionStore, ref: SessionRef, name: string, atSeq?: number): Promise<SessionRef> {
   const options = { sessionId: `session-${name}`, ...(atSeq === undefined ? {} : { atSeq }) };
   await facetOf(store).fork(ref, refOf(name), options);
   return refOf(name);
 }
 
-/** A session that says each of the texts, one record of its own id each. */
+/** Creates a session with one record per text, with the id `id-<text>`. */
 async function saying(store: SessionStore, name: string, texts: readonly string[]): Promise<SessionRef> {
   const ref = await createSession(store, name);
   await store.append(
@@ -40,8 +39,8 @@ async function saying(store: SessionStore, name: string, texts: readonly string[
 }
 
 /**
- * Records without the fields that a copying store sets again: the time of storing, and the checksum, because a codec
- * keeps other bytes of the same content.
+ * Reads records without the fields that a copying store sets again. These are the storing time, and the checksum,
+ * because a codec encodes equal content differently.
  */
 async function readContents(store: SessionStore, ref: SessionRef): Promise<readonly unknown[]> {
   return (await readSources(store, ref)).map(({ crc: _crc, storedAtMs: _storedAtMs, ...record }) => record);
@@ -76,7 +75,7 @@ export const forkCases: readonly ConformanceCase[] = [
     requires,
     async run({ store }) {
       const ref = await saying(store, "a", ["one", "two"]);
-      // As a compaction says it: what stands behind it needs the second record on, and what stands before it the first.
+      // A compaction appends such a window. It applies only to records after it, so a fork before it must not have it.
       await store.append(ref, [noteDraft("aside"), userDraft("three")], { windowFromSeq: 2 });
       const fork = await forked(store, ref, "b", 3);
       assert.deepEqual(await readTexts(store, fork), ["one", "two", "(custom)"]);

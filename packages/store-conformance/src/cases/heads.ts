@@ -4,7 +4,6 @@ import { createSession, lineOf, noteDraft, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { createXorCodec } from "../xor-codec.ts";
 
-/** Role and tool name of each record. */
 async function outlineOf(store: SessionStore, ref: SessionRef): Promise<unknown[]> {
   const outline: unknown[] = [];
   for await (const { records } of store.read(ref, { payload: "head" }))

@@ -14,7 +14,7 @@ import type { ConformanceCase } from "../conformance-case.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** A key that begins with the time it is made, by the clock of the store. */
+/** Creates a key that starts with the current time of the store's clock, because a store dates a key by that prefix. */
 async function keyMadeNow(store: SessionStore, ref: SessionRef): Promise<string> {
   const { records } = await store.append(ref, [userDraft("probe")]);
   return `${String(records[0]?.storedAtMs).padStart(13, "0")}_00000001`;
@@ -160,7 +160,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
     id: "idempotency/remembered",
     demand: "as many keyed appends are remembered as declared, also after a day",
     needs: ["advanceClock"],
-    // Thousands of appends, to count keys: what a codec does to their content is shown by all the others.
+    // The case needs thousands of appends to exceed the key limit. Other cases cover codecs.
     withoutCodec: true,
     async run({ under, store }) {
       const ref = await createSession(store, "a");
@@ -177,7 +177,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
     id: "idempotency/without-records",
     demand: "keyed appends without records are remembered as those with records; an older key is refused",
     needs: ["advanceClock"],
-    // Thousands of appends, to count keys: what a codec does to their content is shown by all the others.
+    // The case needs thousands of appends to exceed the key limit. Other cases cover codecs.
     withoutCodec: true,
     async run({ under, store }) {
       const ref = await createSession(store, "a");
@@ -200,7 +200,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
     id: "idempotency/expired",
     demand: "a key older than what is remembered is refused, never appended again",
     needs: ["advanceClock"],
-    // Thousands of appends, to count keys: what a codec does to their content is shown by all the others.
+    // The case needs thousands of appends to exceed the key limit. Other cases cover codecs.
     withoutCodec: true,
     async run({ under, store }) {
       const ref = await createSession(store, "a");
@@ -216,7 +216,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
   },
 ];
 
-/** The store does not know any more whether the first attempt was applied, and says so. */
+/** Asserts that the outcome is unknown, because the store no longer remembers whether the first attempt was applied. */
 async function assertExpired(append: Promise<unknown>): Promise<void> {
   const error = await assertFails(append, "IDEMPOTENCY_EXPIRED");
   assert.equal(error.outcome, "unknown", "nobody knows whether the first attempt was applied");

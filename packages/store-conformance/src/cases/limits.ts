@@ -12,7 +12,6 @@ import {
 } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
-/** A line of exactly this number of bytes. */
 function lineOfBytes(id: string, bytes: number): string {
   const frame = lineOf(id, '"x":""').length;
   return lineOf(id, `"x":"${"x".repeat(bytes - frame)}"`);
@@ -94,7 +93,7 @@ export const limitCases: readonly ConformanceCase[] = [
       "a record of 200 levels is taken and given back; one of more is refused with its index, as is such an entry",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      // The record itself is a level.
+      // The record itself counts as one level.
       const draft = (levels: number): object => userDraft("deep", { deep: nested(levels - 1) });
       await store.append(ref, [draft(200) as AppendDraft], { entry: { deep: nested(199) } });
       assert.deepEqual((await readRecords(store, ref))[0]?.record["deep"], nested(199));
@@ -275,7 +274,7 @@ export const pagingCases: readonly ConformanceCase[] = [
   },
 ];
 
-/** A session with more than two pages of records, each with the text. */
+/** Creates a session with more than two pages of records, each with the text. */
 async function createPages(store: SessionStore, text: string): Promise<SessionRef> {
   const ref = await createSession(store, "a");
   await fillPages(store, ref, text);

@@ -6,7 +6,7 @@ import type { ConformanceCase } from "../conformance-case.ts";
 const names = ["a", "b", "c", "d", "e", "f", "g"] as const;
 const baseMs = 1_700_000_000_000;
 
-/** Sessions a to g; their order by time is not that of their keys. */
+/** Creates the sessions a to g, whose order by time differs from the order of their keys. */
 async function createSeven(store: SessionStore): Promise<void> {
   for (const [index, name] of names.entries()) {
     await createSession(store, name, { entry: { updatedAt: baseMs + ((index * 3) % 7) * 1000 } });
@@ -30,7 +30,6 @@ function idsOf(sessions: readonly SessionState[]): string {
   return sessions.map(({ sessionId }) => sessionId.replace("session-", "")).join("");
 }
 
-/** Namespace and agent of each session, sorted. */
 function placesOf(sessions: readonly SessionState[]): string[] {
   return sessions.map(({ ref }) => `${ref.namespace}/${ref.agentId}`).toSorted();
 }
@@ -97,7 +96,7 @@ export const listCases: readonly ConformanceCase[] = [
       const places = ["", "tenant"].flatMap((namespace) =>
         ["main", "other"].map((agentId) => ({ namespace, agentId })),
       );
-      // In both orders the sessions of the four places take turns.
+      // The sessions of the four agents alternate in both orders, so a wrong filter shows.
       for (const [round, name] of ["a", "b", "c"].entries())
         for (const [index, place] of places.entries()) {
           const sessionId = `session-${index}${name}`;
@@ -192,7 +191,7 @@ export const listCases: readonly ConformanceCase[] = [
     async run({ under, store }) {
       await createSeven(store);
       const damaged: string[] = [];
-      // The newest and the oldest; then all but two are.
+      // First the newest and the oldest are damaged, then all but two.
       for (const name of ["a", "g", "e", "b", "d"]) {
         await abilityOf(under, "damageEntry")(refOf(name));
         damaged.push(name);
@@ -210,7 +209,7 @@ export const listCases: readonly ConformanceCase[] = [
   },
 ];
 
-/** That all pages hold these sessions once each, that no page but the last has room, and that the last is not empty. */
+/** Asserts that the pages contain each session once. Only the last page may have room, and it must not be empty. */
 async function assertListed(
   store: SessionStore,
   query: ListQuery & { readonly limit: number },

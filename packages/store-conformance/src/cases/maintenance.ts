@@ -9,7 +9,7 @@ async function allOf(findings: AsyncIterable<Finding>): Promise<Finding[]> {
   return found;
 }
 
-/** A sound store may have notes or warnings; an error means that something is lost. */
+/** Asserts that there is no error. An intact store may report notes and warnings; an error means lost data. */
 async function assertNoErrors(findings: AsyncIterable<Finding>, what: string): Promise<void> {
   const errors = (await allOf(findings)).filter(({ severity }) => severity === "error");
   assert.deepEqual(errors, [], what);

@@ -25,7 +25,7 @@ import {
 } from "../model/change-model.ts";
 import { createSessionModel, findSession, ModelRefusal, stateOf, type SessionModel } from "../model/session-model.ts";
 
-/** What the steps do to a store, and to the model alike. */
+/** Provides the operations that the steps run on both a store and the model. */
 interface Played {
   append(ref: SessionRef, drafts: readonly AppendDraft[], options: AppendOptions): unknown;
   save(ref: SessionRef, entry: SessionEntry, options: { readonly ifRevision: number | null }): unknown;
@@ -34,7 +34,7 @@ interface Played {
   redact(ref: SessionRef, ids: readonly string[], options: { readonly reason: string }): unknown;
 }
 
-/** One step of a random history, on sessions that are addressed by their short names. */
+/** Runs one step of a random history. It addresses sessions by their short names. */
 type Step = (played: Played, at: Addresses) => unknown;
 
 type Addresses = (name: string) => SessionRef;
@@ -44,7 +44,7 @@ const id = fc.constantFrom("r1", "r2", "r3", "r4", "r5");
 const parent = fc.option(id);
 const key = fc.constantFrom("k1", "k2", undefined);
 
-/** The steps by name, so that a failure can be read. */
+/** Each step has a text, so that a failing history can be read. */
 const steps: fc.Arbitrary<{ readonly text: string; readonly step: Step }> = fc.oneof(
   {
     weight: 6,
@@ -136,7 +136,7 @@ const steps: fc.Arbitrary<{ readonly text: string; readonly step: Step }> = fc.o
   },
 );
 
-/** A store's answer, or its refusal. */
+/** Returns the store's answer, or its error in a form that can be compared. */
 async function answerOf(step: Step, store: SessionStore, at: Addresses): Promise<unknown> {
   try {
     return withoutTimes(await step(store, at));
@@ -149,7 +149,7 @@ async function answerOf(step: Step, store: SessionStore, at: Addresses): Promise
   }
 }
 
-/** Every answer that the contract allows. */
+/** Returns every answer that the contract allows, because several errors may apply. */
 function rightAnswers(step: Step, model: SessionModel, at: Addresses): readonly unknown[] {
   try {
     return [withoutTimes(step(playedOn(model), at))];
@@ -169,7 +169,7 @@ function playedOn(model: SessionModel): Played {
   };
 }
 
-/** Everything that can be seen of both sessions, but what depends on the moment and the store. */
+/** Returns all that is visible of both sessions, without fields that depend on time or on the store. */
 async function seenInStore(store: SessionStore, refs: readonly SessionRef[]): Promise<unknown> {
   const sessions = [];
   for (const ref of refs) {
@@ -182,7 +182,7 @@ async function seenInStore(store: SessionStore, refs: readonly SessionRef[]): Pr
   return withoutTimes([sessions, list.sessions.map(listed)]);
 }
 
-/** The same of the model. */
+/** Returns the same for the model. */
 function seenInModel(model: SessionModel, refs: readonly SessionRef[]): unknown {
   const sessions = refs.map((ref) => {
     const session = findSession(model, ref);
@@ -202,10 +202,13 @@ function listed({ ref, sessionId, archived, messageCount }: SessionState): unkno
   return [ref.key, sessionId, archived, messageCount];
 }
 
-/** Of the model's clock only the leases of turns depend here, which are long over or never: all other times are left out. */
+/**
+ * The model's clock is fixed. Only the leases of turns depend on it, and they are either long over or endless. All
+ * other times are removed before a comparison.
+ */
 const nowMs = Date.parse("2026-01-02T03:04:05.006Z");
 
-/** What depends on the moment or on the store. */
+/** These fields depend on time or on the store. */
 const momentary = new Set([
   "storedAtMs",
   "createdAtMs",
@@ -229,7 +232,7 @@ export const modelCases: readonly ConformanceCase[] = [
     async run({ store }) {
       let runs = 0;
       const property = fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 30 }), async (history) => {
-        // One store serves every history: each has a namespace of its own.
+        // All histories share one store, so each uses its own namespace.
         const namespace = `run${++runs}`;
         const at: Addresses = (name) => ({ ...refOf(name), namespace });
         const both = ["a", "b"].map(at);
@@ -250,7 +253,7 @@ export const modelCases: readonly ConformanceCase[] = [
           });
         for (const each of history) await play(each);
       });
-      // A failure prints the seed and the shortest history.
+      // On failure fast-check prints the seed and the shortest failing history.
       await fc.assert(property, { numRuns: 40, interruptAfterTimeLimit: 20_000 });
     },
   },

@@ -6,10 +6,9 @@ import type { ConformanceCase } from "../conformance-case.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** A method that takes options, and how it is called with some. */
 interface Method {
   readonly name: StoreMethodName;
-  /** Options that it takes, with all that are required. */
+  /** Holds options that the method accepts, with all required options. */
   readonly valid: Options;
   call(options: never): Promise<unknown>;
 }
@@ -20,7 +19,7 @@ async function lastOf(results: AsyncIterable<unknown>): Promise<unknown> {
   return last;
 }
 
-/** The methods that the store has. Called with options that are wrong, none of them may do anything. */
+/** Returns the methods that the store has. A call with wrong options must not have any effect. */
 function methodsOf(store: SessionStore, ref: SessionRef): readonly Method[] {
   return [...ownMethods(store, ref), ...facetMethods(store, ref)].filter((method) => typeof method === "object");
 }

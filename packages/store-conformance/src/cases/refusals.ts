@@ -18,7 +18,7 @@ function opening(fence: number, names: { readonly turnId?: string; readonly owne
   return { action: "open", turnId: "turn", owner: "owner", leaseUntilMs: nowMs() + hourMs, fence, ...names };
 }
 
-/** What some database refuses, and what does not come back from UTF-8 as it went in. */
+/** Some databases refuse these texts, or UTF-8 changes them. */
 const oddTexts: readonly string[] = ["nul \0", "line\nfeed", "high \ud800 half", "\udc00 low half", ""];
 
 export const refusalCases: readonly ConformanceCase[] = [
@@ -166,7 +166,7 @@ export const refusalCases: readonly ConformanceCase[] = [
         await assertFails(store.list({ signal }), "INPUT_INVALID");
       }
       for (const odd of [null, 5, "text"]) {
-        // Callers in plain JavaScript pass any value.
+        // Callers in plain JavaScript can pass any value.
         await refuse(store.append(ref, [userDraft("two")], { turn: odd as never }));
         await refuse(store.append(ref, [userDraft("two")], { expect: odd as never }));
         await refuse(store.move(ref, odd as never));
@@ -187,7 +187,7 @@ function oddRefs(ref: SessionRef): readonly unknown[] {
   return [...parts, ...odd.slice(1).map((archiveId) => ({ ...ref, archiveId })), undefined, null, ref.key, 5];
 }
 
-/** What plain JavaScript can say: null and "" are not "nothing said". */
+/** Plain JavaScript can pass these values. Null and "" must not count as missing. */
 const oddReads: readonly object[] = [
   ...["sideways", "", "ASCENDING", null, 1].map((order) => ({ order })),
   ...["all", "", null].map((payload) => ({ payload })),

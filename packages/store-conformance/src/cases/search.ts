@@ -30,12 +30,12 @@ async function hitsOf(store: SessionStore, query: string | SearchQuery): Promise
   return hits;
 }
 
-/** Where the hits are, as `<session id>/<seq>` in order of the text. */
+/** Returns the hits as `<session id>/<seq>`, sorted. */
 async function foundBy(store: SessionStore, query: string | SearchQuery): Promise<string[]> {
   return (await hitsOf(store, query)).map(({ sessionId, seq }) => `${sessionId}/${seq}`).toSorted();
 }
 
-/** A session `session-<name>` with a user message a text. */
+/** Creates the session `session-<name>` with one user message per text. */
 async function saying(
   store: SessionStore,
   name: string,
@@ -147,7 +147,7 @@ export const searchCases: readonly ConformanceCase[] = [
       assert.deepEqual(await foundBy(store, { text: "word", state: "archived" }), ["session-d/1"]);
       assert.deepEqual(await foundBy(store, { text: "word", state: "active" }), ["session-a/1", "session-b/1"]);
       assert.equal((await hitsOf(store, { text: "word", key: old.key }))[0]?.ref.archiveId, "session-d");
-      // A key that was begun anew has several sessions; each is meant by its id, whatever the limit is.
+      // A key that was reset has several sessions. A search by session id must find each one, whatever the limit.
       await saying(store, "d2", ["word word word", "word word"], { key: old.key });
       const limited = { text: "word", key: old.key, limit: 1 };
       assert.deepEqual(await foundBy(store, { ...limited, sessionId: "session-d" }), ["session-d/1"]);

@@ -6,7 +6,7 @@ import type { RecordHead } from "@throughline/core/internal";
 import { assertRefused, createSession, lineOf, readSources, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
-/** Lines that JSON.parse and JSON.stringify would change. */
+/** JSON.parse and JSON.stringify would change these lines. */
 const lines: readonly string[] = [
   lineOf("r1", '"n":[1.0,1e3,-0,1E+2,0.10]'),
   lineOf("r2", '"big":9007199254740993,"tiny":1e-400'),

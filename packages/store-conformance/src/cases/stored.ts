@@ -6,7 +6,7 @@ import type { ConformanceCase } from "../conformance-case.ts";
 
 const stored = { return: "stored" } as const;
 
-/** Records of every way in which they may come and be kept. */
+/** Covers every kind of draft and of storage: canonical, sourced, side records, and lines that are not JSON. */
 function mixedDrafts(): AppendDraft[] {
   const meaning = { ...userDraft("meant", { id: "r4", parentId: "r3" }), timestamp: "2026-01-02T03:04:05.006Z" };
   return [
@@ -40,7 +40,7 @@ export const storedCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       const message = { role: "user", content: [{ type: "text", text: "one" }] };
       const result = await store.append(ref, [{ type: "message", message }], stored);
-      // The caller's record, changed where its type does not allow it.
+      // The case changes the caller's record despite its readonly type, to show whether the store shares it.
       const record = result.stored?.[0]?.record as unknown as { message: { content: { text: string }[] } };
       (record.message.content[0] as { text: string }).text = "changed";
       assert.equal(message.content[0]?.text, "one", "the draft");

@@ -8,7 +8,7 @@ import type { StoreUnderTest } from "../store-under-test.ts";
 const secret = "copied-secret";
 const quoted = `it said: ${secret}`;
 
-/** A call of a tool whose argument is the secret. */
+/** Creates a tool call whose argument contains the secret. */
 const callDraft: RecordDraft = {
   type: "message",
   id: "r2",
@@ -18,7 +18,7 @@ const callDraft: RecordDraft = {
   },
 };
 
-/** What may stand after the secret and repeat it, by the name the table of core has for it. */
+/** These records may follow the secret and repeat its text. The names are those of core's table. */
 const copies: readonly (readonly [what: string, drafts: readonly RecordDraft[]])[] = [
   ["checkpoint", [{ type: "checkpoint", checkpoint: checkpointOf(quoted) }]],
   ["branch_summary", [{ type: "branch_summary", fromId: "r2", summary: quoted }]],
@@ -53,7 +53,7 @@ function checkpointOf(summary: string): Readonly<Record<string, unknown>> {
   return { summary, tokensAtCheckpoint: 1, messageCountAtCheckpoint: 1 };
 }
 
-/** Nothing that the store gives or has written says it. */
+/** Asserts that neither the store's answers nor its files contain the secret. */
 async function assertGone(under: StoreUnderTest, store: SessionStore, ref: SessionRef): Promise<void> {
   assert.ok(!JSON.stringify(await readSources(store, ref)).includes(secret), "a record says it");
   assert.ok(!JSON.stringify(await store.load(ref)).includes(secret), "the entry says it");

@@ -11,10 +11,10 @@ function facetOf({ watch }: SessionStore): WatchFacet {
   return watch;
 }
 
-/** A running watch; `seqs` holds the numbers it has seen. */
+/** Describes a running watch; `seqs` holds the delivered numbers. */
 interface Watching {
   readonly seqs: number[];
-  /** Resolves when this number of records was seen; fails after ten seconds. */
+  /** Resolves when this many records were delivered; fails after ten seconds. */
   until(count: number): Promise<void>;
   stop(): Promise<void>;
 }

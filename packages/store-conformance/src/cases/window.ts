@@ -14,14 +14,14 @@ import {
 } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
-/** A window is read so often while others write. */
+/** The case reads this many windows during concurrent writes, to make a race likely. */
 const races = 30;
 
 function textsOf({ records }: RecordWindow): unknown[] {
   return records.map(({ record }) => (record["message"] as { readonly content?: unknown } | undefined)?.content);
 }
 
-/** Every record of the state is there, in order and without a gap, and the head is one of them. */
+/** Asserts that the window has every record of the state in order, and that the head is one of them. */
 function assertWhole({ state, records }: RecordWindow, fromSeq: number): void {
   assert.deepEqual(
     seqsOf(records),
@@ -35,7 +35,7 @@ function assertWhole({ state, records }: RecordWindow, fromSeq: number): void {
   );
 }
 
-/** A session whose every record says its id. */
+/** Creates a session in which every record's text is the session id, so that mixed windows show. */
 async function longSession(store: SessionStore, name: string, count: number): Promise<void> {
   const ref = await createSession(store, name);
   const sessionId = (await store.load(ref))?.sessionId ?? "";
@@ -101,7 +101,7 @@ export const windowCases: readonly ConformanceCase[] = [
         { type: "model_change", id: "model", provider: "p", modelId: "m1" },
       ];
       const compaction = { type: "compaction", id: "short", summary: "s", firstKeptEntryId: "kept", tokensBefore: 9 };
-      // Within the page of the compaction, and on a page before it.
+      // The kept record is within the page of the compaction, or on a page before it.
       for (const [name, between] of [["near", 3] as const, ["far", pageRecords] as const]) {
         const ref = await createSession(store, name);
         await store.append(ref, set);
@@ -199,7 +199,7 @@ export const windowCases: readonly ConformanceCase[] = [
       };
       const read = async (): Promise<void> => {
         while (!isOver) {
-          // No session has the key for a moment.
+          // For a moment no session has the key, while the writer replaces the session.
           const window = await readWindow(store, ref).catch(
             (error: unknown) => (assert.ok(hasErrorCode(error, "SESSION_NOT_FOUND"), String(error)), null),
           );

@@ -1,14 +1,17 @@
 import { appendFile, open, readFile, writeFile } from "node:fs/promises";
 
-/** A file cut at one byte. */
+/** Holds the content of a file that was cut at one byte. */
 interface FilePrefix {
-  /** Where the file is cut, in bytes. */
+  /** States where the file is cut, in bytes. */
   readonly sizeBytes: number;
-  /** The content up to the cut. */
+  /** Holds the content up to the cut. */
   readonly bytes: Uint8Array;
 }
 
-/** The content of a file cut at every byte from `fromBytes` on, the whole file last. The file itself is left alone. */
+/**
+ * Yields the content of a file cut at every byte from `fromBytes` on, and the whole content last. The file is not
+ * changed.
+ */
 export async function* filePrefixes(path: string, fromBytes = 0): AsyncGenerator<FilePrefix> {
   const content = await readFile(path);
   for (let sizeBytes = fromBytes; sizeBytes <= content.byteLength; sizeBytes++) {
@@ -16,7 +19,7 @@ export async function* filePrefixes(path: string, fromBytes = 0): AsyncGenerator
   }
 }
 
-/** Cuts a file in place. */
+/** Truncates a file in place to this size, in bytes. */
 export async function cutFile(path: string, sizeBytes: number): Promise<void> {
   const file = await open(path, "r+");
   try {
@@ -26,7 +29,7 @@ export async function cutFile(path: string, sizeBytes: number): Promise<void> {
   }
 }
 
-/** Turns bits of one byte around, as a bad sector does. @throws {RangeError} when the file has no such byte */
+/** Flips bits of one byte, as a bad sector does. @throws {RangeError} when the file has no such byte */
 export async function flipByte(path: string, byteOffset: number, mask = 0x01): Promise<void> {
   const content = await readFile(path);
   const byte = content[byteOffset];
@@ -35,12 +38,12 @@ export async function flipByte(path: string, byteOffset: number, mask = 0x01): P
   await writeFile(path, content);
 }
 
-/** Appends bytes no writer of ours wrote. */
+/** Appends bytes that no store wrote. */
 export async function appendGarbage(path: string, garbage: string | Uint8Array): Promise<void> {
   await appendFile(path, garbage);
 }
 
-/** Appends a run of zero bytes: what some file systems leave after a power cut. */
+/** Appends zero bytes, as some file systems leave them after a power cut. */
 export async function appendZeros(path: string, sizeBytes: number): Promise<void> {
   await appendFile(path, new Uint8Array(sizeBytes));
 }

@@ -10,29 +10,29 @@ import { spawn } from "node:child_process";
 import process from "node:process";
 import type { RandomSource } from "@throughline/core";
 
-/** Options of `killProcess`. */
+/** Configures `killProcess`. */
 interface KillProcessOptions {
-  /** A script for Node that prints a line for every acknowledged write. */
+  /** Names a Node script that prints a line for every acknowledged write. */
   readonly scriptPath: string;
-  /** Arguments of the script. @default none */
+  /** Holds the arguments of the script. @default none */
   readonly args?: readonly string[];
-  /** Options for Node itself. @default those of this process */
+  /** Holds the options of Node itself. @default those of this process */
   readonly execArgv?: readonly string[];
-  /** The environment of the process. @default that of this process */
+  /** Holds the environment of the process. @default that of this process */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The kill comes this long after the first acknowledgement, at most. @default 50 */
+  /** Limits the delay of the kill after the first acknowledgment, in milliseconds. @default 50 */
   readonly maxDelayMs?: number;
-  /** Chooses when the kill comes. @default the system's */
+  /** Chooses the delay of the kill. @default the system's */
   readonly random?: RandomSource;
 }
 
-/** What a killed process had acknowledged. */
+/** Holds what a killed process acknowledged and printed. */
 interface KilledProcess {
-  /** The lines that were printed whole before the process ended. */
+  /** Holds the lines that were printed completely before the process ended. */
   readonly acknowledged: readonly string[];
-  /** False when the script ended by itself before it was killed. */
+  /** States whether the process was killed; false when the script ended by itself before. */
   readonly wasKilled: boolean;
-  /** What the process printed as errors. */
+  /** Holds the standard error output of the process. */
   readonly stderr: string;
 }
 
@@ -47,8 +47,8 @@ const killTable: OptionTable<KillProcessOptions> = {
 };
 
 /**
- * Starts a script, waits for its first acknowledgement, and kills it with SIGKILL a random moment later. What it
- * acknowledged must then be in the store.
+ * Starts a script, waits for its first acknowledgment, and kills it with SIGKILL after a random delay. A durable store
+ * must contain all that the script acknowledged.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export async function killProcess(options: KillProcessOptions): Promise<KilledProcess> {

@@ -3,17 +3,17 @@ import { once } from "node:events";
 import process from "node:process";
 
 interface HolderOptions {
-  /** A script for Node that takes a lock, prints a line once it has it, and keeps it. */
+  /** Names a Node script that takes a lock, prints a line once it has the lock, and keeps it. */
   readonly scriptPath: string;
   readonly args?: readonly string[];
-  /** Options for Node itself. @default those of this process */
+  /** Holds the options of Node itself. @default those of this process */
   readonly execArgv?: readonly string[];
 }
 
-/** A process that holds something until it is killed. */
+/** Represents a process that keeps a lock until it is killed. */
 interface Holder {
   readonly pid: number;
-  /** Ends it with SIGKILL and waits until it is gone. */
+  /** Kills the process with SIGKILL and resolves when it is gone. */
   kill(): Promise<void>;
 }
 

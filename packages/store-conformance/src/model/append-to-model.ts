@@ -23,8 +23,8 @@ import {
 } from "./session-model.ts";
 
 /**
- * What an append does. `madeIds` are the ids the store made for drafts without one: which it takes is its own matter, but
- * they must be new.
+ * Applies an append to the model. `madeIds` are the ids that the store created for drafts without one. The store
+ * chooses them freely, but they must be new.
  * @throws {ModelRefusal} in the order of the contract
  */
 export function appendToModel(
@@ -73,7 +73,7 @@ export function appendToModel(
   return answer;
 }
 
-/** A line that another program wrote to the transcript, without a word to the store. */
+/** Adds a line that another program wrote to the transcript without using the store. */
 export function appendLineToModel(model: SessionModel, ref: SessionRef, line: string, record: SessionRecord): void {
   const session = findSession(model, ref);
   if (session === undefined) return;
@@ -86,7 +86,7 @@ export function appendLineToModel(model: SessionModel, ref: SessionRef, line: st
   noteHead(session);
 }
 
-/** Drafts as they are compared when a key comes again. */
+/** Serializes drafts so that the drafts of two appends with one key can be compared. */
 function draftsText(drafts: readonly AppendDraft[]): string {
   return JSON.stringify(
     drafts.map((draft) =>
@@ -131,7 +131,7 @@ function linkDrafts(
   });
 }
 
-/** A record as a line. U+2028 and U+2029 are escaped in it. */
+/** Serializes a record as a line, with U+2028 and U+2029 escaped. */
 export function lineOf(record: SessionRecord): string {
   return JSON.stringify(record).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }

@@ -39,7 +39,7 @@ export function saveInModel(
   return begun;
 }
 
-/** Upper and lower case alone tell no ids apart: some file systems do not tell them apart either. */
+/** Ids that differ only in case collide, because some file systems do not distinguish them. */
 function claimSessionId(model: SessionModel, agentId: string, sessionId: string): void {
   const holder = model.sessions.find(
     (other) => other.ref.agentId === agentId && other.sessionId.toLowerCase() === sessionId.toLowerCase(),
@@ -62,7 +62,8 @@ export function moveInModel(model: SessionModel, ref: SessionRef, action: MoveAc
   }
   const { namespace, agentId } = ref;
   const key = action.kind === "rename" ? action.key : ref.key;
-  // Stores take the key they are given; a new one goes through the door that keys have, which takes no line separators.
+  // A rename validates the new key with the rules for new keys, which forbid line separators. An existing key is not
+  // validated again.
   if (action.kind === "rename" && key.includes("\u2028")) throw new ModelRefusal("KEY_INVALID");
   const named = /^agent:([^:]+):/.exec(key)?.[1] ?? agentId;
   if (named !== agentId) throw new ModelRefusal("KEY_AGENT_MISMATCH");
@@ -106,8 +107,9 @@ function redact(held: ModelRecord, reason: string, redactedAtMs: number): void {
 }
 
 /**
- * What a fork makes; `made` is what the store says of it. A fork of a part may stand at any head the origin had when it ended
- * there, and states a window or none. There are several right answers, and this takes the store's if it is one of them.
+ * Applies a fork to the model; `made` is the store's result. A partial fork may have any head that the origin had at
+ * that point, and may state a window or none. Several results are thus correct, and the model adopts the store's if it
+ * is one of them.
  * @throws {ModelRefusal} with every reason that holds: the contract gives no order
  */
 export function forkInModel(
@@ -149,7 +151,7 @@ export function forkInModel(
   return fork;
 }
 
-/** The records that a read gives, each with its seq. @throws {ModelRefusal} */
+/** Returns the records of a read, each with its seq. @throws {ModelRefusal} */
 export function readInModel(
   model: SessionModel,
   ref: SessionRef,
@@ -163,7 +165,7 @@ export function readInModel(
   return found.slice(0, limit);
 }
 
-/** All sessions of a list, over all its pages. */
+/** Returns all sessions of a list, over all its pages. */
 export function listInModel(model: SessionModel, query: ListQuery): readonly ModelSession[] {
   const {
     agentId,

@@ -11,31 +11,31 @@ import type {
 import type { RecordSource } from "@throughline/core/internal";
 
 /*
- * What a store has to hold, as plain data, and what its contract says of each operation, in as few words as it takes.
- * It is written from `session-store.ts` alone and shares no decision with the stores: a rule that is wrong in core's plans
- * would else be wrong on both sides.
+ * The model holds a store's state as plain data, and implements the contract of each operation as briefly as possible.
+ * It is written from `session-store.ts` alone and shares no decision with the stores. A wrong rule in core's plans
+ * would otherwise be wrong on both sides.
  */
 
-/** A record, shared by the sessions that have it in common: a redaction changes it for all of them. */
+/** Holds a record. Sessions that have it in common share the object, so a redaction changes it in all of them. */
 export interface ModelRecord {
   record: SessionRecord;
-  /** The line it came in; null: its own JSON. */
+  /** Holds the line that the record came in; null means its own JSON. */
   source: RecordSource | null;
   isSourceCanonical: boolean;
   bytes: number;
   readonly side: boolean;
   readonly tsMs: number | null;
-  /** Null: another program wrote it. */
+  /** Null means that another program wrote the record. */
   readonly storedAtMs: number | null;
 }
 
-/** The answer to a keyed append, and the drafts it was given for. */
+/** Holds the answer to a keyed append, and its drafts. */
 interface ModelKeyedAppend {
   readonly drafts: readonly AppendDraft[];
   readonly answer: ModelAppendAnswer;
 }
 
-/** Of an append's result what does not depend on the durability asked for. */
+/** Holds the part of an append's result that does not depend on the durability. */
 export interface ModelAppendAnswer {
   readonly records: readonly {
     readonly seq: number;
@@ -61,12 +61,17 @@ export interface ModelSession {
   turn: OpenTurn | null;
   readonly createdAtMs: number;
   updatedAtMs: number;
-  /** The record with seq n at n - 1. */
+  /** The record with seq n is at index n - 1. */
   readonly records: ModelRecord[];
   readonly keyed: Map<string, ModelKeyedAppend>;
-  /** Where the head stood, by how many records the session had then: a fork up to there may stand at any of them. */
+  /**
+   * Holds the heads that the session had, by its number of records then. A fork of that many records may have any of
+   * them.
+   */
   readonly headsAt: Map<number, Set<string | null>>;
-  /** Another program changed it: how often that counts as a revision and as activity is the store's matter. */
+  /**
+   * Is true when another program changed the session. The store decides how its revision and activity time change then.
+   */
   isTouchedByOthers: boolean;
 }
 
@@ -80,7 +85,7 @@ export function createSessionModel(nowMs: number): SessionModel {
   return { sessions: [], nowMs, isClockSetBack: false };
 }
 
-/** The model's refusal: the store has to answer with one of these codes. */
+/** Reports that the model refuses an operation. The store must fail with one of these codes. */
 export class ModelRefusal extends Error {
   override readonly name: string = "ModelRefusal";
   readonly codes: readonly ErrorCode[];
@@ -129,7 +134,6 @@ export function stateOf(session: ModelSession): SessionState {
   };
 }
 
-/** A session that begins. */
 export function newSession(model: SessionModel, ref: SessionRef, entry: SessionEntry, revision: number): ModelSession {
   const { sessionId } = entry;
   const session: ModelSession = {
@@ -152,17 +156,17 @@ export function newSession(model: SessionModel, ref: SessionRef, entry: SessionE
   return session;
 }
 
-/** To be called after each change of records or head. */
+/** Call it after each change of the records or the head. */
 export function noteHead(session: ModelSession): void {
   const { records, headsAt, headId } = session;
   const heads = headsAt.get(records.length) ?? new Set();
   headsAt.set(records.length, heads.add(headId));
 }
 
-/** More than this ahead of the store's clock a writer's `updatedAt` is not believed. */
+/** An `updatedAt` that is further ahead of the store's clock is not accepted. */
 const maxAheadMs = 5 * 60 * 1000;
 
-/** Puts an entry in place of the old one: one revision more, and an activity time that neither goes back nor far ahead. */
+/** Replaces an entry. The revision grows by one, and the activity time moves neither back nor far ahead. */
 export function replaceEntry(session: ModelSession, entry: SessionEntry, nowMs: number): void {
   session.revision += 1;
   const claimedMs: unknown = entry.updatedAt;
@@ -175,14 +179,14 @@ export function replaceEntry(session: ModelSession, entry: SessionEntry, nowMs: 
   session.entry = isBelieved ? entry : withFields(entry, { updatedAt: session.updatedAtMs });
 }
 
-/** An entry with fields set, or taken out where they are `undefined`. */
+/** Returns an entry with fields set; a field that is `undefined` is removed. */
 export function withFields(entry: SessionEntry, fields: Readonly<Record<string, unknown>>): SessionEntry {
   const all = new Map([...Object.entries(entry), ...Object.entries(fields)]);
   const kept = [...all].filter(([, value]) => value !== undefined);
   return plainJson(Object.fromEntries(kept)) as SessionEntry;
 }
 
-/** What JSON makes of a value: stores keep no more of it. */
+/** Returns what remains of a value as JSON, because stores keep nothing else. */
 export function plainJson<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value)) as Value;
 }

@@ -1,56 +1,59 @@
 import { problemOf } from "./http-problem.ts";
 import { readEvents, type ServerEvent } from "./read-events.ts";
 
-/** Options of `createHttpClient`. */
+/** Configures `createHttpClient`. */
 export interface HttpClientOptions {
-  /** The server's address with any path before `/api/v1`: `https://sessions.example/throughline`. */
+  /** States the server's address with any path before `/api/v1`: `https://sessions.example/throughline`. */
   readonly url: string;
-  /** Sent as `authorization: Bearer`. @default none */
+  /** Authenticates the client; sent as `authorization: Bearer`. @default none */
   readonly token?: string;
-  /** The tenant, for a token that may name one. @default the token's own */
+  /** Names the tenant, for a token that allows several. @default the token's own */
   readonly namespace?: string;
   /** Sends the requests. @default the runtime's own */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** One request: method, query, body and headers. */
+/** Describes one request: method, query, body and headers. */
 export interface HttpRequest {
-  /** The HTTP method. @default "GET" */
+  /** Sets the HTTP method. @default "GET" */
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below `/api/v1`, percent-encoded where it must be: `/store`. */
+  /** States the path below `/api/v1`, with percent-encoding where needed: `/store`. */
   readonly path: string;
-  /** Members that are undefined are left out. */
+  /** Holds the query parameters. Undefined members are left out. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Headers beside those of the client; where both name one, this one is sent. @default none */
+  /** Adds headers to those of the client and overrides headers of the same name. @default none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Goes as JSON. */
+  /** Holds the body, which is sent as JSON. */
   readonly body?: unknown;
-  /** JSON that is text already; comes before `body`. */
+  /** Holds a body that is JSON text already. It takes precedence over `body`. */
   readonly text?: string;
-  /** Overrides the client's. */
+  /** Overrides the client's namespace. */
   readonly namespace?: string;
-  /** Ends the request; the call rejects with the reason of the signal. */
+  /** Aborts the request; the call rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 
 /** Sends requests to one server, with its credentials. */
 export interface HttpClient {
-  /** The address, without credentials. */
+  /** States the server's address, without credentials. */
   readonly url: string;
   /**
-   * The response, its body not yet read.
+   * Sends a request and returns the response, whose body is not yet read.
    * @throws {HttpProblem} when the server refuses; what `fetch` throws when it cannot be reached
    */
   send(request: HttpRequest): Promise<Response>;
-  /** The body as JSON; the caller states its type. @throws as `send`, and SyntaxError when the body is no JSON */
+  /**
+   * Sends a request and parses the body as JSON; the caller states its type.
+   * @throws as `send`, and SyntaxError when the body is no JSON
+   */
   json<Answer>(request: HttpRequest): Promise<Answer>;
-  /** The events of a stream, from after `lastEventId` on. Ends when the server ends it. @throws as `send` */
+  /** Yields the events of a stream after `lastEventId`, until the server ends the stream. @throws as `send` */
   events(request: HttpRequest & { readonly lastEventId?: string }): AsyncGenerator<ServerEvent, void, void>;
 }
 
 /**
- * A client of one Throughline server. It repeats nothing and follows no redirect, so that a token never reaches another
- * host.
+ * Creates a client of one Throughline server. It repeats no request, and follows no redirect, so that a token never
+ * reaches another host.
  *
  * @throws {TypeError} when `url` is not an http or https address, or holds credentials; when no header takes the token
  * @example
@@ -59,7 +62,7 @@ export interface HttpClient {
  */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const base = baseOf(options.url);
-  // Fetch would quote it in its own error.
+  // Fetch would reject such a token with an error that quotes it.
   if (/[^\x21-\x7e]/.test(options.token ?? "")) throw new TypeError("The token has a character that no header takes.");
   const ask = options.fetch ?? globalThis.fetch;
   const send = async (request: HttpRequest): Promise<Response> => {

@@ -1,30 +1,30 @@
-/** The body of a failed request: RFC 9457 with the fields of a Throughline error beside them. */
+/** Describes a failed request: an RFC 9457 document with the fields of a Throughline error. */
 export interface ProblemDocument {
-  /** The HTTP status. */
+  /** States the HTTP status. */
   readonly status: number;
-  /** The code of the Throughline error, such as `SESSION_NOT_FOUND`. */
+  /** States the code of the Throughline error, such as `SESSION_NOT_FOUND`. */
   readonly code: string;
-  /** What happened, as a sentence; the code when the server gives none. */
+  /** Says what happened, in one sentence; holds the code when the server sends no message. */
   readonly message: string;
-  /** What to do next; empty when the server gives none. */
+  /** Says what to do next; empty when the server sends no remedy. */
   readonly remedy: string;
-  /** Whether the same request may succeed later. */
+  /** States whether the same request may succeed later. */
   readonly retryable: boolean;
-  /** For writes: `not-applied`, or `unknown` when the same request must be repeated to learn it. */
+  /** States the outcome of a write: `not-applied`, or `unknown` when only a repeat of the request can tell. */
   readonly outcome: "not-applied" | "unknown" | null;
-  /** What the error names, by field; empty when the server gives none. */
+  /** Holds the details of the error, by field; empty when the server sends none. */
   readonly details: Readonly<Record<string, unknown>>;
-  /** The id of the request, as the server's log names it. */
+  /** States the request id that the server's log uses, or null. */
   readonly instance: string | null;
 }
 
-/** An answer of the server that is not a success. */
+/** Reports that the server answered with a status other than success. */
 export class HttpProblem extends Error {
-  /** The HTTP status. */
+  /** States the HTTP status. */
   readonly status: number;
-  /** Null when the answer is not a problem document, for example from a proxy. */
+  /** Holds the problem document; null when the answer has none, for example from a proxy. */
   readonly problem: ProblemDocument | null;
-  /** How long the server asks to wait before the next attempt, in milliseconds; null when it does not say. */
+  /** States how long the server asks to wait before the next attempt, in milliseconds, or null. */
   readonly retryAfterMs: number | null;
 
   constructor(status: number, problem: ProblemDocument | null, retryAfterMs: number | null) {
@@ -36,12 +36,12 @@ export class HttpProblem extends Error {
   }
 }
 
-/** Reads the failure that a response states. The body is consumed. */
+/** Reads the failure from a response, and consumes its body. */
 export async function problemOf(response: Response): Promise<HttpProblem> {
   const seconds = response.headers.get("retry-after") ?? "";
   const retryAfterMs = /^\d{1,9}$/.test(seconds) ? Number(seconds) * 1000 : null;
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
-  // The connection may break inside the body: the status is all that is known then.
+  // The connection may break inside the body; then only the status is available.
   const body: unknown = await (isProblem ? response.json() : response.body?.cancel())?.catch(() => null);
   return new HttpProblem(response.status, documentOf(body, response.status), retryAfterMs);
 }

@@ -1,18 +1,18 @@
-/** One event of a server-sent event stream. */
+/** Holds one event of a server-sent event stream. */
 export interface ServerEvent {
-  /** `message` when the stream names none. */
+  /** States the event's name; `message` when the stream names none. */
   readonly event: string;
-  /** The id of the last event that had one; empty before the first. */
+  /** States the last event id in the stream so far; empty before the first. */
   readonly id: string;
-  /** The lines of data, joined by line feeds. */
+  /** Holds the data lines, joined by line feeds. */
   readonly data: string;
 }
 
-/** A line of an event stream; what is longer than this is no stream of ours. */
+/** Limits a line to 64 Mi characters, so that a foreign stream without line ends cannot fill the memory. */
 const longestLine = 64 * 1024 * 1024;
 
 /**
- * Reads a server-sent event stream by the HTML standard. Lines end with LF, CR or CRLF; comments and an incomplete last
+ * Reads a server-sent event stream by the HTML standard. Lines end with LF, CR or CRLF. Comments and an incomplete last
  * event are skipped.
  *
  * @throws what the stream throws; Error for a line of more than 64 MiB
@@ -55,13 +55,13 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
         yield rest + line;
         rest = "";
       }
-      // The engine joins texts when they are read: many pieces of one line cost no copy each.
+      // The engine concatenates strings lazily, so a line in many chunks is not copied once per chunk.
       rest += last;
       if (rest.length > longestLine)
         throw new Error(`A line of the event stream has more than ${longestLine} characters.`);
     }
   } finally {
-    // A reader that leaves the loop closes the connection.
+    // A consumer that leaves the loop early must close the connection.
     await reader.cancel().catch(() => undefined);
   }
 }

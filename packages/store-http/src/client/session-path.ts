@@ -1,6 +1,6 @@
 /**
- * The path of a session below `/api/v1`. The key goes as `~` and base64url: proxies that decode `%2F` or collapse slashes
- * cannot change it.
+ * Returns the path of a session below `/api/v1`. The key is sent as `~` and base64url, so that proxies which decode
+ * `%2F` or collapse slashes cannot change it.
  */
 export function sessionPath(key: string): string {
   const binary = Array.from(new TextEncoder().encode(key), (byte) => String.fromCharCode(byte)).join("");
