@@ -1,4 +1,4 @@
-/** A value of a file as text. An object has none: one that names its own `toString` would throw. */
+/** An object gives an empty text: `String` would throw for an object whose `toString` is not a function. */
 export function asText(value: unknown): string {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? value.toString() : "";

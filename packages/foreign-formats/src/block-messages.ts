@@ -3,15 +3,14 @@ import { recordsFromMessages } from "@throughline/history/anthropic";
 import { attempt, plainMessage } from "./mapped-messages.ts";
 import type { RecordBody } from "./unit-records.ts";
 
-/** Who wrote a reply, as far as the program says it. */
 export interface ReplyAuthor {
   readonly model?: unknown;
   readonly provider?: unknown;
 }
 
 /**
- * The records of messages whose content is in the form of Anthropic's blocks; null where they cannot be read.
- * @param isSigned whether thinking among them has a signature of Anthropic
+ * Converts messages with Anthropic's blocks to records; null when they cannot be read.
+ * @param isSigned whether their thinking has a signature of Anthropic
  */
 export function blockBodies(
   given: readonly Fields[],
@@ -28,14 +27,13 @@ export function blockBodies(
     drafts?.map((draft) => {
       const { api, provider: mapped, ...message } = plainMessage(draft.message);
       if (message["role"] !== "assistant") return { type: "message", message };
-      // Messages do not say which model wrote them, but for what it signed.
+      // Such messages do not state their model. Only a signature proves that Anthropic's model wrote them.
       const known = isSigned ? { api, provider: mapped } : provider === undefined ? {} : { provider };
       return { type: "message", message: { ...message, ...known } };
     }) ?? null
   );
 }
 
-/** Whether blocks have thinking that Anthropic signed. */
 export function hasSignature(blocks: readonly Fields[]): boolean {
   return blocks.some(
     ({ type, signature }) =>

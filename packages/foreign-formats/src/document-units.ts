@@ -1,50 +1,60 @@
-/** What a part of a document holds: what stands before the list's elements, one of them, or what stands behind them. */
+/**
+ * Names the part of a document that an item holds: the text before the list's elements, one element, or the text after
+ * them.
+ */
 export type DocumentPart = "head" | "element" | "tail";
 
-/** A piece of a document. All pieces in order are the document, byte for byte. */
+/** Holds one item of a document. The items in order give the document byte for byte. */
 export interface DocumentUnit {
-  /** The first bytes only of a unit that is too long. An element has what stands between it and the one before. */
+  /**
+   * Holds the bytes of the item. An item that is too long has only its first bytes here. An element includes the
+   * separator before it.
+   */
   readonly bytes: Uint8Array;
-  /** Where the unit begins in the document, in bytes from 0. */
+  /** States the byte offset of the item in the document, from 0. */
   readonly byteOffset: number;
-  /** The length of the whole unit, also where `bytes` holds only its beginning. */
+  /** States the length of the whole item in bytes, also when `bytes` holds only its beginning. */
   readonly sizeBytes: number;
-  /** False where the document ends before the unit does. */
+  /** States whether the item is complete. False when the document ends inside the item. */
   readonly isTerminated: boolean;
-  /** Which part of the document the unit holds. A splitter of texts gives `element` for all. */
+  /** Names the part of the document that the item holds. A splitter of texts states `element` for every item. */
   readonly part: DocumentPart;
 }
 
-/** Cuts the bytes of a document into units. */
+/** Cuts the bytes of a document into items. */
 export interface DocumentSplitter {
-  /** The units that end in this chunk. */
+  /** Returns the items that end in this chunk. */
   push(chunk: Uint8Array): readonly DocumentUnit[];
-  /** What is left when there are no more chunks. */
+  /** Returns the rest of the document after the last chunk. */
   end(): readonly DocumentUnit[];
 }
 
-/** Where the list is that a document is cut into: names of fields, from the outside in. None: the document is the list. */
+/**
+ * Locates the list whose elements become items: names of fields, from the outside in. Empty when the document itself is
+ * the list.
+ */
 export type ListPlace = readonly string[];
 
-/** Options of `createDocumentSplitter`. */
+/** Holds the options of `createDocumentSplitter`. */
 interface DocumentSplitterOptions {
-  /** Places where the list may be. The first one that the document reaches is cut. */
+  /** Lists the locations that the list may have. The first of them that the document reaches is cut. */
   readonly lists: readonly ListPlace[];
-  /** How many bytes of a longer unit are kept. */
+  /** Limits how many bytes of an item are kept. */
   readonly maxUnitBytes: number;
 }
 
 const [quoteMark, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** No field on the way to a list has a longer name. */
+/** No field on the path to a list has a longer name, so longer names are cut. */
 const longestName = 64;
-/** Lists lie no deeper, and the way to what lies deeper is not kept. */
+/** No list lies deeper, so deeper names are not kept. */
 const deepestList = 4;
 
 /**
- * Creates what cuts a JSON document at the elements of a list in it: the first that stands at one of the places. It looks at
- * brackets and strings only, so a document that is broken or cut off is cut too, and nothing of it is missing.
+ * Creates a splitter that cuts a JSON document at the elements of one list: the first list at one of the locations. The
+ * splitter reads brackets and strings only. A broken or incomplete document is therefore cut too, and no byte of it is
+ * lost.
  */
 export function createDocumentSplitter({ lists, maxUnitBytes }: DocumentSplitterOptions): DocumentSplitter {
   return new Splitter(lists, maxUnitBytes);
@@ -54,13 +64,13 @@ class Splitter implements DocumentSplitter {
   readonly #lists: readonly ListPlace[];
   readonly #pending: PendingBytes;
   #part: DocumentPart = "head";
-  /** Of brackets that are open. */
+  /** The depth counts the open brackets. */
   #depth = 0;
-  /** The depth inside the list, once that has begun. */
+  /** The depth inside the list is set when the list begins. */
   #listDepth = 0;
   #isString = false;
   #isEscaped = false;
-  /** Whether the element that is being read has begun, and whether it is neither a string nor in brackets. */
+  /** The element has begun. `#isBare` is true when it is neither a string nor in brackets. */
   #hasBegun = false;
   #isBare = false;
   readonly #names: FieldNames = new FieldNames();
@@ -87,7 +97,7 @@ class Splitter implements DocumentSplitter {
       } else if (this.#part === "element") {
         const isEnd = this.#endsElement(byte);
         if (isEnd === "behind") cut(at + 1, "element");
-        // A bare value ends before what follows it, which belongs to the next unit.
+        // A bare value ends before the byte after it. That byte belongs to the next item.
         else if (isEnd === "before") {
           cut(at, "element");
           this.#endsElement(byte);
@@ -100,13 +110,12 @@ class Splitter implements DocumentSplitter {
 
   end(): readonly DocumentUnit[] {
     if (this.#pending.sizeBytes === 0) return [];
-    // Of an element that has not begun there is a comma or white space.
+    // Before an element begins there is only a comma or white space, so the rest belongs to the tail.
     const part = this.#part === "element" && !this.#hasBegun ? "tail" : this.#part;
     const isTerminated = part === "tail" && this.#part === "tail" && this.#depth === 0 && !this.#isString;
     return [this.#pending.take(new Uint8Array(0), part, isTerminated)];
   }
 
-  /** True when the byte opens the list. */
   #isListBehind(byte: number): boolean {
     const wasString = this.#isString;
     if (this.#isInString(byte)) {
@@ -143,7 +152,7 @@ class Splitter implements DocumentSplitter {
     }
   }
 
-  /** Where the element ends, when the byte says so; the list may end with it. */
+  /** The byte may end the element, and the list may end with it. */
   #endsElement(byte: number): "before" | "behind" | null {
     const wasString = this.#isString;
     if (this.#isInString(byte)) {
@@ -151,7 +160,7 @@ class Splitter implements DocumentSplitter {
       return null;
     }
     const isInside = this.#depth > this.#listDepth;
-    // The string that the byte ends may be the element.
+    // The byte may end a string that is itself the element.
     if (wasString) return isInside ? null : this.#endHere();
     if (byte === openObject || byte === openList) {
       this.#depth += 1;
@@ -192,7 +201,7 @@ class Splitter implements DocumentSplitter {
     else if (byte === closeObject || byte === closeList) this.#depth -= 1;
   }
 
-  /** Whether the byte is one of a string, its first mark included and its last one not. */
+  /** The opening quote counts as part of the string; the closing quote does not. */
   #isInString(byte: number): boolean {
     if (!this.#isString) {
       if (byte !== quoteMark) return false;
@@ -210,9 +219,9 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The names of the fields that the place being read lies in. */
+/** Tracks the names of the fields around the current byte. */
 class FieldNames {
-  /** A level for each open bracket, the outer ones only: the field being read, null in a list. */
+  /** Each of the outer open brackets has a level. Its name is the current field, or null in a list. */
   readonly #levels: { name: string | null; isName: boolean }[] = [];
   #deeper = 0;
   #text: number[] = [];
@@ -228,7 +237,6 @@ class FieldNames {
     else this.#levels.pop();
   }
 
-  /** A string begins. */
   begin(): void {
     this.#text = [];
     this.#isNamed = this.#deeper === 0 && this.#levels.at(-1)?.isName === true;
@@ -238,7 +246,7 @@ class FieldNames {
     if (this.#isNamed && this.#text.length <= longestName) this.#text.push(byte);
   }
 
-  /** What follows is the value of the name that was read. */
+  /** A colon follows the name, so the value begins. */
   isValue(): void {
     const level = this.#levels.at(-1);
     if (this.#deeper > 0 || level?.isName !== true) return;
@@ -247,7 +255,7 @@ class FieldNames {
     this.#isNamed = false;
   }
 
-  /** What follows is the next field, or the next element. */
+  /** A comma ends the value, so a field or an element follows. */
   isNext(): void {
     const level = this.#levels.at(-1);
     if (this.#deeper > 0 || level === undefined || level.name === null) return;
@@ -255,14 +263,12 @@ class FieldNames {
     level.name = null;
   }
 
-  /** Whether a value that begins now is the one at the place. */
   isAt(place: ListPlace): boolean {
     if (this.#deeper > 0 || this.#levels.length !== place.length) return false;
     return place.every((name, at) => this.#levels[at]?.name === name);
   }
 }
 
-/** Bytes that belong to the unit that is being read. */
 export class PendingBytes {
   readonly #maxBytes: number;
   #parts: Uint8Array[] = [];
@@ -274,7 +280,7 @@ export class PendingBytes {
     this.#maxBytes = maxBytes;
   }
 
-  /** Copied, as the caller may fill the same buffer again. */
+  /** The bytes are copied, because the caller may refill the same buffer. */
   keep(bytes: Uint8Array): void {
     const kept = new Uint8Array(bytes.subarray(0, Math.max(0, this.#maxBytes - this.#keptBytes)));
     if (kept.length > 0) this.#parts.push(kept);

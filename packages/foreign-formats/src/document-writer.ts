@@ -1,12 +1,11 @@
 import type { FormatWriter, WriteOptions, WrittenSession } from "./format-writer.ts";
 
-/** What stands before and behind the list of a document. */
 interface DocumentFrame {
   readonly head: string;
   readonly tail: string;
 }
 
-/** A writer of JSON documents that hold what a model would be sent now. `elements` gives the elements of their list. */
+/** Such documents hold the messages that a model would get now. `elements` yields the elements of the list. */
 export function documentWriter(
   frame: DocumentFrame | ((session: WrittenSession) => DocumentFrame),
   elements: (session: WrittenSession, options: WriteOptions) => Iterable<object | undefined>,

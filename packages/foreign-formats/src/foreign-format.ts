@@ -8,141 +8,167 @@ import type { FormatWriter } from "./format-writer.ts";
 import type { ForeignFormatName } from "./names.ts";
 import type { TextCutter } from "./text-units.ts";
 
-/** How a program keeps its sessions, and what that means as records. */
+/** Describes how a program stores its sessions, and how they convert to records. */
 export interface ForeignFormat {
-  /** The name that `import --from` takes. */
+  /** Names the format as `import --from` takes it. */
   readonly name: ForeignFormatName;
-  /** The program, as messages name it. */
+  /** Names the program for messages to people. */
   readonly program: string;
-  /** What a file is cut into, by its beginning and its name. */
+  /** Returns how a file is cut into items, from its beginning and its name. */
   layout(sample: FormatSample): FileLayout;
-  /** Where the program keeps its files when nobody told it otherwise. */
+  /** Lists the program's default folders. */
   readonly places: readonly FormatPlace[];
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
   detect(sample: FormatSample): FormatMatch | null;
-  /** Whether a file can be read in the format when somebody names it. Absent: when it is recognized. */
+  /**
+   * Returns whether a file can be read in the format when the caller names the format. Absent when only recognized
+   * files can be read.
+   */
   readonly canRead?: (sample: FormatSample) => boolean;
-  /** Creates the reader of one session. It starts empty and is not used for another session. */
+  /** Creates the reader of one session. The reader starts empty and serves no other session. */
   createReader(options: ForeignReaderOptions): ForeignReader;
-  /** A database that the program keeps its sessions in; its rows are units as lines are. Absent: it keeps none. */
+  /** Describes the program's database of sessions, whose rows are items. Absent when the program has none. */
   readonly database?: FormatDatabase;
-  /** Folders in which the program keeps each session as many files; a message with its parts is a unit. Absent: none. */
+  /**
+   * Describes folders in which each session is many files. A message with its parts is an item. Absent when the program
+   * has none.
+   */
   readonly tree?: FormatTree;
-  /** A file that the program keeps beside its sessions. Absent: it keeps none that says something of them. */
+  /** Describes a file beside the program's sessions with facts about them. Absent when the program has none. */
   readonly companion?: FormatCompanion;
-  /** Titles that the program writes into the file of another session than they are of. Absent: it writes none. */
+  /** Reads titles that the program writes into the file of another session. Absent when the program writes none. */
   readonly strayTitles?: StrayTitles;
-  /** Absent where sessions can only be read. */
+  /** Writes sessions in the format. Absent when sessions can only be read. */
   readonly writer?: FormatWriter;
 }
 
-/** What a file is cut into. */
+/** Describes how a file is cut into items. */
 export interface FileLayout {
-  /** Lines, the elements of the one list that a document holds, or pieces of a text. */
+  /** Names the kind of item: lines, elements of the document's list, or pieces of a text. */
   readonly unit: "line" | "document" | "text";
-  /** In a document: where the list may be. */
+  /** Lists the locations of the list in a document. */
   readonly lists: readonly ListPlace[];
-  /** Where a file holds several sessions: what each of them is, a document by itself. Null: the file is one session. */
+  /**
+   * States the form of each session in a file with several sessions. Each of them is a document by itself. Null when
+   * the file is one session.
+   */
   readonly sessions: "lines" | "elements" | null;
-  /** Of a text: finds where its pieces end. */
+  /** Creates the function that finds the ends of a text's pieces. Present for a text only. */
   readonly createCutter?: () => TextCutter;
 }
 
-/** A file of lines that is one session. */
 export const fileOfLines: FileLayout = { unit: "line", lists: [], sessions: null };
 
 /**
- * How sure a format is. `certain`: no other program writes this. `likely`: it reads like this, and nothing that is read
- * speaks against it.
+ * States how certain a match is. `certain` means that no other program writes such a file. `likely` means that the
+ * sample fits the format and contains no contrary evidence.
  */
 export type FormatMatch = "certain" | "likely";
 
-/** A file beside sessions, which names them or says what they are. */
+/** Describes a file beside sessions that names or describes them. */
 export interface FormatCompanion {
-  /** Its path, by that of a session's file; null for a session that has none. */
+  /** Returns the path of the file for a session's file; null for a session without one. */
   path(file: string): string | null;
-  /** What it says of a session: fields of the entry. */
+  /** Returns fields of the session's entry, from the file's text. */
   entryOf(text: string, sessionId: string): Readonly<Record<string, unknown>>;
-  /** A sentence on data of a session that an import does not follow; null for none. Absent: there is never one. */
+  /**
+   * Returns a sentence about data of a session that an import ignores; null for none. Absent when the format never has
+   * such data.
+   */
   noteOf?(text: string, sessionId: string): string | null;
 }
 
-/** Titles at the beginning of a session's file, of other sessions of the same folder. */
+/** Reads titles at the beginning of a session's file that belong to other sessions of the same folder. */
 export interface StrayTitles {
-  /** Whether a file of that name is one of the sessions that may have or hold such titles. */
+  /** Returns whether a file of that name is a session that may contain such titles or have one. */
   isSession(name: string): boolean;
-  /** The titles in the beginning of a file, each with the id of a line of the session it is of. */
+  /** Returns the titles in the beginning of a file, each with the id of a line in the session that it describes. */
   titlesIn(head: string): readonly (readonly [lineId: string, title: string])[];
 }
 
-/** A folder of a program, and which files in it are sessions. No other file there is opened or listed. */
+/** Describes a folder of a program and the files in it that are sessions. No other file there is opened or listed. */
 export interface FormatPlace {
-  /** Environment variables that name the folder, the first one that is set counts; then a path below the user's home. */
+  /**
+   * Names the environment variables that may state the folder. The first one that is set counts; without one, `home`
+   * counts.
+   */
   readonly variables: readonly string[];
-  /** The path below the user's home that counts when none of the variables is set, such as `.codex`. */
+  /** States the path below the user's home when no variable is set, such as `.codex`. */
   readonly home: string;
-  /** Paths of sessions below the folder. Each part is a name, or an expression that names match. */
+  /** Lists the paths of sessions below the folder. Each part is a name, or an expression that names match. */
   readonly files: readonly (readonly (string | RegExp)[])[];
 }
 
-/** The beginning of a file, for telling its format. */
+/** Holds the beginning of a file, to detect its format. */
 export interface FormatSample {
-  /** The path as far as it is known, with `/`. */
+  /** States the path with `/` as separator, as far as it is known. */
   readonly path: string;
-  /** The beginning, at most 64 KiB; long JSON texts are shortened (`createHeadSampler`). */
+  /** Holds the beginning of the file, at most 64 KiB. Long JSON texts are shortened (`createHeadSampler`). */
   readonly head: Uint8Array;
-  /** Whether it reaches the end of the file. */
+  /** States whether the sample reaches the end of the file. */
   readonly isWhole: boolean;
 }
 
-/** What a reader gets about the file that it reads. */
+/** Holds the facts that a reader gets about its file. */
 export interface ForeignReaderOptions {
-  /** Named in findings, and part of what some programs say of a session. */
+  /** States the path that the findings name. Some programs state facts about a session in its path. @default null */
   readonly path?: string | null;
-  /** The key of the session that is read into, named in findings. @default null */
+  /** States the key of the target session, which the findings name. @default null */
   readonly key?: string | null;
-  /** Longer units are kept and not read. @default 16 MiB */
+  /** Limits the length of items that are parsed, in bytes. A longer item is kept but not parsed. @default 16 MiB */
   readonly maxUnitBytes?: number;
-  /** Titles from other files, by the id of a line of the session that they are of. @default none */
+  /**
+   * Maps ids of lines to titles from other files. Each title belongs to the session that has the line.
+   * @default none
+   */
   readonly strayTitles?: ReadonlyMap<string, string>;
 }
 
-/** Where a unit stands in its file. */
+/** Describes the position of an item in its file. */
 export interface UnitPlace {
-  /** The unit's number in its file, from 1. */
+  /** States the number of the item in its file, from 1. */
   readonly line: number;
-  /** Where the unit begins in its file, in bytes from 0. */
+  /** States the byte offset of the item in its file, from 0. */
   readonly byteOffset: number;
-  /** The whole unit's length, when it was cut off. @default the length of the source */
+  /** States the length of the whole item in bytes, when it was cut. @default the length of the source */
   readonly sizeBytes?: number;
-  /** False for a last line without a line feed. @default true */
+  /** States whether a line feed ends the line. @default true */
   readonly isTerminated?: boolean;
-  /** In a document: what the unit holds. Absent: the unit is a line. */
+  /** Names the part of a document that the item holds. Absent when the item is a line. */
   readonly part?: DocumentPart;
 }
 
-/** What one unit stands for. Every unit stands for a record, also a blank or broken one. */
+/** Holds the records of one item. Every item gives a record, also a blank or broken one. */
 export interface ForeignUnit {
-  /** The first has the unit as its source; the others are derived from it. */
+  /** Holds the records. The first has the item as its source, and the others are derived from it. */
   readonly records: readonly [SessionRecord, ...SessionRecord[]];
-  /** Why the unit stands for no record of its own; null when it does. */
+  /** States why the item gives no record of its own; null when it gives one. */
   readonly unparsed: UnparsedReason | null;
 }
 
-/** Reads the units of one session in order. What follows never changes what was read. Memory grows by ids only. */
+/**
+ * Reads the items of one session in order. Later items never change earlier results. Memory grows with the number of
+ * ids only.
+ */
 export interface ForeignReader {
-  /** Reads the next unit. A unit that cannot be read becomes a record with its source, and `unparsed` says why. */
+  /**
+   * Reads the next item. An item that cannot be read becomes a record with its source, and `unparsed` states the
+   * reason.
+   */
   push(unit: RecordSource, place: UnitPlace): ForeignUnit;
-  /** Call after the last unit: some findings are known only then. */
+  /**
+   * Ends the reading and returns all findings. Call it after the last item, because some findings need the whole
+   * session.
+   */
   finish(): readonly Finding[];
-  /** What was odd in the units so far, with their places. `finish` returns the complete list. */
+  /** Lists the findings about the items so far, with their positions. `finish` returns the complete list. */
   readonly findings: readonly Finding[];
-  /** The record that the program would continue from. */
+  /** States the id of the record that the program would continue from; null when there is none. */
   readonly headId: string | null;
-  /** What the units so far say of the session: fields of its entry. */
+  /** Holds fields of the session's entry, from the items so far. */
   readonly entry: Readonly<Record<string, unknown>>;
-  /** The session's id as the units state it; null when they state none. */
+  /** States the session's id as the items state it; null when they state none. */
   readonly sessionId: string | null;
-  /** The session that spawned this one, by its id in the program; null when none did or nothing says so. */
+  /** States the program's id of the session that spawned this one; null when no such session is known. */
   readonly spawnedBy: string | null;
 }

@@ -1,39 +1,39 @@
-/** Reads a database, and changes nothing in it. */
+/** Reads a database without changing it. */
 export interface RowQueries {
-  /** The names of a table's columns; empty when there is no such table. */
+  /** Returns the names of a table's columns; empty when the table does not exist. */
   columns(table: string): ReadonlySet<string>;
-  /** All rows of a query at once, for results that are small; `values` take the places of its `?`. */
+  /** Returns all rows of a query at once, for small results. `values` fill the `?` of the query. */
   all(sql: string, ...values: readonly (string | number)[]): readonly DatabaseFields[];
-  /** Row by row: a table may be larger than memory. */
+  /** Returns the rows of a query one by one, because a table may be larger than memory. */
   iterate(sql: string, ...values: readonly (string | number)[]): Iterable<DatabaseFields>;
 }
 
-/** The columns of a row by their names. */
+/** Holds the columns of a row by name. */
 export type DatabaseFields = Readonly<Record<string, unknown>>;
 
-/** A database in which a program keeps its sessions. */
+/** Describes a database in which a program stores its sessions. */
 export interface FormatDatabase {
-  /** A database that has all of these columns is the program's. */
+  /** Lists tables and columns. A database with all of them belongs to the program. */
   readonly tables: Readonly<Record<string, readonly string[]>>;
-  /** Its sessions, in an order that stays the same. */
+  /** Returns the sessions of the database in a stable order. */
   sessions(database: RowQueries): Iterable<DatabaseSession>;
 }
 
-/** A session in a database. */
+/** Holds one session of a database. */
 export interface DatabaseSession {
-  /** The id that the program's database gives the session. */
+  /** States the id that the program's database gives the session. */
   readonly sessionId: string;
-  /** Fields of the entry. */
+  /** Holds fields of the session's entry. */
   readonly entry: Readonly<Record<string, unknown>>;
-  /** The session that spawned it, by its id in the database. */
+  /** States the id of the session that spawned this one, or null. */
   readonly spawnedBy: string | null;
-  /** What of the session no line has, in a sentence each. Absent: nothing. */
+  /** Holds one sentence for each part of the session that no line contains. @default none */
   readonly unread?: readonly string[];
-  /** A JSON object for each unit, without line feeds. The same rows give the same texts. */
+  /** Returns a JSON object without line feeds for each item. The same rows give the same texts. */
   lines(): Iterable<string>;
 }
 
-/** The JSON of a column as one line; a text that is no JSON becomes a JSON string. */
+/** A JSON column is put on one line, because a line is an item. A text that is not JSON becomes a JSON string. */
 export function jsonLine(text: unknown): string {
   if (typeof text !== "string") return JSON.stringify(text) ?? "null";
   if (!text.includes("\n") && isJson(text)) return text;
@@ -46,7 +46,7 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // Cut off, or written by hand: it is kept as the text that it is.
+    // The text was cut off or written by hand, so it is kept as a string.
     return false;
   }
 }

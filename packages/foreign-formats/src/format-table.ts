@@ -17,7 +17,7 @@ import { opencodeFormat } from "./opencode/format.ts";
 import { shareGptFormat } from "./sharegpt/format.ts";
 import type { ForeignFormatName } from "./names.ts";
 
-/** Every format, the ones first that are met most. */
+/** Maps names to formats. The formats that are met most come first. */
 export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new Map(
   [
     claudeCodeFormat,
@@ -39,7 +39,10 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
   ].map((format) => [format.name, format]),
 );
 
-/** The format of a file by its beginning and its name; null when it is none of these. One that is certain goes first. */
+/**
+ * Returns the format of a file by its beginning and its name; null when no format matches. A certain match takes
+ * precedence over a likely one.
+ */
 export function detectForeignFormat(sample: FormatSample): ForeignFormat | null {
   let likely: ForeignFormat | null = null;
   for (const format of foreignFormats.values()) {

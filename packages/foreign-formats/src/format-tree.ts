@@ -1,37 +1,37 @@
-/** Folders in which a program keeps a session as many small files, of which one names the others. */
+/** Describes folders in which a session is many small files, and one file of them leads to the others. */
 export interface FormatTree {
-  /** Where a session lies, by the path of its own file; null for any other file. */
+  /** Returns the location of a session by the path of its main file; null for any other file. */
   placeOf(path: string): TreePlace | null;
-  /** Reads the session at a place that `placeOf` gave. */
+  /** Reads the session at a location that `placeOf` returned. */
   session(files: TreeFiles, place: TreePlace): Promise<TreeSession>;
 }
 
-/** Where a session lies. */
+/** Describes the location of a session. */
 export interface TreePlace {
-  /** The session's own file. */
+  /** States the path of the session's main file. */
   readonly path: string;
-  /** The folder of all sessions of the program. */
+  /** States the folder that holds all sessions of the program. */
   readonly root: string;
-  /** The program's id of the session, taken from the path. */
+  /** States the program's id of the session, from the path. */
   readonly sessionId: string;
 }
 
-/** Reads files, and changes none. */
+/** Reads files without changing them. */
 export interface TreeFiles {
-  /** The names of the files in a folder, in order; empty for a missing folder. */
+  /** Returns the names of the files in a folder, in order; empty for a missing folder. */
   names(folder: string): Promise<readonly string[]>;
-  /** The whole of a file; null where it cannot be read. */
+  /** Returns the whole text of a file; null when it cannot be read. */
   text(path: string): Promise<string | null>;
 }
 
-/** A session in such folders. */
+/** Holds one session of such folders. */
 export interface TreeSession {
-  /** Fields of the entry. */
+  /** Holds fields of the session's entry. */
   readonly entry: Readonly<Record<string, unknown>>;
-  /** The session that spawned it, by its id in the program. */
+  /** States the program's id of the session that spawned this one, or null. */
   readonly spawnedBy: string | null;
-  /** Sentences on the parts of the session that are not among the lines. @default nothing */
+  /** Holds one sentence for each part of the session that no line contains. @default none */
   readonly unread?: readonly string[];
-  /** A JSON object for each unit, without line feeds. The same files give the same texts. */
+  /** Returns a JSON object without line feeds for each item. The same files give the same texts. */
   lines(): AsyncIterable<string>;
 }

@@ -1,78 +1,91 @@
 import type { StoredRecord } from "@throughline/core";
 
-/** What is not in a written session as it is in the log. */
+/** Describes a difference between a written session and its log. */
 export interface FormatLoss {
-  /** `left-out`: has no place in the format. `changed`: is there in another form. `made`: the format needs it, the log has none. */
+  /**
+   * Names the kind of difference. `left-out` means that the format cannot hold the data, and `changed` that it has
+   * another form there. `made` means that the format needs data that the log lacks.
+   */
   readonly what: "left-out" | "changed" | "made";
-  /** What it is, in a word or two: `thinking`, `image`, `branch`. */
+  /** Names the data in a word or two: `thinking`, `image`, `branch`. */
   readonly kind: string;
-  /** Null for what was made, and for a number of records. */
+  /** States the record; null for created data and for a count of records. */
   readonly recordId: string | null;
-  /** The number of records. @default 1 */
+  /** States the number of records. @default 1 */
   readonly records?: number;
 }
 
-/** A session that is to be written. */
+/** Holds a session to write. */
 export interface WrittenSession {
-  /** In order of seq: all of them, or the end of them that holds the context. */
+  /** Holds the records in order of seq: all of them, or the end of the log that holds the context. */
   readonly records: readonly StoredRecord[];
-  /** The record at the end of the branch to write; null when the session has no main record. */
+  /** States the last record of the branch to write; null when the session has no main record. */
   readonly headId: string | null;
-  /** Up to this seq everything stands in the file already, as it came in. @default 0 */
+  /** States the seq up to which the file already holds the records unchanged. @default 0 */
   readonly writtenSeq?: number;
-  /** The last unit of the file that it is added to, where the file is a text: a message may be open in it. */
+  /**
+   * Holds the last item of the file that is continued, when the file is a text. A message in the item may be
+   * incomplete.
+   */
   readonly lastUnit?: string;
-  /** The id the session goes by in the file. */
+  /** States the id of the session in the file. */
   readonly sessionId: string;
-  /** The folder it works in; empty where none is known. */
+  /** States the folder that the session works in; empty when it is unknown. */
   readonly cwd: string;
-  /** What a person called it; null for none. */
+  /** States the name that a person gave the session; null for none. */
   readonly label: string | null;
-  /** What it was called by its content; null for none. */
+  /** States the name that was derived from the session's content; null for none. */
   readonly title: string | null;
-  /** When it began, UTC milliseconds. */
+  /** States when the session began, in UTC milliseconds. */
   readonly createdAtMs: number;
 }
 
-/** What the path of a session's file is made of. */
+/** Holds the facts that the path of a session's file depends on. */
 export interface PlacedSession extends Pick<WrittenSession, "sessionId" | "cwd" | "createdAtMs"> {
-  /** The folder of the project, where the program notes it; null where it notes none. */
+  /** States the project's folder as the program noted it; null when it noted none. */
   readonly projectFolder: string | null;
 }
 
-/** Options of a format's writer. */
+/** Holds the options of a format's writer. */
 export interface WriteOptions {
-  /** Called for everything that is not in the file as it is in the log, once a record. */
+  /** Receives each difference between the file and the log, once for each record. */
   readonly onLoss: (loss: FormatLoss) => void;
 }
 
-/** Writes sessions as a program keeps them. */
+/** Writes sessions in a program's format. */
 export interface FormatWriter {
-  /** Whether all of the branch is written, compactions included; else what a model would be sent now. */
+  /**
+   * States whether the whole branch is written, including compactions. Otherwise only the messages that a model would
+   * get now are written.
+   */
   readonly writesHistory: boolean;
-  /** Whether the file is a text, whose units stand next to each other. @default false */
+  /** States whether the file is a text whose items follow each other directly. @default false */
   readonly isText?: boolean;
   /**
-   * The text of the file, in pieces: lines with their line feed, or with `frame` the elements of the list. A step of work that
-   * gives no piece gives undefined: others may have a turn after it. The same session always gives the same text.
+   * Yields the text of the file in pieces: lines with their line feed, or the elements of the list when `frame` is
+   * present. A step without a piece yields undefined, so that the caller can pause. The same session always gives the
+   * same text.
    */
   write(session: WrittenSession, options: WriteOptions): Iterable<string | undefined>;
-  /** What stands before and behind the list of a document. Absent: the file is one of lines. */
+  /** Returns the text before and after the list of a document. Absent when the file consists of lines. */
   readonly frame?: (session: WrittenSession) => { readonly head: string; readonly tail: string };
-  /** An id of the form that the program's own have, made of another id. */
+  /** Returns an id in the program's form, derived from the session's id. */
   readonly sessionId: (session: Pick<WrittenSession, "sessionId" | "createdAtMs">) => string;
-  /** The path of a session below the program's folder, where the program finds it; null where that is not known. */
+  /**
+   * Returns the path of a session below the program's folder, at which the program finds it; null when the path cannot
+   * be known.
+   */
   readonly path: (session: PlacedSession) => readonly string[] | null;
   /**
-   * Where the program notes which project a folder belongs to. Below `folders`, each project has a folder, and the `file` in it
-   * holds the project's path. Absent: the project's path says the folder.
+   * Describes the program's notes about the project of each folder. Below `folders`, each project has a folder, and its
+   * `file` holds the project's path. Absent when the project's path determines the folder.
    */
   readonly projectNotes?: {
-    /** A path below the folder of `FormatPlace`, by its parts: `[".gemini", "tmp"]`. */
+    /** States a path below the folder of `FormatPlace`, by its parts: `[".gemini", "tmp"]`. */
     readonly folders: readonly string[];
-    /** The name of the file in a project's folder: `.project_root`. */
+    /** Names the file in a project's folder: `.project_root`. */
     readonly file: string;
   };
-  /** The command that resumes the session in the program; null where it has none. */
+  /** Returns the command that resumes the session in the program; null when the program has none. */
   readonly resume: ((sessionId: string) => readonly string[]) | null;
 }

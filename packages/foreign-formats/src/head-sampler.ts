@@ -1,28 +1,28 @@
 import type { FormatSample } from "./foreign-format.ts";
 
-/** Gathers the beginning of a file for telling its format. */
+/** Collects the beginning of a file, to detect its format. */
 export interface HeadSampler {
-  /** Takes the next bytes of the file. False: the sample is full, and no more are needed. */
+  /** Adds the next bytes of the file. Returns false when the sample is full and needs no more bytes. */
   push(chunk: Uint8Array): boolean;
   /**
-   * The sample so far.
-   * @param path as far as it is known, with `/`
-   * @param isEnd whether the file ended behind the last chunk
+   * Returns the sample so far.
+   * @param path the path with `/` as separator, as far as it is known
+   * @param isEnd whether the file ended after the last chunk
    */
   sample(path: string, isEnd: boolean): FormatSample;
 }
 
 const mostBytes = 64 * 1024;
-/** The bytes of a JSON text that are kept: nothing that identifies a format is longer. */
+/** A longer JSON text is cut to this many bytes, because no text that identifies a format is longer. */
 const mostOfText = 1024;
-/** A document of at most this size is read, and no line of a session is longer. */
+/** The scan stops here. No larger document is imported, and no line of a session is longer. */
 const mostScanned = 64 * 1024 * 1024;
 
 const [quote, backslash, lineFeed] = [0x22, 0x5c, 0x0a] as const;
 
 /**
- * Creates a sampler that shortens long JSON texts, so that a first line or element of any size fits: an image, a whole file,
- * the instructions of a program.
+ * Creates a sampler that shortens long JSON texts, so that a first line or element of any size fits. Such texts are an
+ * image, a whole file, or the instructions of a program.
  */
 export function createHeadSampler(): HeadSampler {
   return new ShorteningSampler();
@@ -32,9 +32,8 @@ class ShorteningSampler implements HeadSampler {
   readonly #bytes = new Uint8Array(mostBytes);
   #length = 0;
   #scanned = 0;
-  /** How much of the text that is open was kept; null outside of texts. */
+  /** The count covers the bytes kept of the open text; null outside of texts. */
   #inText: number | null = null;
-  /** Whether the last byte escapes the next one. */
   #isEscaped = false;
 
   push(chunk: Uint8Array): boolean {
@@ -47,7 +46,7 @@ class ShorteningSampler implements HeadSampler {
         at = end;
         continue;
       }
-      // No JSON text holds a line feed: such a quotation mark opened none.
+      // No JSON text holds a line feed. If one follows, the quotation mark opened no text.
       if (lineEnd < at) lineEnd = placeOf(chunk, lineFeed, at);
       const end = Math.min(this.#endOfText(chunk, at), lineEnd);
       this.#keepOfText(chunk.subarray(at, end));
@@ -84,18 +83,18 @@ class ShorteningSampler implements HeadSampler {
     if (this.#inText > mostOfText) this.#dropHalfEscape();
   }
 
-  /** An escape that was cut would break the text. */
+  /** A cut escape would make the JSON text invalid. */
   #dropHalfEscape(): void {
     const longest = "\\u0000".length;
     const from = Math.max(0, this.#length - longest);
     const at = this.#bytes.subarray(from, this.#length).indexOf(backslash);
     if (at < 0) return;
     this.#length = from + at;
-    // A backslash may be the second half of an escape.
+    // A backslash may be the second half of an escape, so all adjacent backslashes are removed.
     while (this.#length > 0 && this.#bytes[this.#length - 1] === backslash) this.#length -= 1;
   }
 
-  /** The end of the open text: the place of its quotation mark, or the end of the chunk. */
+  /** The text ends at its closing quotation mark, or continues past the end of the chunk. */
   #endOfText(chunk: Uint8Array, from: number): number {
     for (let search = from; ;) {
       const end = placeOf(chunk, quote, search);
@@ -113,7 +112,7 @@ class ShorteningSampler implements HeadSampler {
   }
 }
 
-/** The place of a byte; the length where it is nowhere. */
+/** The result is the length when the byte is absent, so that callers need no special case. */
 function placeOf(bytes: Uint8Array, byte: number, from: number): number {
   const at = bytes.indexOf(byte, from);
   return at < 0 ? bytes.length : at;

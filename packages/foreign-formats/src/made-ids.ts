@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** A UUID that is made of texts: always the same one of the same texts, and of the form that random ones have. */
+/** The UUID is a hash of the texts in the form of a random UUID (version 4). The same texts always give the same id. */
 export function uuidOf(...texts: readonly string[]): string {
   const hex = hexOf(texts);
   return uuid(hex.slice(0, 12), "4", hex);
 }
 
-/** The same of a time and texts, in the form that begins with the time (version 7). */
+/** The UUID begins with the time (version 7). The same time and texts always give the same id. */
 export function timedUuidOf(atMs: number, ...texts: readonly string[]): string {
   const time = Math.max(0, Math.trunc(Number.isFinite(atMs) ? atMs : 0));
   return uuid(time.toString(16).padStart(12, "0").slice(-12), "7", hexOf(texts));
@@ -24,7 +24,7 @@ function hexOf(texts: readonly string[]): string {
 
 const uuidForm = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** True for a UUID in its usual form. */
+/** Returns true for a UUID in its usual form: 32 hexadecimal digits in five groups. */
 export function isUuid(text: string): boolean {
   return uuidForm.test(text);
 }

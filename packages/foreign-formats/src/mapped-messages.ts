@@ -3,7 +3,7 @@ import { asText } from "./as-text.ts";
 import { hasErrorCode } from "@throughline/core";
 import type { RecordBody } from "./unit-records.ts";
 
-/** Runs the mapping of a provider's messages; null when the mapping refuses the input. */
+/** Null means that the mapping refused the input with INPUT_INVALID. */
 export function attempt<Read>(read: () => Read): Read | null {
   try {
     return read();
@@ -13,7 +13,6 @@ export function attempt<Read>(read: () => Read): Read | null {
   }
 }
 
-/** The tool calls in the content of a mapped reply. */
 export function callsOf(content: unknown): readonly { readonly id: string; readonly name: string }[] {
   if (!Array.isArray(content)) return [];
   return (content as readonly Fields[]).flatMap(({ type, id, name }) =>
@@ -21,14 +20,13 @@ export function callsOf(content: unknown): readonly { readonly id: string; reado
   );
 }
 
-/** Says of a part of a reply whose part it is. */
+/** A `fragment` mark tells the history to merge the part into the reply with that `responseId`. */
 export function partOf(body: RecordBody, responseId: string, isFurtherPart: boolean): RecordBody {
   const message = body["message"] as Fields;
   return { ...body, message: { ...message, responseId, ...(isFurtherPart ? { fragment: true } : {}) } };
 }
 
-/** A draft's message as the plain JSON that it is. */
 export function plainMessage(message: object): Fields {
-  // Its interface has no index signature.
+  // The interface of the message has no index signature.
   return message as unknown as Fields;
 }

@@ -6,55 +6,47 @@ import type { ForeignFormatName } from "./names.ts";
 import { callsOf } from "./mapped-messages.ts";
 import { UnitRecords, type RecordBody } from "./unit-records.ts";
 
-/** What an element of a list of messages means. */
 export interface ReadElement {
-  /** In order; none: nothing that a model sees. */
+  /** An empty list means that a model gets no part of the element. */
   readonly bodies: readonly RecordBody[];
-  /** Whether it is a message, and in no form that can be read. */
+  /** The element is a message without a known form, which becomes a finding. */
   readonly isUnreadable: boolean;
-  /** Whether a part of the message is in no form that can be read. @default false */
+  /** A part of the message has no known form, which becomes a finding. @default false */
   readonly hasUnreadablePart?: boolean;
-  /** Where the element states them. */
   readonly id?: unknown;
   readonly time?: unknown;
-  /** Whether the program has taken the message back: it is kept, and the conversation continues from before it. */
+  /** The program has removed the message. It is kept on a side branch, and the conversation continues before it. */
   readonly isHidden?: boolean;
 }
 
-/** What stands before or behind the list, read. */
 export interface ReadFrame {
-  /** What of it belongs to the conversation, behind the list. */
+  /** The bodies are written after the list, because an answer follows its request. */
   readonly bodies: readonly RecordBody[];
   readonly time?: unknown;
 }
 
-/** How a format keeps a conversation as a list of messages. */
 export interface MessageList {
   readonly name: ForeignFormatName;
   frame(fields: Fields, part: "head" | "tail"): ReadFrame;
   element(value: Fields, place: UnitPlace): ReadElement;
-  /** The session's id, where the document states one. */
   readonly sessionId: string | null;
-  /** The session that spawned this one. Absent: the format does not say. */
+  /** The property is absent when the format cannot state a parent session. */
   readonly spawnedBy?: string | null;
-  /** What the document says of the session. */
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
-/** Creates a reader of a document that is a list of messages, or has one. */
 export function createListReader(list: MessageList, options: ForeignReaderOptions): ForeignReader {
   return new ListReader(list, options);
 }
 
 class ListReader implements ForeignReader {
   headId: string | null = null;
-  /** The last record of what was taken back, on which the next one of that hangs. */
+  /** The next hidden message follows this record, so that hidden messages form one branch. */
   #hiddenId: string | null = null;
   readonly #list: MessageList;
   readonly #records: UnitRecords;
-  /** The tools that were called, by the ids of the calls. */
   readonly #toolNames = new Map<string, string>();
-  /** What stands before the list and belongs behind it. */
+  /** A request before the list may hold its answer, which belongs after the list. */
   #bodiesOfHead: readonly RecordBody[] = [];
 
   constructor(list: MessageList, options: ForeignReaderOptions) {
@@ -116,7 +108,7 @@ class ListReader implements ForeignReader {
     return opened.close();
   }
 
-  /** Messages do not say of which tool a result is. */
+  /** A result does not state its tool, so the name comes from the call. */
   #named(body: RecordBody): RecordBody {
     const message = body["message"] as Fields | undefined;
     for (const { id, name } of callsOf(message?.["content"])) this.#toolNames.set(id, name);

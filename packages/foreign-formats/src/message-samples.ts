@@ -4,7 +4,9 @@ import { fileOfLines, type FileLayout, type FormatMatch, type FormatSample } fro
 import { firstObjects } from "./sample-lines.ts";
 import { documentIn, type SampledDocument } from "./sample-units.ts";
 
-/** Where programs that talk to a provider have its messages: a list alone, a request, a line of a batch, a note of both. */
+/**
+ * Programs store a provider's messages as a bare list, a request, a line of a batch, or a log of request and answer.
+ */
 export const messageLists: readonly ListPlace[] = [
   [],
   ["messages"],
@@ -15,20 +17,23 @@ export const messageLists: readonly ListPlace[] = [
   ["params", "messages"],
 ];
 
-/** A file of messages, of lines that each are a message, or of lines that each are one conversation. */
+/** The first lines decide whether a file holds messages, one message on each line, or one conversation on each line. */
 export function messageLayout(sample: FormatSample, lists: readonly ListPlace[]): FileLayout {
   if (messageLines(sample) !== null) return fileOfLines;
   return { unit: "document", lists, sessions: areLines(sample) ? "lines" : null };
 }
 
-/** What Cline and Roo name the messages of a task. No format of a provider claims such a file, whose messages may be its own. */
+/**
+ * Cline and Roo give this name to the messages of a task. No provider's format claims such a file, although its
+ * messages may match.
+ */
 export const historyName = "api_conversation_history.json";
 
 export function isHistoryName(path: string): boolean {
   return path.split(/[/\\]/).at(-1) === historyName;
 }
 
-/** The first conversation of a file. */
+/** A file with elements that are not objects is no conversation, so it gives null. */
 export function firstConversation(sample: FormatSample, lists: readonly ListPlace[]): SampledDocument | null {
   if (isHistoryName(sample.path)) return null;
   const document = messageLines(sample) ?? documentIn(areLines(sample) ? firstLine(sample) : sample, lists);
@@ -36,14 +41,14 @@ export function firstConversation(sample: FormatSample, lists: readonly ListPlac
 }
 
 /**
- * How sure a format is of a list, by what it says of each element. A first element that is none of its messages, or a later
- * message of another form, speaks against it. Elements without a role may come in later versions.
+ * Combines the matches of a list's elements. The first element must be a message of the format, and no later message
+ * may have another form. Elements without a role are allowed, because later versions may add them.
  */
 export function matchOfMessages(
   elements: readonly Fields[],
   matchOf: (element: Fields) => FormatMatch | null,
 ): FormatMatch | null {
-  // A number as a time is Cline's and Roo's.
+  // Only Cline and Roo store a number as `ts`, so such a message excludes the other formats.
   const matches = elements.map((element) => ({
     match: typeof element["ts"] === "number" ? null : matchOf(element),
     isMessage: element["role"] !== undefined,
@@ -52,7 +57,7 @@ export function matchOfMessages(
   return matches.some(({ match }) => match === "certain") ? "certain" : "likely";
 }
 
-/** The messages of a file that holds one a line, as a program logs them; null for any other file. */
+/** Programs may log one message on each line. Null means that the file has another form. */
 function messageLines(sample: FormatSample): SampledDocument | null {
   if (!areLines(sample)) return null;
   const elements = firstObjects(sample);
@@ -61,13 +66,13 @@ function messageLines(sample: FormatSample): SampledDocument | null {
   return isMessage && !Array.isArray(first["messages"]) ? { head: {}, tail: {}, elements, others: 0 } : null;
 }
 
-/** Whether a file holds a conversation a line: its first line is one by itself. */
+/** The first line decides: it must be a JSON object by itself. */
 function areLines(sample: FormatSample): boolean {
   const { head, isWhole } = firstLine(sample);
   const rest = sample.head.subarray(head.length);
   const isOnly = rest.every((byte) => byte <= 0x20);
   if (isOnly && !sample.path.endsWith(".jsonl")) return false;
-  // Of a first line that is longer than the sample, only the name tells.
+  // A first line that is longer than the sample cannot be parsed, so the file's name decides.
   return isWhole ? isObject(head) : sample.path.endsWith(".jsonl");
 }
 
@@ -81,15 +86,15 @@ function isObject(bytes: Uint8Array): boolean {
   try {
     return isFields(JSON.parse(new TextDecoder().decode(bytes)));
   } catch {
-    // The first line of a document that stands on several.
+    // The document spans several lines, so its first line is incomplete JSON.
     return false;
   }
 }
 
-/** The fields around a list, also where it lies in a request. */
+/** The list may lie in a request, whose fields count as well. */
 export function fieldsAround({ head, tail }: SampledDocument): Fields {
   const around = { ...head, ...tail };
   const inner = ["request", "body", "params", "input"].map((name) => around[name]).filter(isFields);
-  // Not by assignment, which would take a field of the prototype's name for the prototype.
+  // Spread syntax defines a field named `__proto__`, while assignment would set the prototype.
   return [...inner, around].reduce<Fields>((all, fields) => ({ ...all, ...fields }), {});
 }

@@ -4,10 +4,10 @@ import { WrittenConversation } from "./write-conversation.ts";
 import { LossLog } from "./write-losses.ts";
 
 /**
- * Gives the messages that a model would be sent now, in a provider's form; what they have no place for is reported. A step of
- * work that gives no message gives undefined.
+ * Yields the messages that a model would get now, in a provider's form. Data that the form cannot hold is reported. A
+ * step without a message yields undefined, so that the caller can pause.
  *
- * @param marksFailures whether a message says that a result is of a failed call
+ * @param marksFailures whether a message can state that a result is from a failed call
  */
 export function* sentMessages<Message extends object>(
   session: WrittenSession,
@@ -16,7 +16,7 @@ export function* sentMessages<Message extends object>(
   marksFailures: boolean = true,
 ): Generator<Message | undefined> {
   const losses = new LossLog(onLoss);
-  // What begins or ends a request is no part of the conversation.
+  // The provider's rules for the beginning and end of a request do not apply to a stored conversation.
   const kept = { ...rules, trailingAssistant: () => "keep" as const };
   const conversation = new WrittenConversation(session, kept, losses);
   for (const turn of conversation.context()) {
@@ -32,7 +32,7 @@ export function* sentMessages<Message extends object>(
     losses.add({ what: "changed", kind: "messages without time and usage", recordId: null });
 }
 
-/** Reports a message that becomes one of the user. */
+/** A message of another role becomes a user's message, which loses the role. */
 export function reportRole(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
   const origin = conversation.originOf(turn.recordId);
   const role = origin?.message?.role;
@@ -40,7 +40,7 @@ export function reportRole(turn: ReplayTurn, conversation: WrittenConversation, 
   losses.tell("changed", role === "compactionSummary" ? "summary as user text" : `${role} as user text`, origin);
 }
 
-/** Reports results of failed calls, where nothing says that they failed. */
+/** The format cannot state that a call failed, so the loss is reported. */
 export function reportFailures(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
   if (turn.role !== "user") return;
   for (const { isError, recordId } of turn.results)

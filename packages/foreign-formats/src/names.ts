@@ -1,4 +1,4 @@
-/** The formats of other programs, by the names that `import --from` takes, the ones first that are met most. */
+/** Lists the names of the formats that `import --from` takes. The formats that are met most come first. */
 export const foreignFormatNames = [
   "claude-code",
   "codex",
@@ -18,18 +18,18 @@ export const foreignFormatNames = [
   "harmony",
 ] as const;
 
-/** Those of them that are read only. */
+/** Throughline reads these formats and cannot write them. */
 const readFormatNames = ["langgraph", "copilot-cli", "cline", "cursor", "goose", "aider"] as const;
-/** A format that cannot be written. */
+/** Names a format that cannot be written. */
 type ReadFormatName = (typeof readFormatNames)[number];
 
-/** A format that is read. */
+/** Names a format that can be read. */
 export type ForeignFormatName = (typeof foreignFormatNames)[number];
 
-/** A format that is written too. */
+/** Names a format that can be written as well. */
 export type WritableFormatName = Exclude<ForeignFormatName, ReadFormatName>;
 
-/** Those of them that `export --to` takes. */
+/** Lists the names of the formats that `export --to` takes. */
 export const writableFormatNames: readonly WritableFormatName[] = foreignFormatNames.filter(isWritable);
 
 function isWritable(name: ForeignFormatName): name is WritableFormatName {

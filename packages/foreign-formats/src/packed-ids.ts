@@ -1,10 +1,10 @@
-/** Four words for each UUID: 16 bytes instead of the 60 to 100 that its text takes in a map. */
+/** A UUID takes four words, which are 16 bytes instead of the 60 to 100 bytes of its text in a map. */
 const words = 4;
 
-/** The places of the hexadecimal digits in a UUID, eight for each word. */
+/** The positions of the hexadecimal digits skip the dashes. Each word holds eight digits. */
 const digitPlaces = Array.from({ length: 36 }, (_, at) => at).filter((at) => ![8, 13, 18, 23].includes(at));
 
-/** Writes a UUID of lower case to a place; false for any other text. */
+/** Only lowercase UUIDs are packed, because unpacking cannot restore uppercase letters. Any other text gives false. */
 function pack(text: string, to: Uint32Array, offset: number): boolean {
   if (text.length !== 36) return false;
   for (const dash of [8, 13, 18, 23] as const) if (text.charCodeAt(dash) !== 0x2d) return false;
@@ -29,7 +29,7 @@ function unpack(from: Uint32Array, offset: number): string {
 
 type Numbers = Uint8Array | Uint32Array | Int32Array | Float64Array;
 
-/** The array, or a copy with half as much again where it is too short. */
+/** A copy is half as long again, so that repeated growth stays cheap. */
 export function withRoom<Array extends Numbers>(from: Array, length: number): Array {
   if (length <= from.length) return from;
   const longer = new (from.constructor as new (length: number) => Array)(
@@ -39,14 +39,17 @@ export function withRoom<Array extends Numbers>(from: Array, length: number): Ar
   return longer;
 }
 
-/** The longest way to an id. Ids that somebody chose to collide go where texts go. */
+/**
+ * A search stops after this many slots. Ids that were crafted to collide go into the map of texts, so they cannot slow
+ * down each access.
+ */
 const mostProbes = 64;
 
-/** Ids with a number each: a map that takes a third of the memory where the ids are UUIDs. */
+/** Maps ids to numbers. The class needs a third of a map's memory when the ids are UUIDs. */
 export class IdNumbers {
   #keys = new Uint32Array(1024 * words);
   #numbers = new Int32Array(1024);
-  /** Places of keys, from 1; 0 is free. */
+  /** A slot holds the position of a key, from 1; 0 means that the slot is free. */
   #slots = new Int32Array(2048);
   #count = 0;
   readonly #others = new Map<string, number>();
@@ -68,7 +71,7 @@ export class IdNumbers {
     else if (!isPacked || this.#others.has(id) || !this.#add(number)) this.#others.set(id, number);
   }
 
-  /** Where an id is kept, for `idAt`; -1 for one that is kept as text, or not at all. */
+  /** Returns the position of an id for `idAt`. The value is -1 for an id that is stored as text or is absent. */
   placeOf(id: string): number {
     return pack(id, this.#wanted, 0) ? this.#find() : -1;
   }
@@ -77,7 +80,6 @@ export class IdNumbers {
     return unpack(this.#keys, place * words);
   }
 
-  /** The place of the wanted key; -1 where it is none of these. */
   #find(): number {
     const mask = this.#slots.length - 1;
     let slot = hash(this.#wanted, 0) & mask;
@@ -94,7 +96,7 @@ export class IdNumbers {
     return true;
   }
 
-  /** False where the way to the key would be too long. */
+  /** False means that the search for the key would take too many slots. */
   #add(number: number): boolean {
     if (this.#count * 4 >= this.#slots.length * 3) this.#grow();
     const slot = this.#freeSlot(hash(this.#wanted, 0));
@@ -125,7 +127,7 @@ export class IdNumbers {
   }
 }
 
-/** Mixes the words of a key, as many ids differ in their last digits only. */
+/** All words are mixed, because many ids differ in their last digits only. */
 function hash(from: Uint32Array, offset: number): number {
   let mixed = 0;
   for (let word = 0; word < words; word++) {
@@ -137,10 +139,10 @@ function hash(from: Uint32Array, offset: number): number {
   return mixed;
 }
 
-/** Ids in order, which are among those that have numbers, or texts of their own. */
+/** Keeps ids in order. An id in `IdNumbers` is stored by its position, and any other id as text. */
 export class IdList {
   readonly #ids: IdNumbers;
-  /** Where each is kept; -1 for a text. */
+  /** The value is -1 for an id that is stored as text. */
   #places = new Int32Array(1024);
   readonly #others = new Map<number, string>();
   length = 0;
@@ -155,7 +157,6 @@ export class IdList {
     this.replaceLast(id);
   }
 
-  /** Replaces the newest. */
   replaceLast(id: string): void {
     const place = this.#ids.placeOf(id);
     this.#places[this.length - 1] = place;

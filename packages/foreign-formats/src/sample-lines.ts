@@ -1,16 +1,15 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { FormatMatch, FormatSample } from "./foreign-format.ts";
 
-/** The most lines that are looked at: programs begin with notes of their own. */
+/** Programs may start a file with lines of other types, so several lines are read. */
 const mostLines = 20;
 
-/** How sure a format is of a file of lines, by what it says of each of the first: one that is certain decides. */
+/** One certain line decides; otherwise the first likely line does. */
 export function matchOfLines(sample: FormatSample, matchOf: (line: Fields) => FormatMatch | null): FormatMatch | null {
   const matches = firstObjects(sample).map(matchOf);
   return matches.find((match) => match === "certain") ?? matches.find((match) => match !== null) ?? null;
 }
 
-/** The JSON objects among a file's first lines, one a line. */
 export function firstObjects({ head }: FormatSample): readonly Fields[] {
   const text = new TextDecoder().decode(head);
   const found: Fields[] = [];
@@ -21,13 +20,13 @@ export function firstObjects({ head }: FormatSample): readonly Fields[] {
   return found;
 }
 
-/** The JSON object that a text is; an empty one for any other text. */
+/** Any other text gives an empty object, so that callers can read fields without a check. */
 export function objectIn(text: string): Fields {
   const value = parsed(text.trim());
   return isFields(value) ? value : {};
 }
 
-/** The objects of the JSON list that a text is; none for any other text. */
+/** Any other text gives an empty list. */
 export function listIn(text: string): readonly Fields[] {
   const value = parsed(text.trim());
   return Array.isArray(value) ? (value as readonly unknown[]).filter(isFields) : [];
@@ -38,7 +37,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Cut off by the end of the sample, or no JSON: another line may tell.
+    // The line was cut off by the end of the sample or is not JSON. Another line may still identify the format.
     return null;
   }
 }

@@ -2,20 +2,19 @@ import { isFields, type Fields } from "@throughline/core/internal";
 import { createDocumentSplitter, type ListPlace } from "./document-units.ts";
 import type { FormatSample } from "./foreign-format.ts";
 
-/** The beginning of a document: what stands before the list, and its first elements. */
 export interface SampledDocument {
   readonly head: Fields;
-  /** What stands behind the list; none where the sample ends before. */
+  /** The tail is empty when the sample ends before the list does. */
   readonly tail: Fields;
   readonly elements: readonly Fields[];
-  /** Elements that are no objects. */
+  /** The count covers elements that are not objects. */
   readonly others: number;
 }
 
-/** The most elements that are looked at. */
+/** More elements add no certainty about the format. */
 const mostElements = 20;
 
-/** A document whose list has begun in the sample; null for anything else. */
+/** Null means that no list at one of the locations begins in the sample. */
 export function documentIn(
   { head: bytes, isWhole }: FormatSample,
   lists: readonly ListPlace[],
@@ -36,13 +35,13 @@ export function documentIn(
   return { head: headFields(decoder.decode(first.bytes)), tail, elements, others };
 }
 
-/** The fields of a document that stand before its list; none where they cannot be read. */
+/** The text ends within the list, so the open brackets are closed before the parse. */
 export function headFields(text: string): Fields {
   const start = text.replace(/^\uFEFF/, "").trimStart();
   return start.startsWith("{") ? fieldsOf(`${start}${closing(start)}`) : {};
 }
 
-/** The fields of a document that stand behind its list; none where they cannot be read. */
+/** The list may lie at several depths, so each depth is tried. */
 export function tailFields(text: string): Fields {
   const end = text.trim();
   for (const start of ['{"":[', '{"":{"":[', '{"":{"":{"":[', '{"":{"":{"":{"":[']) {
@@ -52,12 +51,11 @@ export function tailFields(text: string): Fields {
   return {};
 }
 
-/** The fields of an object and of those that the list lies in; the outer ones count. */
+/** A field of an outer object takes precedence over a field of the same name in an inner one. */
 function withInner({ "": inner, ...fields }: Fields): Fields {
   return isFields(inner) ? { ...withInner(inner), ...fields } : fields;
 }
 
-/** The brackets that close what a text leaves open. */
 function closing(text: string): string {
   const open: string[] = [];
   let isString = false;
@@ -74,7 +72,7 @@ function closing(text: string): string {
   return open.toReversed().join("");
 }
 
-/** What is nested deeper is not read. */
+/** The scan stops at deeper nesting, so such a head gives no fields. */
 const deepest = 100;
 
 function fieldsOf(text: string): Fields {
@@ -90,7 +88,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Broken, or cut off by the end of the sample: nothing can be said of it.
+    // The text is broken or was cut off by the end of the sample, so it gives no evidence.
     return null;
   }
 }

@@ -1,10 +1,16 @@
 import type { DocumentSplitter, DocumentUnit } from "./document-units.ts";
 import { PendingBytes } from "./document-units.ts";
 
-/** Finds where units end in a chunk of whole lines, in order; 0 is the end of what came before. Keeps what it saw. */
+/**
+ * Returns the positions in a chunk of whole lines at which items end, in order. Position 0 is the end of the previous
+ * chunk. The function keeps state between calls.
+ */
 export type TextCutter = (chunk: Uint8Array) => readonly number[];
 
-/** Creates what cuts a text into units. Chunks must end with a line, but for the last one. All units in order are the text. */
+/**
+ * Creates a splitter that cuts a text into items. Every chunk but the last must end with a line. All items in order are
+ * the text.
+ */
 export function createTextSplitter(cutter: TextCutter, maxUnitBytes: number): DocumentSplitter {
   const pending = new PendingBytes(maxUnitBytes);
   return {

@@ -25,34 +25,40 @@ import { headFields, tailFields } from "./sample-units.ts";
 
 const defaultMaxUnitBytes = 16 * 1024 * 1024;
 
-/** What a record puts around the fields of its unit: both together are nested no deeper than a store takes. */
+/**
+ * A record adds nesting levels around the fields of its item. Both together must stay within the limit of the stores.
+ */
 const wrappingDepth = 12;
 
-/** The time of a record before which no unit stated one. */
+/** A record has this time when no item so far states one. */
 const noTime = "1970-01-01T00:00:00.000Z";
 
-/** A record without what its place gives it. */
+/** The type leaves out the id, the parent and the time, which depend on the record's position. */
 export interface RecordBody {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** Where a record stands. */
 export interface RecordPlace {
   readonly id: string;
   readonly parentId: string | null;
   readonly timestamp: string;
 }
 
-/** Makes the records of one session's units: parses, numbers, dates them, and keeps what is found on the way. */
+/**
+ * Creates the records of one session's items. The class parses the items, assigns ids and times, and collects findings.
+ */
 export class UnitRecords {
   readonly log: FindingLog;
   readonly #format: string;
   readonly #maxUnitBytes: number;
-  /** Ids that are taken, with a number that the format gives them. */
+  /** The map holds the ids in use, each with a number that the format chooses. */
   readonly ids: IdNumbers = new IdNumbers();
   #lastTimestamp = noTime;
-  /** The unit that got the newest id made of a place, and how many such ids it has. */
+  /**
+   * The field holds the last line that gave an id, and how many such ids it has. `placed` stores no ids, so the field
+   * prevents a repeated id.
+   */
   #placed: { readonly line: number; readonly count: number } = { line: 0, count: 0 };
 
   constructor(format: string, options: ForeignReaderOptions) {
@@ -61,7 +67,6 @@ export class UnitRecords {
     this.log = new FindingLog({ path: options.path ?? null, key: options.key ?? null });
   }
 
-  /** Reads the unit as a JSON object; what is odd about it is a finding. */
   parse(unit: RecordSource, place: UnitPlace): ParsedLine {
     const sizeBytes = place.sizeBytes ?? (typeof unit === "string" ? Buffer.byteLength(unit) : unit.length);
     const given = place.part === "element" && sizeBytes <= this.#maxUnitBytes ? withoutSeparator(unit) : unit;
@@ -78,7 +83,7 @@ export class UnitRecords {
     return parsed;
   }
 
-  /** The time a unit states, as records state it; else that of the unit before. */
+  /** An item without a time gets the time of the item before. */
   timestamp(stated: unknown): string {
     const ms = readTimeMs(stated);
     if (ms !== null) this.#lastTimestamp = typeof stated === "string" && isIso(stated) ? stated : isoTime(ms);
@@ -89,14 +94,13 @@ export class UnitRecords {
     return this.#lastTimestamp;
   }
 
-  /** The number that was given with an id; undefined for an id that nothing bears. */
   numberOf(id: string): number | undefined {
     return this.ids.get(id);
   }
 
   /**
-   * The id a record gets: the one the program gave it where that is free and can be one, else one made of its place.
-   * @param number kept with the id, and with the stated one when the record cannot have it
+   * Returns the id of a record: the program's id when it is free and valid, else an id derived from the line.
+   * @param number stored with the id, and with the stated id when the record cannot have it
    */
   claim(stated: unknown, { line }: UnitPlace, number = -1): string {
     if (isFreeId(stated, this.ids)) {
@@ -110,14 +114,14 @@ export class UnitRecords {
     return id;
   }
 
-  /** The id of a record whose unit states none, in a format in which no unit does: only the last one is remembered. */
+  /** Formats whose items never state ids use this method. It stores no id, so memory does not grow. */
   placed({ line }: UnitPlace): string {
     return this.#idOfPlace(line);
   }
 
   /**
-   * The first id of a place that no record has. An import reads a unit that has grown as it was before, then as it is now, and
-   * the log has a record of each reading.
+   * Returns the first free id of a line. An import may read the beginning of an item, and later the grown item at the
+   * same line. The log then has a record of each reading.
    */
   #idOfPlace(line: number): string {
     const idOf = (count: number): string => (count === 1 ? placeId(line) : `${placeId(line)}~${count}`);
@@ -133,8 +137,8 @@ export class UnitRecords {
   }
 
   /**
-   * A block that nobody knows may have a name that blocks have here, and a store takes no message that is none. It is kept
-   * as data.
+   * An unknown block may have the type of a block that records define, with other fields. A store refuses such a
+   * message, so its fields are kept as data.
    */
   #readable(record: SessionRecord): SessionRecord {
     if (record.type !== "message" || findRecordProblem(record) === null) return record;
@@ -145,7 +149,6 @@ export class UnitRecords {
     return { type: "custom", id, parentId, timestamp, ...origin, customType: this.customType(type), data };
   }
 
-  /** A further record of the same unit. */
   derived(body: RecordBody, place: RecordPlace, first: string, index: number): SessionRecord {
     const { type, ...fields } = body;
     const { parentId, timestamp } = place;
@@ -154,18 +157,16 @@ export class UnitRecords {
     return this.#readable({ type, id, parentId, timestamp, sourceFormat: this.#format, derivedFrom, ...fields });
   }
 
-  /** The records of a unit, gathered while it is read. */
   open(place: OpenPlace): OpenUnit {
     return new OpenUnit(this, place);
   }
 
-  /** A unit that no model sees. */
   side(type: unknown, data: Fields, place: RecordPlace): ForeignUnit {
     const body = { type: "custom", customType: this.customType(type), appendMode: "side", data };
     return { records: [this.record(body, place)], unparsed: null };
   }
 
-  /** The fields that stand before or behind the list of a document; one that is not there in whole is a finding. */
+  /** A head or a tail that is incomplete gives a finding. */
   frameFields(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): Fields {
     const { line, byteOffset } = place;
     if (place.isTerminated === false)
@@ -176,30 +177,29 @@ export class UnitRecords {
     return isNestedDeeper(fields, maxRecordDepth - wrappingDepth) ? {} : fields;
   }
 
-  /** The record of what stands before or behind the list of a document. */
   frameBody(part: "head" | "tail", data: Fields): RecordBody {
     return { type: "custom", customType: this.customType(part), appendMode: "side", documentPart: part, data };
   }
 
-  /** The type of a unit in the name of a record; other programs may write anything there. */
+  /** Other programs may write any type, so one that is no valid name becomes `unknown`. */
   customType(type: unknown): string {
     const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
     return `${this.#format}.${isName ? type : "unknown"}`;
   }
 
-  /** @param what the unit holds: `message` */
+  /** @param what names the content of the item: `message` */
   tellUnreadable(what: string, recordId: string, { line, byteOffset }: UnitPlace): void {
     const message = `The ${what} of the line cannot be read; it is kept and left out of the context.`;
     this.log.add("RECORD_INVALID", message, { line, byteOffset, recordId });
   }
 
-  /** Of a list that replaces the conversation, only the newest were taken. */
+  /** A list that replaces the conversation was too long, and only its newest elements were read. */
   tellCut(what: string, count: number, most: number, recordId: string, { line, byteOffset }: UnitPlace): void {
     const message = `The line replaces the conversation by ${count} ${what}; the newest ${most} are in the context.`;
     this.log.add("RECORD_MISSING", message, { line, byteOffset, recordId });
   }
 
-  /** What a unit that is no record stands for. */
+  /** An item that cannot be parsed still gives a record, so that no byte is lost. */
   unparsed(reason: UnparsedReason, place: UnitPlace, parentId: string | null): ForeignUnit {
     const isTorn = reason === "malformed" && place.isTerminated === false;
     const stated: UnparsedReason = isTorn ? "torn" : reason;
@@ -209,15 +209,16 @@ export class UnitRecords {
   }
 }
 
-/** Where the first record of a unit stands. */
 export interface OpenPlace {
   readonly id: string;
   readonly timestamp: string;
-  /** The head before the unit. */
   readonly headId: string | null;
 }
 
-/** A unit of several records: the first has the unit as its source, and each hangs on the main one before it. */
+/**
+ * Collects the records of one item. The first record has the item as its source, and each record follows the main
+ * record before it.
+ */
 export class OpenUnit {
   headId: string | null;
   readonly #records: UnitRecords;
@@ -234,7 +235,6 @@ export class OpenUnit {
     return this.#made.length === 0;
   }
 
-  /** Gives the id of the record. */
   add(body: RecordBody): string {
     const { id: first, timestamp } = this.#place;
     const id = this.isEmpty ? first : derivedId(first, this.#made.length);
@@ -247,25 +247,27 @@ export class OpenUnit {
     return id;
   }
 
-  /** Call when at least one record was added. */
+  /** At least one record must have been added. */
   close(): ForeignUnit {
     return { records: this.#made as [SessionRecord, ...SessionRecord[]], unparsed: null };
   }
 }
 
-/** The id of a further record of a unit. */
 export function derivedId(first: string, index: number): string {
   return `${first}~d${index}`;
 }
 
-/** Of an id that is longer no record knows, and it is not worth the memory. */
+/** No record refers to a longer id, so keeping it would waste memory. */
 const longestKept = 1024;
-/** What a derived record's ending and a number behind a doubled id take of the 256 characters of an id. */
+/**
+ * The limit leaves room within the 256 characters of an id for a derived record's ending and for the number of a
+ * repeated id.
+ */
 const longestOwn = 236;
 
 function isFreeId(stated: unknown, taken: IdNumbers): stated is string {
   if (!isUsableRecordId(stated) || stated.length > longestOwn || taken.has(stated)) return false;
-  // Such an id is given to derived records only.
+  // Only derived records may have such an id.
   return !/~d[0-9]{1,9}$/.test(stated);
 }
 
@@ -273,7 +275,7 @@ function isIso(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.test(text);
 }
 
-/** An element without the comma and the white space before it. */
+/** An element's bytes include the comma and the white space before it, which JSON does not allow there. */
 function withoutSeparator(unit: RecordSource): RecordSource {
   const [space, comma] = [0x20, 0x2c];
   const codeAt = (at: number): number => (typeof unit === "string" ? unit.charCodeAt(at) : (unit[at] ?? 0));
@@ -282,7 +284,6 @@ function withoutSeparator(unit: RecordSource): RecordSource {
   return typeof unit === "string" ? unit.slice(at) : unit.subarray(at);
 }
 
-/** The fields of a unit that are neither of these. */
 export function fieldsWithout(fields: Fields, named: ReadonlySet<string>): Fields {
   const rest = Object.entries(fields).filter(([name]) => !named.has(name));
   return Object.fromEntries(rest);

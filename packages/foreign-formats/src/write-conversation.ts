@@ -15,30 +15,27 @@ import {
 import type { WrittenSession } from "./format-writer.ts";
 import type { LossLog } from "./write-losses.ts";
 
-/** A piece of a conversation, in the order it is written. */
 export type ConversationPart =
   | { readonly kind: "turn"; readonly turn: ReplayTurn }
-  /** A compacted context begins, with its summary. The messages that it keeps were written before. */
+  /** A compacted context begins with its summary. The messages that it keeps were written before. */
   | { readonly kind: "compaction"; readonly stored: StoredRecord; readonly keptIds: readonly string[] }
-  /** An empty context begins. */
+  /** An empty context begins here. */
   | { readonly kind: "reset"; readonly stored: StoredRecord };
 
 type UserTurn = Extract<ReplayTurn, { readonly role: "user" }>;
 
-/** A block of thinking as a context has it. */
 type NeutralThinking = Extract<NeutralBlock, { readonly type: "thinking" }>;
 
-/** What stands in a record that a turn came from. */
 export interface TurnOrigin {
   readonly stored: StoredRecord;
-  /** Null where a context shows the record in no message of its own. */
+  /** The message is null when the context shows the record in no message of its own. */
   readonly message: NeutralMessage | null;
 }
 
 /**
- * The way of a session to its head, as turns that the target's provider takes. Every call is answered. What the provider
- * would refuse is left out or changed, and reported. Where only the end of a session was read, its way
- * begins there.
+ * Converts the branch of a session to turns that the target's provider accepts. Every call is answered. Content that
+ * the provider would refuse is left out or changed, and reported. A session of which only the end was read begins
+ * there.
  */
 export class WrittenConversation {
   readonly #session: WrittenSession;
@@ -47,13 +44,14 @@ export class WrittenConversation {
   readonly #messages = new Map<string, NeutralMessage>();
   readonly #stored: ReadonlyMap<string, StoredRecord>;
   readonly #written = new Set<string>();
-  /** Calls that a result was written for. */
   readonly #answered = new Set<string>();
-  /** The context that was rendered last, and where its messages stand. */
+  /**
+   * The last rendered context is kept with the positions of its messages, because the thinking of a turn is looked up
+   * there.
+   */
   #inOrder: readonly NeutralMessage[] = [];
   #places: ReadonlyMap<string, number> = new Map();
   #context: { readonly headId: string | null; readonly context: Context } | null = null;
-  /** Records whose thinking was given. */
   readonly #shown = new Set<string>();
 
   constructor(session: WrittenSession, rules: ProviderRules, losses: LossLog) {
@@ -63,14 +61,17 @@ export class WrittenConversation {
     this.#stored = new Map(session.records.map((stored) => [stored.id, stored]));
   }
 
-  /** The record of an id and its message; null for what was made up. */
+  /** Null means that the turn was created in rendering and has no record. */
   originOf(recordId: string | null): TurnOrigin | null {
     const stored = recordId === null ? undefined : this.#stored.get(recordId);
     if (stored === undefined) return null;
     return { stored, message: this.#messages.get(stored.id) ?? null };
   }
 
-  /** All of the branch, with the compactions and resets on the way; undefined for each step of work that gives no part. */
+  /**
+   * Yields the whole branch with its compactions and resets. A step without a part yields undefined, so that the caller
+   * can pause.
+   */
   *wholeBranch(): Generator<ConversationPart | undefined> {
     const { records, headId } = this.#session;
     const { indexes } = yield* inFewerSteps(walkSteps(records, headId));
@@ -89,8 +90,8 @@ export class WrittenConversation {
   }
 
   /**
-   * What a model would be sent now, its summary included; of a session that is in a file already, what was added. Undefined for
-   * each step of work that gives no turn.
+   * Yields the messages that a model would get now, including the summary. For a session that a file already holds, it
+   * yields only the new turns. A step without a turn yields undefined, so that the caller can pause.
    */
   *context(): Generator<ReplayTurn | undefined> {
     const { headId, writtenSeq } = this.#session;
@@ -103,12 +104,12 @@ export class WrittenConversation {
     for (const { reason, fromSeq, toSeq } of omitted) yield* this.#omit(reason, fromSeq, toSeq);
   }
 
-  /** The thinking of a reply as the log has it, also where no provider would take it back. */
+  /** Thinking is returned even when no provider would accept it, because some formats store it for people. */
   thinkingOf({ recordId, lastRecordId }: AssistantTurn): readonly NeutralThinking[] {
     const messages = this.#inOrder;
     const last = this.#placeOf(lastRecordId);
     let first = this.#placeOf(recordId);
-    // A part that is thinking alone has no turn: it belongs to the next part of its reply.
+    // A part that holds only thinking gives no turn. Its thinking belongs to the next part of the reply.
     while (first > 0 && isSameReply(messages[first - 1], messages[first])) first -= 1;
     const found: NeutralThinking[] = [];
     for (const message of first < 0 ? [] : messages.slice(first, last + 1)) {
@@ -118,17 +119,17 @@ export class WrittenConversation {
     return found;
   }
 
-  /** The records of the context whose thinking came with no turn. */
+  /** Thinking of these records was not written, because it belongs to no turn. */
   unshownThinking(): readonly string[] {
     return this.#inOrder.flatMap(({ recordId, content }) =>
       content.some(({ type }) => type === "thinking") && !this.#shown.has(recordId) ? [recordId] : [],
     );
   }
 
-  /** The turns that the context of a compaction begins with, behind its summary. */
+  /** A compacted context begins with its summary, and these turns follow. */
   *keptTurns(compactionId: string): Steps<readonly ReplayTurn[]> {
     const turns = yield* this.#rendered(compactionId);
-    // The answers to the last calls follow the compaction.
+    // Answers that were created for the last calls are removed, because their real answers follow the compaction.
     const last = turns.at(-1);
     const isOpen = last?.role === "user" && last.blocks.length === 0;
     const answered = isOpen ? withResults(last, ({ recordId }) => recordId !== null) : (last ?? null);
@@ -139,7 +140,7 @@ export class WrittenConversation {
     return recordId === null ? -1 : (this.#places.get(recordId) ?? -1);
   }
 
-  /** The context of the record that was asked for last: the omitted records are those of the turns that were written. */
+  /** The last context is kept, because the report of omitted records needs the same one. */
   *#contextAt(headId: string | null): Steps<Context> {
     if (this.#context?.headId !== headId)
       this.#context = { headId, context: yield* inFewerSteps(contextSteps(this.#session.records, { headId })) };
@@ -163,12 +164,13 @@ export class WrittenConversation {
   }
 
   /**
-   * The turns of the context at a record that were not written before.
-   * @param keptIds of a context that ends in a compaction: what that keeps. Calls among them that are open are answered behind it
+   * Yields the turns of a context that were not written before.
+   * @param keptIds records that a compaction at the end of the context keeps; open calls among them are answered after
+   * it
    */
   *#turnsUpTo(headId: string | null, keptIds: ReadonlySet<string> = nothing): Generator<ConversationPart | undefined> {
     if (headId === null) return;
-    // Made up for calls that the file leaves open: needed once something of ours follows.
+    // These answers were created for calls that the file leaves open. They are needed only when a new turn follows.
     let answers: ReplayTurn[] = [];
     const turns = yield* this.#rendered(headId);
     const openIds = openCalls(turns, keptIds);
@@ -190,7 +192,10 @@ export class WrittenConversation {
     }
   }
 
-  /** The part of a turn that was not written yet; null when all of it was. A call gets one answer, a result or a made-up one. */
+  /**
+   * Returns the part of a turn that was not written yet, or null when there is none. Each call gets one answer, a real
+   * or a created one.
+   */
   #unwritten(turn: ReplayTurn, openIds: ReadonlySet<string>): ReplayTurn | null {
     const ids = idsOf(turn);
     if (turn.role !== "user" || turn.results.length === 0)
@@ -206,7 +211,7 @@ export class WrittenConversation {
     for (const { callId } of turn.role === "user" ? turn.results : []) this.#answered.add(callId);
   }
 
-  /** What of a turn is not in the file; null when all of it is. */
+  /** Null means that the file already holds the whole turn. */
   #withoutFile(turn: ReplayTurn): { readonly turn: ReplayTurn | null; readonly isInFile: boolean } {
     const isInFile = idsOf(turn).some((id) => this.#isInFile(id));
     if (!isInFile) return { turn, isInFile };
@@ -235,7 +240,7 @@ export class WrittenConversation {
     this.#losses.omitted(reason, lost);
   }
 
-  /** The first record from a seq on. */
+  /** The search is binary, because the records are in order of seq. */
   #placeOfSeq(seq: number): number {
     const { records } = this.#session;
     let [low, high] = [0, records.length];
@@ -257,7 +262,6 @@ function isSameReply(one: NeutralMessage | undefined, other: NeutralMessage | un
   return one.responseId !== null && one.responseId === other.responseId;
 }
 
-/** The records before a compaction that its context begins with. */
 function keptIds(path: readonly StoredRecord[], at: number): readonly string[] {
   const firstId = path[at]?.record["firstKeptEntryId"];
   const from = path.slice(0, at).findIndex(({ id }) => id === firstId);
@@ -266,13 +270,15 @@ function keptIds(path: readonly StoredRecord[], at: number): readonly string[] {
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** A turn with some of its results; null when nothing of it is left. */
 function withResults(turn: UserTurn, isWanted: (result: ReplayResult) => boolean): UserTurn | null {
   const results = turn.results.filter(isWanted);
   return results.length === 0 && turn.blocks.length === 0 ? null : { ...turn, results };
 }
 
-/** The calls at the end of a context that nothing answers, and that a compaction keeps. */
+/**
+ * These calls at the end of a context have no result, and a compaction keeps them. Their results may still follow the
+ * compaction.
+ */
 function openCalls(turns: readonly ReplayTurn[], keptIds: ReadonlySet<string>): ReadonlySet<string> {
   const [reply, results] = turns.slice(-2);
   if (reply?.role !== "assistant" || results?.role !== "user" || results.blocks.length > 0) return nothing;
@@ -289,7 +295,7 @@ function idsOf(turn: ReplayTurn): readonly string[] {
   return ids.filter((id) => id !== null);
 }
 
-/** What a result has beside what a model sees; undefined for nothing. */
+/** A result may hold data that a model does not get. Undefined means that it holds none. */
 export function detailsOf(origin: TurnOrigin | null): unknown {
   const message = origin?.stored.record["message"];
   return typeof message === "object" && message !== null
@@ -297,7 +303,7 @@ export function detailsOf(origin: TurnOrigin | null): unknown {
     : undefined;
 }
 
-/** The time of a record as lines state it; for a record without one, that of the line before. */
+/** A record without a time takes the time of the line before. */
 export function timeOf(stored: StoredRecord | undefined, before: string): string {
   const tsMs = stored?.tsMs ?? null;
   return tsMs !== null && tsMs > 0 ? new Date(tsMs).toISOString() : before;

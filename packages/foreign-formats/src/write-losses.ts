@@ -9,7 +9,7 @@ const leftOut = (kind: string): Told => ({ what: "left-out", kind });
 const changed = (kind: string): Told => ({ what: "changed", kind });
 const made = (kind: string): Told => ({ what: "made", kind });
 
-/** What each change of a rendering means for a file; null for what is the same conversation in other pieces. */
+/** Null means that the change only splits or joins the same content, so nothing is lost. */
 const losses: Readonly<Record<RepairRule, Told | null>> = {
   "failed-turn-dropped": leftOut("failed reply"),
   "continued-reply-cut": leftOut("part of an aborted reply"),
@@ -57,20 +57,20 @@ const omissions: Readonly<Record<OmitReason, Told>> = {
   window: leftOut("message outside of the window"),
 };
 
-/** Reports losses, each once. */
+/** A loss may occur in several renderings of the same record, so each is reported once. */
 export class LossLog {
   readonly #report: (loss: FormatLoss) => void;
   readonly #kept: ReadonlySet<RepairRule>;
   readonly #seen = new Set<string>();
 
-  /** @param kept changes of a rendering that the format does not take over */
+  /** @param kept changes of a rendering that the format ignores */
   constructor(report: (loss: FormatLoss) => void, kept: ReadonlySet<RepairRule> = new Set()) {
     this.#report = report;
     this.#kept = kept;
   }
 
   *repairs(repairs: readonly Repair[]): Steps<void> {
-    // Nothing else is lost with a message that was thinking alone.
+    // A message that held only thinking loses nothing else, so its removal is not reported twice.
     const thought = new Set(repairs.flatMap(({ rule, recordId }) => (rule === "thinking-removed" ? [recordId] : [])));
     for (const { rule, recordId, before } of repairs) {
       yield;
@@ -84,7 +84,7 @@ export class LossLog {
     if (records > 0) this.#report({ ...omissions[reason], recordId: null, records });
   }
 
-  /** Reports what is lost of a record, or of the whole session. */
+  /** A null origin means that the loss concerns the whole session. */
   tell(what: FormatLoss["what"], kind: string, origin: { readonly stored: { readonly id: string } } | null): void {
     this.add({ what, kind, recordId: origin?.stored.id ?? null });
   }

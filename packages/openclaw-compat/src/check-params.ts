@@ -68,7 +68,6 @@ export const paramTables: Readonly<
   resolveSendPolicy: ["params", policy],
 };
 
-/** A function of OpenClaw that takes an object of parameters. */
 export type CheckedFunction =
   | "loadSessionStore"
   | "updateSessionStore"
@@ -81,8 +80,8 @@ export type CheckedFunction =
   | "resolveSendPolicy";
 
 /**
- * Refuses a parameter that a function does not have, that has another type, or that is out of range, before the function
- * touches a store.
+ * Refuses a parameter that the function does not have, that has another type, or that is out of range. The check runs
+ * before the function touches a store.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function checkParams(call: CheckedFunction, given: unknown): void {

@@ -11,23 +11,22 @@ import { entryBlobFields, loadEntryBlobs } from "@throughline/core/internal";
 import { agentOfSessionsDir } from "@throughline/openclaw-format/internal";
 import type { StoreLock } from "./store-lock.ts";
 
-/** Entries by session key, as `sessions.json` has them. */
+/** Maps session keys to entries, like `sessions.json`. */
 export type EntriesByKey = Record<string, SessionEntry>;
 
-/** What was read of an agent's sessions. */
+/** Holds the entries of an agent as one read returned them. */
 interface LoadedEntries {
-  /** The entries by session key, without the large fields. */
+  /** Maps session keys to entries without their large fields. */
   readonly entries: EntriesByKey;
-  /** When they were read, UTC milliseconds. */
+  /** States when the entries were read, in UTC milliseconds. */
   readonly loadedAtMs: number;
-  /** The store's `entriesMark` from before it was read. */
+  /** Holds the store's `entriesMark` from before the read. A different mark now means that an entry changed. */
   readonly mark: string;
 }
 
-/** What `loadSessionStore` has read, by agent. */
+/** Holds the entries that `loadSessionStore` has read, by agent. */
 export type LoadedCache = Map<string, LoadedEntries>;
 
-/** What the functions share. */
 export interface CompatContext {
   readonly store: SessionStore;
   readonly stateDir: string;
@@ -37,11 +36,10 @@ export interface CompatContext {
   readonly random: RandomSource;
   readonly lock: StoreLock;
   readonly cacheTtlMs: number;
-  /** Of `loadSessionStore`, by agent. */
   readonly cache: LoadedCache;
 }
 
-/** The agent whose index the path is; `main` for one that lies in no agent's folder. */
+/** A path outside any agent's folder means the agent `main`. */
 export function agentOf(storePath: string): string {
   return agentOfSessionsDir(storePath) ?? "main";
 }
@@ -50,17 +48,16 @@ export function refOf(context: CompatContext, agentId: string, key: string): Ses
   return sessionRef({ key, agentId, namespace: context.namespace });
 }
 
-/** An object that takes every key, `__proto__` too. */
+/** The object has no prototype, so it takes every key, `__proto__` too. */
 export function emptyEntries(): EntriesByKey {
   return Object.create(null) as EntriesByKey;
 }
 
-/** True when large fields stand in the entry itself. */
 export function hasBlobs(entry: SessionEntry): boolean {
   return entryBlobFields.some((field) => Object.hasOwn(entry, field));
 }
 
-/** The entry with its large fields in it, as a program that knows nothing of where they lie expects it. */
+/** Adds the large fields to the entry, because OpenClaw's callers expect them inline and do not know `blobsAside`. */
 export async function wholeEntry(context: CompatContext, state: SessionState): Promise<SessionEntry> {
   if (!Object.hasOwn(state.entry, "blobsAside")) return state.entry;
   const { blobsAside: _places, ...entry } = state.entry;

@@ -11,57 +11,58 @@ import {
 import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format/internal";
 import { agentOf, refOf, type CompatContext } from "./compat-context.ts";
 
-/** Parameters of `appendAssistantMessageToSessionTranscript`. */
+/** Holds the parameters of `appendAssistantMessageToSessionTranscript`. */
 export interface MirrorParams {
-  /** The path of the agent's `sessions.json`. @default the default directory's */
+  /** States the path of the agent's `sessions.json`. @default the path in the default directory */
   readonly storePath?: string;
-  /** The agent whose session it is. @default the agent of `storePath`, else "main" */
+  /** Names the agent that the session belongs to. @default the agent of `storePath`, else "main" */
   readonly agentId?: string;
-  /** The session's key, such as `agent:main:main`. */
+  /** States the session's key, such as `agent:main:main`. */
   readonly sessionKey: string;
-  /** The text that was delivered. Without text and media the message is refused as `empty`. @default none */
+  /** Holds the text that was delivered. A message without text and media is refused as `empty`. @default none */
   readonly text?: string;
-  /** Media that was delivered; the transcript gets the file names. @default none */
+  /** Lists the URLs of the media that was delivered. The transcript gets their file names. @default none */
   readonly mediaUrls?: readonly string[];
-  /** The same key mirrors once. @default none */
+  /** Identifies the message: the same key is stored once. @default none */
   readonly idempotencyKey?: string;
-  /** Refuses when the key has another session by now. @default none */
+  /** Refuses the message as `session-rebound` when the key now belongs to another session. @default none */
   readonly expectedSessionId?: string;
-  /** How long to wait for a turn that is running. @default 15_000 */
+  /** Sets how long to wait for a running turn, in milliseconds. @default 15_000 */
   readonly timeoutMs?: number;
   /** Ends the wait and the append with ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** Whether a message is in the transcript, and where. */
+/** Reports whether the message is in the transcript, and where. */
 export type MirrorResult =
   | {
       /** The message is in the transcript. */
       readonly ok: true;
-      /** The path of the transcript, as OpenClaw would name it. */
+      /** States the path of the transcript as OpenClaw would name it. */
       readonly sessionFile: string;
-      /** The id of the record that holds the message. */
+      /** States the id of the record that holds the message. */
       readonly messageId: string;
-      /** True when the reply was in the transcript already; nothing was added then. */
+      /** States whether the reply was in the transcript already. Nothing was added in that case. */
       readonly isDuplicate: boolean;
     }
   | {
       /** Nothing was added. */
       readonly ok: false;
-      /** Which rule refused the message. */
+      /** Names the rule that refused the message. */
       readonly code: MirrorRefusal;
-      /** The reason as text, for logs. */
+      /** States the reason as text, for logs. */
       readonly reason: string;
     };
 
-/** Why a message was not added to a transcript. */
+/** Names the rules that refuse a message. */
 type MirrorRefusal = "missing-key" | "unknown-session" | "empty" | "session-rebound" | "blocked";
 
 const pollIntervalMs = 50;
 
 /**
- * Puts a message that was delivered outside a run into the transcript, so that the model knows of it. Waits while a turn
- * runs: its reply may be this very text, and a record between a call and its result would tear them apart.
+ * Stores a message that was delivered outside a run, so that the model knows the message. The function waits while a
+ * turn runs. The turn's reply may be this very text, and a record between a tool call and its result would separate the
+ * two.
  */
 export async function appendAssistantMessageToSessionTranscript(
   context: CompatContext,
@@ -82,12 +83,14 @@ export async function appendAssistantMessageToSessionTranscript(
     }
     const sessionFile = fileOf(context, agentId, state);
     const stored = await storedReply(context, state, blocks);
-    // What was looked at is what it is appended to: a reply that came in between is seen next time round.
+    // The append expects the head of this read. If a reply is stored in between, the append fails and the next round
+    // reads that reply.
     const options = { expect: { head: state.head.headId }, ...(signal === undefined ? {} : { signal }) };
     const newKey = { idempotencyKey: context.random.uuid(), isNewKey: true };
     try {
       if (stored !== null) {
-        // A read may return what is not on the disk. The store acknowledges nothing behind that.
+        // A read may return records whose flush failed. An append without records fails in that case, so its success
+        // proves that the reply is on disk.
         await appendOnce(context.store, ref, [], { ...options, ...newKey });
         return { ok: true, sessionFile, messageId: stored.id, isDuplicate: true };
       }
@@ -118,7 +121,7 @@ export async function appendAssistantMessageToSessionTranscript(
   }
 }
 
-/** Where the file is, as OpenClaw would say; what another program wrote that is no path says nothing. */
+/** Another program may have stored a `sessionFile` that is not text. Such a value is ignored. */
 function fileOf({ stateDir }: CompatContext, agentId: string, { sessionId, entry }: SessionState): string {
   const stated: unknown = entry.sessionFile;
   const file = typeof stated === "string" ? { sessionFile: stated } : {};
@@ -130,12 +133,11 @@ function blocksOf({
   mediaUrls = [],
 }: MirrorParams): readonly { readonly type: "text"; readonly text: string }[] {
   const said = text.trim() === "" ? [] : [text];
-  // Both: what was said, and the names of what came with it.
+  // A message may have text and media; the transcript then holds both.
   const names = mediaUrls.length === 0 ? [] : [mediaUrls.map(mediaName).join(", ")];
   return [...said, ...names].map((part) => ({ type: "text", text: part }));
 }
 
-/** The name of the file a URL leads to; `media` when it has none. */
 function mediaName(url: string): string {
   const path = url.split(/[?#]/, 1)[0] ?? "";
   const name = path.slice(path.lastIndexOf("/") + 1);
@@ -146,7 +148,10 @@ function mediaName(url: string): string {
   }
 }
 
-/** Without a time of its own: the same message under the same key is the same draft. The record has one. */
+/**
+ * The message has no timestamp, because a retry under the same key must produce the same draft. The record states the
+ * time.
+ */
 function mirrored(content: AssistantMessage["content"]): AssistantMessage {
   return {
     role: "assistant",
@@ -159,7 +164,7 @@ function mirrored(content: AssistantMessage["content"]): AssistantMessage {
   };
 }
 
-/** The reply at the end of the conversation, when it says the same. */
+/** Only the last reply with text is compared: an older equal text belongs to an earlier turn. */
 async function storedReply(
   context: CompatContext,
   state: SessionState,

@@ -34,61 +34,70 @@ import {
 } from "./session-store-file.ts";
 import { createStoreLock, type LockOptions } from "./store-lock.ts";
 
-/** Options of `createOpenclawSessions`. */
+/** Holds the options of `createOpenclawSessions`. */
 export interface OpenclawSessionsOptions {
-  /** Holds the sessions of every agent; a path of the functions below names the agent and no file. */
+  /**
+   * Sets the store that holds the sessions of every agent. A path that a function takes only names the agent; no file
+   * is opened.
+   */
   readonly store: SessionStore;
-  /** The directory that holds `agents`, for the paths given out. */
+  /** States the directory that holds `agents`, for the paths that the functions return. */
   readonly stateDir: string;
-  /** What a leading `~` stands for. */
+  /** States the directory that replaces a leading `~`. */
   readonly homeDir: string;
-  /** The namespace of the sessions in the store. @default "" */
+  /** Names the namespace of the sessions in the store. @default "" */
   readonly namespace?: string;
-  /** Times locks, cache and entries. @default the system's clock */
+  /** Supplies the time for locks, the cache and entries. @default the system clock */
   readonly clock?: Clock;
-  /** Makes the ids of new sessions, locks and appends. @default the system's randomness */
+  /** Supplies the randomness for ids of new sessions, locks and appends. @default the system's randomness */
   readonly random?: RandomSource;
-  /** Who holds a lock, for people. @default "openclaw-compat" */
+  /** Names the owner of a lock, for people who read the lock. @default "openclaw-compat" */
   readonly owner?: string;
-  /** How long a loaded store may come again; 0 switches the cache off. @default 45_000 */
+  /** Sets how long a loaded store may be reused, in milliseconds; 0 switches the cache off. @default 45_000 */
   readonly cacheTtlMs?: number;
-  /** What was loaded before, by another of these over the same store. @default nothing */
+  /** Holds the cache of an earlier instance over the same store, to share it. @default an empty cache */
   readonly cache?: LoadedCache;
-  /** How the rules of a send policy are weighed that does not say so itself. @default "first-match" */
+  /** Sets how rules are weighed in a send policy that states no mode. @default "first-match" */
   readonly sendPolicyMode?: SendPolicyMode;
 }
 
-/** The functions of OpenClaw's session module by their names. Those that touch the store are asynchronous here. */
+/**
+ * Holds the functions of OpenClaw's session module by their names. The functions that touch the store are asynchronous
+ * here.
+ */
 export interface OpenclawSessions {
   /** Reads every entry of an agent by session key, from the cache while the store reports no change. */
   loadSessionStore(storePath: string, options?: LoadSessionStoreOptions): Promise<EntriesByKey>;
-  /** Replaces every entry of an agent; a session that is not among them is archived. */
+  /** Replaces every entry of an agent. A session that `store` does not name is archived. */
   saveSessionStore(storePath: string, store: EntriesByKey): Promise<void>;
-  /** Changes the entries of an agent under their lock; returns what `mutator` returns. */
+  /** Changes the entries of an agent under their lock, and returns the result of `mutator`. */
   updateSessionStore<Result>(
     storePath: string,
     mutator: (store: EntriesByKey) => Result | Promise<Result>,
     options?: UpdateStoreOptions,
   ): Promise<Result>;
-  /** Changes one entry under the lock; null when there is no such session. */
+  /** Changes one entry under the lock. Returns null when the session does not exist. */
   updateSessionStoreEntry(params: UpdateEntryParams): Promise<SessionEntry | null>;
-  /** Stores where a message came from; null when there is no session and none is created. */
+  /** Stores the origin of a message. Returns null when no session exists and none is created. */
   recordSessionMetaFromInbound(params: InboundParams): Promise<SessionEntry | null>;
-  /** Stores where the replies of a session go; a key without a session gets one. */
+  /** Stores the address that replies of a session go to. A key without a session gets a new one. */
   updateLastRoute(params: LastRouteParams): Promise<SessionEntry>;
-  /** Stores a message that was delivered outside a run; waits while a turn runs. */
+  /** Stores a message that was delivered outside a run. The call waits while a turn runs. */
   appendAssistantMessageToSessionTranscript(params: MirrorParams): Promise<MirrorResult>;
   /** Returns the path of a session's transcript, or of one of its topics. */
   resolveSessionTranscriptPath(sessionId: string, agentId?: string, topicId?: string | number): string;
-  /** Returns the path of an agent's `sessions.json`; the agent is `main` by default. */
+  /** Returns the path of an agent's `sessions.json`. @default the agent `main` */
   resolveDefaultSessionStorePath(agentId?: string): string;
-  /** Returns the folder of an agent's transcripts; the agent is `main` by default. */
+  /** Returns the folder of an agent's transcripts. @default the agent `main` */
   resolveSessionTranscriptsDirForAgent(agentId?: string): string;
-  /** Returns a configured store path with `{agentId}` and a leading `~` replaced; without one, the default. */
+  /**
+   * Returns a configured store path with `{agentId}` and a leading `~` replaced. Returns the default path when none is
+   * configured.
+   */
   resolveStorePath(store?: string, options?: { readonly agentId?: string }): string;
   /**
    * Returns whether a session may send.
-   * @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood
+   * @throws {ThroughlineError} CONFIG_INVALID for a policy that is not valid
    */
   resolveSendPolicy(params: SendPolicyParams): SendAction;
   /** Runs an action while no other holder has the lock of the agent's sessions. */
@@ -97,7 +106,7 @@ export interface OpenclawSessions {
     action: () => Promise<Result>,
     options?: LockOptions,
   ): Promise<Result>;
-  /** Forgets what `loadSessionStore` has read. */
+  /** Clears the cache of `loadSessionStore`. */
   clearSessionStoreCacheForTest(): void;
 }
 
@@ -116,8 +125,9 @@ export const sessionsTable: OptionTable<OpenclawSessionsOptions> = {
 };
 
 /**
- * OpenClaw's session functions over a store of ours, whichever it is.
- * @throws {ThroughlineError} INPUT_INVALID for a wrong option; each function too, for a parameter that it does not have
+ * Creates OpenClaw's session functions over any Throughline store.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; each function throws it for a parameter that it does not
+ * have
  */
 export function createOpenclawSessions(options: OpenclawSessionsOptions): OpenclawSessions {
   assertKnownOptions<OpenclawSessionsOptions>("createOpenclawSessions", options, sessionsTable);
@@ -172,7 +182,7 @@ export function createOpenclawSessions(options: OpenclawSessionsOptions): Opencl
   };
 }
 
-/** The lock of each agent's entries. */
+/** The lock's session has a namespace of its own, so that a list of the agent's namespace does not show it. */
 function storeLock(
   store: SessionStore,
   given: {
@@ -192,8 +202,8 @@ function storeLock(
 }
 
 /**
- * The cache's time as `THROUGHLINE_SESSION_CACHE_TTL_MS` states it, else `OPENCLAW_SESSION_CACHE_TTL_MS`; any other
- * value than a number leaves the default.
+ * Returns the cache's lifetime in milliseconds from `THROUGHLINE_SESSION_CACHE_TTL_MS`, else from
+ * `OPENCLAW_SESSION_CACHE_TTL_MS`. A value that is not a number of at least 0 gives the default of 45,000.
  */
 export function cacheTtlFrom(environment: Readonly<Record<string, string | undefined>>): number {
   const { THROUGHLINE_SESSION_CACHE_TTL_MS: own, OPENCLAW_SESSION_CACHE_TTL_MS: theirs } = environment;

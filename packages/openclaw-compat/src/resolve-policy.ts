@@ -2,30 +2,33 @@ import type { SessionEntry } from "@throughline/core";
 import { readSendPolicy, resolveSendPolicy } from "@throughline/policy";
 import { type SendAction, type SendPolicyMode } from "@throughline/policy/internal";
 
-/** Parameters of `resolveSendPolicy`. */
+/** Holds the parameters of `resolveSendPolicy`. */
 export interface SendPolicyParams {
-  /** A configuration with `session.sendPolicy`. */
+  /** Holds a configuration with `session.sendPolicy`. */
   readonly cfg?: {
-    /** The `session` block of the configuration. */
+    /** Holds the `session` block of the configuration. */
     readonly session?: {
-      /** The policy as it is written; without one only the entry's own `sendPolicy` counts. */
+      /** Holds the policy as written in the configuration. Without a policy, only the entry's `sendPolicy` counts. */
       readonly sendPolicy?: unknown;
     };
   } | null;
-  /** The session's entry, whose own `sendPolicy` wins over the rules; null for a session without one. @default null */
+  /**
+   * Holds the session's entry, whose `sendPolicy` takes precedence over the rules; null for a session without an entry.
+   * @default null
+   */
   readonly entry?: SessionEntry | null;
-  /** The session's key, such as `agent:main:main`. @default none: no rule for keys applies */
+  /** States the session's key, such as `agent:main:main`. @default none: rules for keys do not apply */
   readonly sessionKey?: string;
-  /** The channel of the message. @default from the entry, else from the key */
+  /** Names the channel of the message. @default the channel of the entry, else of the key */
   readonly channel?: string;
-  /** The kind of conversation. @default from the entry, else from the key */
+  /** Names the kind of conversation. @default the kind of the entry, else of the key */
   readonly chatType?: string;
 }
 
-/** The name that OpenClaw gives a session that nothing names. */
+/** OpenClaw gives this name to a session without a key, so the policy gets the same key. */
 const noKey = "unknown";
 
-/** @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood */
+/** @throws {ThroughlineError} CONFIG_INVALID for a policy that is not valid */
 export function resolvePolicy(
   { cfg, entry, sessionKey, channel, chatType }: SendPolicyParams,
   mode?: SendPolicyMode,

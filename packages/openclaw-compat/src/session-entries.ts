@@ -3,56 +3,59 @@ import { type InboundMessage, recordInbound, updateRoute } from "./inbound-messa
 import { type SessionEntry } from "@throughline/core";
 import { agentOf, hasBlobs, refOf, wholeEntry, type CompatContext } from "./compat-context.ts";
 
-/** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */
+/**
+ * Describes an inbound message as OpenClaw's channels pass it. The field names of `InboundMessage` are accepted too and
+ * take precedence.
+ */
 interface InboundContext extends InboundMessage {
-  /** The service that delivered the message, where `provider` is absent. */
+  /** Names the service that delivered the message, when `provider` is absent. */
   readonly Provider?: string;
-  /** The interface that the message was written in, where `surface` is absent. */
+  /** Names the interface that the message was written in, when `surface` is absent. */
   readonly Surface?: string;
-  /** The channel that the message came by, where `channel` is absent. */
+  /** Names the channel that delivered the message, when `channel` is absent. */
   readonly OriginatingChannel?: string;
-  /** The address that replies go to, where `to` is absent; comes before `To`. */
+  /** States the address that replies go to, when `to` is absent. It takes precedence over `To`. */
   readonly OriginatingTo?: string;
-  /** The kind of conversation, such as `direct` or `group`, where `chatType` is absent. */
+  /** Names the kind of conversation, such as `direct` or `group`, when `chatType` is absent. */
   readonly ChatType?: string;
-  /** The sender's address, where `from` is absent. */
+  /** States the sender's address, when `from` is absent. */
   readonly From?: string;
-  /** The address that the message was sent to, where `to` and `OriginatingTo` are absent. */
+  /** States the address that the message was sent to, when `to` and `OriginatingTo` are absent. */
   readonly To?: string;
-  /** The account that received the message, where `accountId` is absent. */
+  /** Names the account that received the message, when `accountId` is absent. */
   readonly AccountId?: string;
-  /** The thread of the message, where `threadId` is absent. */
+  /** States the thread of the message, when `threadId` is absent. */
   readonly MessageThreadId?: string | number;
-  /** What the conversation is called, where `label` is absent. */
+  /** States the name of the conversation, when `label` is absent. */
   readonly ConversationLabel?: string;
-  /** The sender's name; labels the session where nothing else does. */
+  /** States the sender's name. It labels the session when no other label is present. */
   readonly SenderName?: string;
-  /** The name of the group, where `subject` is absent. */
+  /** States the name of the group, when `subject` is absent. */
   readonly GroupSubject?: string;
-  /** The channel within the group, where `groupChannel` is absent. */
+  /** Names the channel within the group, when `groupChannel` is absent. */
   readonly GroupChannel?: string;
-  /** The server or workspace of the group, where `space` is absent. */
+  /** Names the server or workspace of the group, when `space` is absent. */
   readonly GroupSpace?: string;
   readonly [field: string]: unknown;
 }
 
-/** The entry that a function reads or changes. */
+/** Identifies the entry that a function reads or changes. */
 interface EntryPlace {
-  /** The path of the agent's `sessions.json`; a path in no agent's folder means the agent `main`. */
+  /** States the path of the agent's `sessions.json`. A path outside any agent's folder means the agent `main`. */
   readonly storePath: string;
-  /** The session's key, such as `agent:main:main`. */
+  /** States the session's key, such as `agent:main:main`. */
   readonly sessionKey: string;
 }
 
-/** Parameters of `updateSessionStoreEntry`. */
+/** Holds the parameters of `updateSessionStoreEntry`. */
 export interface UpdateEntryParams extends EntryPlace {
-  /** Gives the fields to set, of the entry as it is now; null changes nothing. May be asked again when others write. */
+  /** Returns the fields to set for the current entry; null changes nothing. */
   readonly update: (
     entry: SessionEntry,
   ) => Readonly<Record<string, unknown>> | null | Promise<Readonly<Record<string, unknown>> | null>;
 }
 
-/** Patches one entry, always from what the store holds now. Null when there is no such session. */
+/** Patches one entry, always from the state that the store holds now. Returns null when the session does not exist. */
 export async function updateSessionStoreEntry(
   context: CompatContext,
   { storePath, sessionKey, update }: UpdateEntryParams,
@@ -75,29 +78,29 @@ export async function updateSessionStoreEntry(
   });
 }
 
-/** The group that OpenClaw found a message to be from. */
+/** Describes the group that OpenClaw resolved for a message. */
 interface GroupResolution {
-  /** The key of the group's session. */
+  /** States the key of the group's session. */
   readonly key?: string;
-  /** The channel of the group, where the message names none. */
+  /** Names the channel of the group, when the message states none. */
   readonly channel?: string;
-  /** The id of the group. */
+  /** States the id of the group. */
   readonly id?: string;
-  /** The kind of conversation, where the message names none. */
+  /** Names the kind of conversation, when the message states none. */
   readonly chatType?: string;
 }
 
-/** Parameters of `recordSessionMetaFromInbound`. */
+/** Holds the parameters of `recordSessionMetaFromInbound`. */
 export interface InboundParams extends EntryPlace {
-  /** The message whose origin is stored. */
+  /** Holds the message whose origin is stored. */
   readonly ctx: InboundContext;
-  /** The group of the message; null for none. @default null */
+  /** Describes the group of the message; null for none. @default null */
   readonly groupResolution?: GroupResolution | null;
-  /** Creates the session when the key has none; otherwise the function returns null. @default true */
+  /** Creates the session when the key has none. When false, the function returns null instead. @default true */
   readonly createIfMissing?: boolean;
 }
 
-/** Keeps what a message says of where its session is from. The first one creates the session. */
+/** Stores the origin of a message in its session's entry. The first message creates the session. */
 export async function recordSessionMetaFromInbound(
   context: CompatContext,
   { storePath, sessionKey, ctx, groupResolution = null, createIfMissing = true }: InboundParams,
@@ -117,17 +120,17 @@ export async function recordSessionMetaFromInbound(
   }
 }
 
-/** Parameters of `updateLastRoute`; fields beside `deliveryContext` win over those in it. */
+/** Holds the parameters of `updateLastRoute`. Fields beside `deliveryContext` take precedence over its fields. */
 export interface LastRouteParams extends EntryPlace, DeliveryContext {
-  /** The route as one object. @default the fields beside it */
+  /** Holds the route as one object. @default the fields beside it */
   readonly deliveryContext?: DeliveryContext;
-  /** The message whose origin is stored too. @default none */
+  /** Holds a message whose origin is stored too. @default none */
   readonly ctx?: InboundContext;
-  /** The group of the message; null for none. @default null */
+  /** Describes the group of the message; null for none. @default null */
   readonly groupResolution?: GroupResolution | null;
 }
 
-/** Sets where replies go. A key without a session gets one, as in OpenClaw. */
+/** Sets the address that replies go to. A key without a session gets a new one, like in OpenClaw. */
 export async function updateLastRoute(context: CompatContext, params: LastRouteParams): Promise<SessionEntry> {
   const { storePath, sessionKey, deliveryContext, channel, to, accountId, threadId } = params;
   const { ctx = {}, groupResolution = null } = params;

@@ -11,7 +11,10 @@ import type { OpenclawSessions } from "./openclaw-sessions.ts";
 import { resolvePolicy, type SendPolicyParams } from "./resolve-policy.ts";
 import { clearCaches, defaultStateDir, inStateDir, stateDirOf } from "./state-directory.ts";
 
-/** OpenClaw's session functions by their names, over the JSONL store of the state directory that a path lies in. */
+/**
+ * This module exports OpenClaw's session functions by name. Each opens the JSONL store of the state directory that its
+ * path lies in.
+ */
 
 /** Reads the entries of an agent by session key. */
 export const loadSessionStore: OpenclawSessions["loadSessionStore"] = async (storePath, options) => {
@@ -19,7 +22,7 @@ export const loadSessionStore: OpenclawSessions["loadSessionStore"] = async (sto
   return inDirectoryOf(storePath, (sessions) => sessions.loadSessionStore(storePath, options));
 };
 
-/** Replaces every entry of an agent by the given ones. */
+/** Replaces every entry of an agent. A session that `store` does not name is archived. */
 export const saveSessionStore: OpenclawSessions["saveSessionStore"] = (storePath, store) =>
   inDirectoryOf(storePath, (sessions) => sessions.saveSessionStore(storePath, store));
 
@@ -35,13 +38,15 @@ export const withSessionStoreLock: OpenclawSessions["withSessionStoreLock"] = as
   return inDirectoryOf(storePath, (sessions) => sessions.withSessionStoreLock(storePath, action, options));
 };
 
-/** Changes one entry under the lock. */
+/** Changes one entry under the lock. Returns null when the session does not exist. */
 export const updateSessionStoreEntry: OpenclawSessions["updateSessionStoreEntry"] = async (params) => {
   checkParams("updateSessionStoreEntry", params);
   return inDirectoryOf(params.storePath, (sessions) => sessions.updateSessionStoreEntry(params));
 };
 
-/** Stores where a message came from in the entry of its session. */
+/**
+ * Stores the origin of a message in the entry of its session. Returns null when no session exists and none is created.
+ */
 export const recordSessionMetaFromInbound: OpenclawSessions["recordSessionMetaFromInbound"] = async (params) => {
   checkParams("recordSessionMetaFromInbound", params);
   return inDirectoryOf(params.storePath, (sessions) => sessions.recordSessionMetaFromInbound(params));
@@ -53,7 +58,10 @@ export const updateLastRoute: OpenclawSessions["updateLastRoute"] = async (param
   return inDirectoryOf(params.storePath, (sessions) => sessions.updateLastRoute(params));
 };
 
-/** Stores a message that was delivered outside a run in a transcript: of the directory of `storePath`, else the default one. */
+/**
+ * Stores a message that was delivered outside a run in the session's transcript. The state directory is that of
+ * `storePath`, else the default one.
+ */
 export const appendAssistantMessageToSessionTranscript: OpenclawSessions["appendAssistantMessageToSessionTranscript"] =
   async (params) => {
     checkParams("appendAssistantMessageToSessionTranscript", params);
@@ -61,37 +69,37 @@ export const appendAssistantMessageToSessionTranscript: OpenclawSessions["append
     return inStateDir(stateDir, (sessions) => sessions.appendAssistantMessageToSessionTranscript(params));
   };
 
-/** The path of a session's transcript in the state directory. */
+/** Returns the path of a session's transcript in the default state directory. */
 export function resolveSessionTranscriptPath(sessionId: string, agentId?: string, topicId?: string | number): string {
   return resolveTranscriptPath({ ...inDefault(agentId), sessionId, ...(topicId === undefined ? {} : { topicId }) });
 }
 
-/** The path of an agent's `sessions.json` in the state directory. */
+/** Returns the path of an agent's `sessions.json` in the default state directory. */
 export function resolveDefaultSessionStorePath(agentId?: string): string {
   return resolveDefaultStorePath(inDefault(agentId));
 }
 
-/** The folder of an agent's transcripts in the state directory. */
+/** Returns the folder of an agent's transcripts in the default state directory. */
 export function resolveSessionTranscriptsDirForAgent(agentId?: string): string {
   return resolveSessionsDir(inDefault(agentId));
 }
 
-/** The path of `sessions.json` for a configured store path. */
+/** Returns the path of `sessions.json` for a configured store path. */
 export function resolveStorePath(store?: string, options: { readonly agentId?: string } = {}): string {
   checkParams("resolveStorePath", options);
   return resolveConfiguredPath(store, { ...inDefault(options.agentId), homeDir: homedir() });
 }
 
 /**
- * Whether a session may send, by the policy of the configuration.
- * @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood
+ * Returns whether a session may send, by the policy of the configuration.
+ * @throws {ThroughlineError} CONFIG_INVALID for a policy that is not valid
  */
 export function resolveSendPolicy(params: SendPolicyParams): SendAction {
   checkParams("resolveSendPolicy", params);
   return resolvePolicy(params);
 }
 
-/** Forgets what `loadSessionStore` has read. */
+/** Clears the cache of `loadSessionStore`. */
 export function clearSessionStoreCacheForTest(): void {
   clearCaches();
 }

@@ -11,32 +11,33 @@ import {
 } from "./compat-context.ts";
 import type { LockOptions } from "./store-lock.ts";
 
-/** Options of `loadSessionStore`. */
+/** Holds the options of `loadSessionStore`. */
 export interface LoadSessionStoreOptions {
-  /** Reads the store whatever was read before. @default false */
+  /** Reads the store without using the cache. @default false */
   readonly skipCache?: boolean;
   /**
-   * Gives `skillsSnapshot` and `systemPromptReport` too, one read for each; without, an entry says in `blobsAside` that it
-   * has them. What is given so is never cached. @default false
+   * Adds `skillsSnapshot` and `systemPromptReport` to the entries, with one extra read for each. Without this option,
+   * an entry lists them in `blobsAside`. A result with large fields is never cached.
+   * @default false
    */
   readonly withBlobs?: boolean;
 }
 
-/** Options of `updateSessionStore`. */
+/** Holds the options of `updateSessionStore`. */
 export interface UpdateStoreOptions extends LockOptions {
-  /** OpenClaw keeps this session when it prunes others. Nothing is pruned here, so it has no effect. */
+  /** Has no effect. In OpenClaw, pruning spares this session; nothing is pruned here. */
   readonly activeSessionKey?: string;
-  /** Skips OpenClaw's pruning. Nothing is pruned here, so it has no effect. */
+  /** Has no effect. In OpenClaw, it skips pruning; nothing is pruned here. */
   readonly skipMaintenance?: boolean;
 }
 
-/** Saves are tried so often when others write the same entry. */
+/** Limits the retries of a save when other writers change the same entry. */
 const maxAttempts = 64;
 
 /**
- * Every session of the agent whose index the path is, by key. Entries that were loaded within the cache's time are
- * reused while the store reports no change of an entry. A store that cannot report this is read. Updates never start
- * from it. The result is the caller's own.
+ * Returns every session of an agent by key. Cached entries are reused while the store reports no change, for at most
+ * the cache's lifetime. A store that cannot report changes is read each time. Updates never start from the cache. The
+ * caller owns the result.
  */
 export async function loadSessionStore(
   context: CompatContext,
@@ -45,7 +46,7 @@ export async function loadSessionStore(
 ): Promise<EntriesByKey> {
   const agentId = agentOf(storePath);
   if (withBlobs) return loadWhole(context, agentId);
-  // Before it is read: what changes meanwhile has another mark.
+  // The mark is taken before the read: a change during the read then gives a different mark.
   const mark = await markOf(context, agentId);
   const loadedAtMs = context.clock.nowMs();
   const cached = context.cache.get(agentId);
@@ -57,7 +58,7 @@ export async function loadSessionStore(
   return entries;
 }
 
-/** Null: there is nothing to be cached, or nobody can tell whether it is still so. */
+/** Null means that the cache is off, or that the store cannot report changes. */
 async function markOf({ store, namespace, cacheTtlMs }: CompatContext, agentId: string): Promise<string | null> {
   return cacheTtlMs > 0 ? ((await store.entriesMark?.({ namespace, agentId })) ?? null) : null;
 }
@@ -68,7 +69,7 @@ async function loadWhole(context: CompatContext, agentId: string): Promise<Entri
   return entries;
 }
 
-/** Makes the store hold these entries and no others. A session that is not among them is archived, never deleted. */
+/** Makes the store hold exactly these entries. A session that `entries` does not name is archived, never deleted. */
 export async function saveSessionStore(
   context: CompatContext,
   storePath: string,
@@ -81,8 +82,8 @@ export async function saveSessionStore(
 }
 
 /**
- * Reads, changes and writes as one step, under the store's lock. Only what the mutator changed is written, field by
- * field, so that a turn that counts its tokens meanwhile loses nothing.
+ * Reads, changes and writes in one step under the store's lock. Only the fields that the mutator changed are written,
+ * so that a concurrent turn's token counts survive.
  */
 export async function updateSessionStore<Result>(
   context: CompatContext,
@@ -119,8 +120,8 @@ export async function updateSessionStore<Result>(
 }
 
 /**
- * What was read may be of a write whose flush failed, and then it is not on the disk. A store acknowledges nothing behind such
- * a write, so an append without records says that it is.
+ * The entries that were read may belong to a write whose flush failed, and then they are not on disk. A store
+ * acknowledges no append after such a write, so the success of an empty append proves that they are.
  */
 async function settle({ store, random }: CompatContext, states: Iterable<SessionState>): Promise<void> {
   const [first] = states;
@@ -128,7 +129,10 @@ async function settle({ store, random }: CompatContext, states: Iterable<Session
   await appendOnce(store, first.ref, [], { idempotencyKey: random.uuid(), isNewKey: true });
 }
 
-/** Writes what is different in one entry, over whatever it has become meanwhile. False: there is nothing to be written. */
+/**
+ * Writes only the changed fields, because other writers may have changed the entry since the read. Returns false when
+ * nothing changed.
+ */
 async function saveChanges(
   context: CompatContext,
   agentId: string,
@@ -151,7 +155,7 @@ async function saveChanges(
   }
 }
 
-/** The fields that are others now; one that is gone is there as `undefined`. */
+/** A removed field is present with the value `undefined`. */
 function differences(before: SessionEntry | null, after: SessionEntry): Readonly<Record<string, unknown>> {
   if (before === null) return after;
   const patch: Record<string, unknown> = {};

@@ -9,16 +9,15 @@ import type { LoadedCache } from "./compat-context.ts";
 import { isThere } from "./node/is-there.ts";
 import { cacheTtlFrom, createOpenclawSessions, type OpenclawSessions } from "./openclaw-sessions.ts";
 
-/** `THROUGHLINE_HOME`, else `~/.throughline`. */
 export function defaultStateDir(): string {
   const stated = process.env["THROUGHLINE_HOME"]?.trim() ?? "";
   return stated === "" ? joinPath(homedir(), ".throughline") : stated;
 }
 
 /**
- * The directory that holds `agents`: the one that an index lies in as OpenClaw places it. The sessions of a configured path that
- * lies elsewhere are in a directory of their own, beside where OpenClaw would write the file.
- * @throws {ThroughlineError} INPUT_INVALID for a path without a folder, and for another program's file in such a place
+ * Returns the directory that holds `agents`. OpenClaw's layout of an index states it. A configured path with another
+ * layout gets a directory beside the file that OpenClaw would write.
+ * @throws {ThroughlineError} INPUT_INVALID for a path without a folder, or when the file of another program is there
  */
 export function stateDirOf(storePath: string): string {
   const parts = storePath.split("/");
@@ -34,7 +33,10 @@ export function stateDirOf(storePath: string): string {
   });
 }
 
-/** Entries of OpenClaw in the file itself would be missing here, and a program would take their sessions for new ones. */
+/**
+ * Refuses a path where OpenClaw's file exists. Its entries would be missing here, and a program would create new
+ * sessions for their keys.
+ */
 function ownDirectory(storePath: string): string {
   const directory = storePath.slice(0, -".json".length);
   if (!isThere(storePath)) return directory;
@@ -47,16 +49,19 @@ function ownDirectory(storePath: string): string {
 
 interface OpenDirectory {
   readonly sessions: OpenclawSessions;
-  /** Calls under way, some of them within others. */
+  /** Counts the calls that run; a call may run within another. */
   users: number;
   close(): Promise<void>;
 }
 
 const open = new Map<string, OpenDirectory>();
-/** By directory: what a store says of its entries holds for the next handle too. */
+/** Caches outlive the store handles: the marks of a store stay valid for the next handle. */
 const caches = new Map<string, LoadedCache>();
 
-/** Runs a call on the JSONL store of a state directory. The last one under way closes it, and `sessions.json` is written then. */
+/**
+ * Runs a call on the JSONL store of a state directory. The last running call closes the store, and closing writes
+ * `sessions.json`.
+ */
 export async function inStateDir<Result>(
   stateDir: string,
   call: (sessions: OpenclawSessions) => Promise<Result>,

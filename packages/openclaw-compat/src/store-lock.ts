@@ -11,30 +11,37 @@ import {
 } from "@throughline/core";
 import { KeyedQueues, quote, renewTurn } from "@throughline/core/internal";
 
-/** How long a function waits for the lock of the sessions. */
+/** Sets how long a function waits for the lock of the sessions. */
 export interface LockOptions {
-  /** How long to wait for another holder. @default 10_000 */
+  /** Sets how long to wait for another holder, in milliseconds. @default 10_000 */
   readonly timeoutMs?: number;
-  /** Between two attempts. @default 25 */
+  /** Sets the time between two attempts in milliseconds. @default 25 */
   readonly pollIntervalMs?: number;
-  /** How long a holder that says nothing keeps the lock; one that runs renews it. @default 30_000 */
+  /**
+   * Sets the lease of a holder in milliseconds. A live holder renews it; a dead holder loses the lock when it ends.
+   * @default 30_000
+   */
   readonly staleMs?: number;
 }
 
 export interface StoreLock {
-  /** Runs `action` while no other holder of the same lock does, in this process or another. A nested call goes on at once. */
+  /**
+   * Runs `action` while no other holder has the lock, in this process or another. A nested call under the same name
+   * runs at once.
+   */
   run<Result>(name: string, action: () => Promise<Result>, options?: LockOptions): Promise<Result>;
 }
 
 /**
- * The lock of a session store: the store's own, or else what every store has, the one open turn of a session that
- * exists for this alone. That holds on one machine and on many. After a holder dies, the next one takes the lock when
- * the lease ends. A holder that was stopped and resumes gets an error, because its lease is another's.
+ * Creates the lock of a session store. It is the store's exclusive lock, or else the open turn of a session that exists
+ * only for this purpose. Both work on one machine and on several. After a holder dies, the next one gets the lock when
+ * the lease ends. A holder that was paused beyond its lease gets an error when it resumes, because another holder has
+ * the lease.
  */
 export function createStoreLock(
   store: SessionStore,
   place: {
-    /** Of the session whose turn is the lock, where the store has no other. */
+    /** The open turn of this session is the lock when the store has no exclusive lock. */
     readonly refOf: (name: string) => SessionRef;
     readonly agentOf: (name: string) => Pick<SessionRef, "namespace" | "agentId">;
     readonly owner: string;
@@ -115,7 +122,8 @@ function keep(
   return {
     async release() {
       await renewed.stop();
-      // What was done under a lease that had become another's was not done alone: the caller must hear of it.
+      // Another holder may have run at the same time after the lease was lost. The caller must learn that the action
+      // was not exclusive.
       if (renewed.failure !== null) throw renewed.failure;
       await store.append(ref, [], { entry: {}, turn: { action: "close", fence }, durability });
     },

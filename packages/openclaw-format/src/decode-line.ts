@@ -5,19 +5,22 @@ const lenientDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 const byteOrderMark = "\uFEFF";
 
-/** The line as text when its bytes are well-formed UTF-8 without a byte order mark, else a copy of the bytes. */
+/**
+ * Returns the line as text when its bytes are well-formed UTF-8 without a byte order mark. Otherwise returns a copy of
+ * the bytes.
+ */
 export function decodeLine(bytes: Uint8Array): RecordSource {
   const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   if (hasByteOrderMark) return new Uint8Array(bytes);
   try {
     return strictDecoder.decode(bytes);
   } catch {
-    // Not `slice`: that of a Buffer is a view, and the caller may fill the buffer again.
+    // A Buffer's `slice` would share memory with the original, and the caller may refill that buffer.
     return new Uint8Array(bytes);
   }
 }
 
-/** The bytes of a source, the exact inverse of `decodeLine`. */
+/** Returns the bytes of a source. The function is the exact inverse of `decodeLine`. */
 export function encodeLine(source: RecordSource): Uint8Array {
   return typeof source === "string" ? encoder.encode(source) : source;
 }
@@ -25,11 +28,10 @@ export function encodeLine(source: RecordSource): Uint8Array {
 export interface ReadableLine {
   readonly text: string;
   readonly hasByteOrderMark: boolean;
-  /** True when bytes that are no UTF-8 were replaced by U+FFFD. */
+  /** True means that bytes which are not UTF-8 were replaced by U+FFFD. */
   readonly hasReplacements: boolean;
 }
 
-/** A line as text that can be parsed, whatever its bytes, and the changes to it. */
 export function readableLine(source: RecordSource): ReadableLine {
   if (typeof source === "string") return { text: source, hasByteOrderMark: false, hasReplacements: false };
   const decoded = lenientDecoder.decode(source);

@@ -5,10 +5,13 @@ import { detachEnvelope } from "./line-envelope.ts";
 import { defaultMaxLineBytes } from "./line-splitter.ts";
 import { maxRecordDepth, parseLine } from "./parse-line.ts";
 
-/** `jsonl` is Throughline's own. pi and OpenClaw write the same lines; only version 4 is OpenClaw's alone. */
+/**
+ * Names a transcript format. `jsonl` is Throughline's format. pi and OpenClaw write the same lines, so `openclaw` means
+ * version 4 only, which OpenClaw alone writes.
+ */
 export type TranscriptFormat = "openclaw" | "pi" | "claw0" | "jsonl" | "unknown";
 
-/** The format of a transcript by its first lines: the first one that can be read decides. */
+/** Returns the format of a transcript. The first line that can be read decides. */
 export function detectLineFormat(lines: readonly RecordSource[]): TranscriptFormat {
   for (const line of lines) {
     const detached = typeof line === "string" ? detachEnvelope(line) : null;
@@ -23,7 +26,7 @@ function formatOf(value: Fields): TranscriptFormat {
   if (value["type"] === "session") return formatOfHeader(value);
   if (isFlatRecord(value)) return "claw0";
   if (!wrappedTypes.has(value["type"])) return "unknown";
-  // Other programs use the same type names for lines of another shape; a message of theirs has no role inside.
+  // Other programs use the same type names for lines of another shape. Their messages have no role inside.
   const isMessage = value["type"] === "message";
   const message = value["message"];
   return isMessage && !(isFields(message) && typeof message["role"] === "string") ? "unknown" : "pi";
@@ -34,18 +37,19 @@ function formatOfHeader(value: Fields): TranscriptFormat {
   return value["version"] === 4 ? "openclaw" : "pi";
 }
 
-/** A name in a directory. */
+/** Describes one name in a directory. */
 export interface ListedName {
-  /** The name without the path of its directory. */
+  /** States the name without the path of its directory. */
   readonly name: string;
-  /** Whether the name is that of a directory. */
+  /** States whether the name belongs to a directory. */
   readonly isDirectory: boolean;
 }
 
 /**
- * `state`: holds `agents`. `agent`: holds `sessions`. `claw0-agent`: holds `sessions` and their index. `sessions`: an
- * index beside transcripts. `claw0-keyed`: an index beside `transcripts`. `claw0-root`: holds `.sessions`. `pi-root`:
- * folders named after working directories. `own-agent`: an agent of our file store. `transcripts`: just files.
+ * Names the layout of a directory. `state` holds `agents`; `agent` holds `sessions`; `claw0-agent` holds `sessions` and
+ * their index. `sessions` has an index beside transcripts; `claw0-keyed` has an index beside `transcripts`.
+ * `claw0-root` holds `.sessions`; `pi-root` holds folders named after working directories. `own-agent` is an agent of
+ * Throughline's file store. `transcripts` holds transcripts only.
  */
 export type DirectoryLayout =
   | "state"
@@ -59,7 +63,7 @@ export type DirectoryLayout =
   | "transcripts"
   | "unknown";
 
-/** What a directory is, by the names in it. */
+/** Returns the layout of a directory by the names in it. */
 export function detectDirectoryLayout(names: readonly ListedName[]): DirectoryLayout {
   const folders = new Set(names.filter((entry) => entry.isDirectory).map((entry) => entry.name));
   const files = names.filter((entry) => !entry.isDirectory).map((entry) => entry.name);

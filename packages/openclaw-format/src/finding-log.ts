@@ -1,10 +1,12 @@
 import { createFinding, type FindingCode, type FindingPlace } from "@throughline/core/internal";
 import { type Finding } from "@throughline/core";
 
-/** How many findings of each code are kept; the rest is counted, so that a file of garbage does not fill the memory. */
+/**
+ * Limits the findings kept for each code. Further ones are only counted, so that a file of garbage does not fill the
+ * memory.
+ */
 const maxPerCode = 1000;
 
-/** Collects what a reader finds, within bounds. */
 export class FindingLog {
   readonly findings: Finding[] = [];
   private readonly counts = new Map<FindingCode, number>();
@@ -20,12 +22,12 @@ export class FindingLog {
     if (count <= maxPerCode) this.findings.push(createFinding(code, message, { ...this.where, ...place }));
   }
 
-  /** For findings that are reported once for each file. */
+  /** Some findings hold for the whole file, so they are reported once. */
   addOnce(code: FindingCode, message: string, place: FindingPlace): void {
     if (!this.counts.has(code)) this.add(code, message, place);
   }
 
-  /** Says how many more there were of the codes that came too often. */
+  /** Adds one finding for each code over the limit, with the number of findings that are not listed. */
   finish(): void {
     for (const [code, count] of this.counts) {
       if (count > maxPerCode)

@@ -4,8 +4,8 @@ import { readTimeMs } from "./read-time.ts";
 const flatTypes: ReadonlySet<unknown> = new Set(["user", "assistant", "tool_use", "tool_result"]);
 
 /**
- * True for a message that stands in its line without the `message` around it: both tutorials write such records, and
- * some writers leave out even the type.
+ * A flat record is a message without the `message` object around it. Both tutorials write such records, and some
+ * writers leave out even the type.
  */
 export function isFlatRecord(value: Fields): boolean {
   if (value["message"] !== undefined) return false;
@@ -15,14 +15,17 @@ export function isFlatRecord(value: Fields): boolean {
 
 export interface FlatMessage {
   readonly message: Fields;
-  /** Set when two fields of the line contradict each other. */
+  /**
+   * The text describes two fields of the line that contradict each other, so that a finding can report it; null when
+   * none do.
+   */
   readonly conflict: string | null;
 }
 
-/** Remembers which tool a call was for, until its result came: a flat result does not say. */
+/** Maps call ids to tool names until the result arrives, because a flat result does not state the tool's name. */
 export type ToolNames = Map<string, string>;
 
-/** The message a flat record stands for, in version 3's shape. */
+/** Returns the message of a flat record in version 3's shape. */
 export function readFlatMessage(value: Fields, toolNames: ToolNames): FlatMessage {
   const { type, id: _id, parentId: _parentId, timestamp, ts, role, content, ...rest } = value;
   const timeMs = readTimeMs(ts ?? timestamp);
@@ -66,7 +69,7 @@ function toolResultMessage(fields: Fields, time: Fields, toolNames: ToolNames): 
     toolCallId,
     ...(toolName === undefined ? {} : { toolName }),
     content: contentOf(body, "toolResult"),
-    // What is not read as the content is kept where people and programs find it and models do not.
+    // The content that is not read goes into `details`: people and programs find it there, and models do not get it.
     ...(isConflict ? { details: { output } } : {}),
     isError: (is_error ?? isError) === true,
     ...rest,
@@ -75,7 +78,6 @@ function toolResultMessage(fields: Fields, time: Fields, toolNames: ToolNames): 
   return { message, conflict: isConflict ? "content and output of the tool result differ; content is read" : null };
 }
 
-/** User and result content: text stays text, blocks are brought into version 3's shape. */
 function contentOf(content: unknown, role: "user" | "toolResult"): unknown {
   if (typeof content === "string") return content;
   if (Array.isArray(content)) return content.map((block) => readBlock(block, new Map()));
@@ -89,7 +91,10 @@ function blocksOf(content: unknown, toolNames: ToolNames): unknown {
   return content === undefined || content === null ? [] : [{ type: "text", text: JSON.stringify(content) }];
 }
 
-/** Anthropic's block shapes as version 3 writes them; everything else is left as it is. */
+/**
+ * Version 3 has other shapes than Anthropic for calls and thinking, so those blocks are converted. Other blocks stay
+ * unchanged.
+ */
 function readBlock(block: unknown, toolNames: ToolNames): unknown {
   if (typeof block === "string") return { type: "text", text: block };
   if (!isFields(block)) return { type: "unknown", value: block };

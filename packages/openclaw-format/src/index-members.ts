@@ -1,17 +1,20 @@
-/** Where one member of an index stands, in bytes of the file. */
+/** The positions are byte offsets in the file, so that a caller can read one member without the rest. */
 interface IndexMember {
   readonly key: string;
   readonly fromBytes: number;
   readonly toBytes: number;
 }
 
-/** Finds the members of an index that is too large to be held, chunk by chunk. */
+/** Finds the members of an index chunk by chunk, for an index that is too large for memory. */
 interface IndexMemberScanner {
-  /** The members that end in this chunk. */
+  /** Returns the members that end in this chunk. */
   push(chunk: Uint8Array): readonly IndexMember[];
-  /** Whether what was pushed is one whole object: brackets and quotes that close, and nothing else beside it. */
+  /** True when the chunks form one whole object: brackets and quotes close, and no other text is beside the object. */
   readonly isWhole: boolean;
-  /** Where the value begins that has not ended yet, else what was pushed ends: nothing before is needed any more. */
+  /**
+   * The caller may free all bytes before this offset. It is the start of an unfinished value, else the end of the
+   * chunks.
+   */
   readonly neededFromBytes: number;
 }
 
@@ -22,7 +25,8 @@ const closing: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 const spaces: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * Looks at brackets, quotes, colons and commas only. Whether a value is JSON is found out when it is parsed by itself.
+ * The scanner reads brackets, quotes, colons and commas only. A value that is not JSON fails later, when it is parsed
+ * alone.
  */
 export function createIndexMemberScanner(): IndexMemberScanner {
   return new MemberScanner();
@@ -33,11 +37,11 @@ type Place = "before" | "key" | "colon" | "value" | "after" | "wrong";
 class MemberScanner implements IndexMemberScanner {
   #place: Place = "before";
   #at = 0;
-  /** Brackets that are open within a value. */
+  /** A comma or a brace ends the value only at depth 0. */
   #depth = 0;
   #isText = false;
   #isEscaped = false;
-  /** The bytes of the key that is being read; keys are short. */
+  /** The bytes of the current key are collected, because keys are short. */
   #keyBytes: number[] = [];
   #key = "";
   #valueFrom = 0;
@@ -68,7 +72,7 @@ class MemberScanner implements IndexMemberScanner {
       return null;
     }
     if (this.#place === "value") return this.#takeValue(byte);
-    // A byte order mark is no part of the object.
+    // A byte order mark may precede the object and is skipped.
     if (spaces.has(byte) || (this.#place === "before" && this.#at < 3 && byte >= 0x80)) return null;
     if (this.#place === "before" && byte === 0x7b) this.#place = "key";
     else if (this.#place === "key" && byte === quoteByte && (!this.#hasMember || this.#needsMember)) this.#beginKey();
@@ -102,7 +106,7 @@ class MemberScanner implements IndexMemberScanner {
       this.#place = "colon";
       this.#needsMember = false;
     } catch {
-      // A key that is no JSON text: whoever reads the whole file says what is wrong with it.
+      // The key is not JSON text. The reader of the whole file reports the problem.
       this.#place = "wrong";
     }
   }

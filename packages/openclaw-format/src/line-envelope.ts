@@ -2,67 +2,73 @@ import { ThroughlineError, type OpenTurn } from "@throughline/core";
 import { isFields } from "@throughline/core/internal";
 
 /**
- * What Throughline's JSON Lines carry beside the record, in one reserved last field `_tl`; described in
- * `docs/formats/records.md`. Members that this version does not know are kept.
+ * Holds the data that Throughline's JSON Lines carry beside the record, in a reserved last field `_tl`.
+ * `docs/formats/records.md` describes it. Members that this version does not know are kept.
  */
 export interface LineEnvelope {
-  /** 0 for a header of ours, which is no record. */
+  /** States the record's sequence number, or 0 for a Throughline header, which is not a record. */
   readonly seq: number;
-  /** Which line of an append this is, from 1, and how many it has. Absent: an append of one. */
+  /**
+   * States the position of this line in its append, from 1, and the number of lines in the append. Absent for an append
+   * of one line.
+   */
   readonly batch?: readonly [index: number, count: number];
-  /** The idempotency key of the append. Absent: it had none. */
+  /** States the idempotency key of the append. Absent when the append had none. */
   readonly idem?: string;
-  /** The SHA-256 of the drafts of the append, beside `idem`. */
+  /** States the SHA-256 of the append's drafts. Present beside `idem`. */
   readonly digest?: string;
-  /** CRC-32 of the line without its envelope. */
+  /** States the CRC-32 of the line without its envelope. */
   readonly crc?: number;
-  /** The store's clock when the line was written, UTC milliseconds. */
+  /** States the store's time at the write, in UTC milliseconds. */
   readonly at?: number;
-  /** The fence of the session's newest turn. */
+  /** States the fence of the session's newest turn. */
   readonly fence?: number;
-  /** The open turn after this line; null when the append ended it, absent when it changed nothing. */
+  /** States the open turn after this line. Null when the append ended the turn; absent when it did not change it. */
   readonly turn?: OpenTurn | null;
-  /** Present only when a rewind set it. */
+  /** States the head after this line. Present only when a rewind set it. */
   readonly head?: string | null;
-  /** The first sequence number that a context needs, as the writer stated it. */
+  /** States the first sequence number that a context needs, as the writer computed it. */
   readonly window?: number;
-  /** Fields of the session's entry that the append set. */
+  /** Holds the fields of the session's entry that the append set. */
   readonly entry?: Readonly<Record<string, unknown>>;
-  /** Fields of the session's entry that the append removed. */
+  /** Names the fields of the session's entry that the append removed. */
   readonly unset?: readonly string[];
-  /** The line as it was imported, when the line it is in is the record it stands for. */
+  /** Holds the imported line when this line holds the converted record instead of the original. */
   readonly source?: string;
-  /** The same for a line that is not well-formed UTF-8. */
+  /** Holds the imported line in base64 when it is not well-formed UTF-8. */
   readonly sourceBase64?: string;
-  /** The coded payload, under a codec. */
+  /** Holds the encoded payload when the store uses a codec. */
   readonly enc?: string;
-  /** CRC-32 of the envelope before this member, which is its last. Absent in lines of earlier versions. */
+  /** States the CRC-32 of the envelope before this member, which is the last. Absent in lines of earlier versions. */
   readonly sum?: number;
 }
 
-/** A line without its envelope, and the envelope. */
+/** Holds a line without its envelope, and the envelope. */
 export interface DetachedLine {
-  /** The line exactly as it was before the envelope was attached. */
+  /** Holds the line exactly as before the envelope was attached. */
   readonly text: string;
-  /** The envelope; null when the line has none that `attachEnvelope` wrote. */
+  /** Holds the envelope; null when the line has none that `attachEnvelope` wrote. */
   readonly envelope: LineEnvelope | null;
 }
 
 const startsAnObject = /^[ \t\r\n]*\{/;
 const marker = '"_tl":';
-/** The marker as a key inside an envelope: the same JSON, but no marker. */
+/**
+ * Escapes the marker as a key inside an envelope, so that `lastIndexOf` finds only the real marker. The JSON value
+ * stays the same.
+ */
 const escapedMarker = '"\\u005ftl":';
 
 /**
- * Puts the envelope in front of the text's last brace. Nothing of the text changes: numbers, spaces, a carriage return,
- * a `_tl` of its own.
+ * Inserts the envelope before the text's last brace. The text itself stays unchanged, including numbers, spaces, a
+ * carriage return and a `_tl` of its own.
  * @throws {ThroughlineError} INPUT_INVALID when the text does not end like a JSON object
  */
 export function attachEnvelope(text: string, envelope: LineEnvelope): string {
   return attachEnvelopeText(text, envelopeText(envelope));
 }
 
-/** Does what `attachEnvelope` does, with the JSON of the envelope as `envelopeText` gives it. */
+/** Attaches an envelope whose JSON `envelopeText` has built, so that callers can build it once. */
 export function attachEnvelopeText(text: string, envelope: string): string {
   const close = closingBrace(text);
   if (close === -1 || !startsAnObject.test(text)) {
@@ -75,8 +81,8 @@ export function attachEnvelopeText(text: string, envelope: string): string {
 }
 
 /**
- * Takes the envelope off again: the exact inverse of `attachEnvelope`. A line that holds no envelope, or a `_tl` that
- * `attachEnvelope` would have written otherwise, is another program's line and comes back as it is.
+ * Removes the envelope. The function is the exact inverse of `attachEnvelope`. A line without an envelope is returned
+ * unchanged, and so is a `_tl` that `attachEnvelope` would have written differently, because another program wrote it.
  */
 export function detachEnvelope(line: string): DetachedLine {
   const none: DetachedLine = { text: line, envelope: null };
@@ -95,17 +101,20 @@ export function detachEnvelope(line: string): DetachedLine {
 
 const needsEscapes = new RegExp(`[\\u2028\\u2029]|${marker}`);
 
-/** The JSON of an envelope as it is written into a line. */
+/** Returns the JSON of an envelope as a line holds it. */
 export function envelopeText(envelope: LineEnvelope): string {
   const plain = plainText(envelope);
   if (plain !== null) return plain;
   const text = JSON.stringify(envelope);
-  // Every line that is written comes by here, and hardly one holds any of it.
+  // Every written line passes here and few lines need escapes, so one test skips the three replacements.
   if (!needsEscapes.test(text)) return text;
   return text.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029").replaceAll(marker, escapedMarker);
 }
 
-/** The JSON of an envelope of whole numbers and a batch only, as most are; null for any other. */
+/**
+ * Most envelopes hold only whole numbers and a batch, which this fast path formats. Null means that another member is
+ * present.
+ */
 function plainText(envelope: LineEnvelope): string | null {
   let text = "";
   for (const member of Object.keys(envelope)) {
@@ -124,21 +133,23 @@ function isPair(value: unknown): value is readonly [number, number] {
 }
 
 const count = "(0|[1-9]\\d{0,14})";
-/** Digits like these are what `attachEnvelope` writes, and need not be written again to be compared. */
+/** `attachEnvelope` writes digits in exactly this form, so a match needs no second serialization to compare. */
 const plainEnvelope = new RegExp(
   `\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?(?:,"sum":${count})?\\}`,
   "y",
 );
 
 /**
- * The envelope of most lines, if the text from one place to its last but `behind` characters is one. It has `seq`, and
- * optionally `batch`, `at`, `crc` and `sum`, written as `attachEnvelope` writes them. Null for any other.
+ * Reads the envelope of most lines without `JSON.parse`. The envelope runs from `from` to the end of the text minus
+ * `behind` characters. The envelope has `seq`, and optionally `batch`, `at`, `crc` and `sum`, written as
+ * `attachEnvelope` writes them. Null for any other text.
  */
 export function readPlainEnvelope(text: string, from: number, behind: number = 0): LineEnvelope | null {
   plainEnvelope.lastIndex = from;
   const found = plainEnvelope.exec(text);
   if (found === null || plainEnvelope.lastIndex !== text.length - behind) return null;
-  // Member by member: every line of a transcript comes by here, and taking a match apart costs as much as the pattern.
+  // The members are read one by one: every line of a transcript passes here, and destructuring costs as much as the
+  // pattern.
   const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number; sum?: number } = {
     seq: Number(found[1]),
   };
@@ -161,14 +172,14 @@ function parseEnvelope(json: string): LineEnvelope | null {
   return isLineEnvelope(value) && envelopeText(value) === json ? value : null;
 }
 
-/** The index of the brace that ends the text, -1 when something else does. Only JSON's own white space may follow. */
+/** Only JSON's white space may follow the brace. */
 function closingBrace(text: string): number {
   let at = text.length - 1;
   while (at >= 0 && isJsonSpace(text.charCodeAt(at))) at--;
   return text[at] === "}" ? at : -1;
 }
 
-/** An object without members takes no comma. */
+/** An object without members takes no comma before the envelope. */
 function separator(before: string): string {
   let at = before.length - 1;
   while (at >= 0 && isJsonSpace(before.charCodeAt(at))) at--;

@@ -1,29 +1,32 @@
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-/** One line of a file, without its line feed. A carriage return before the line feed belongs to the line. */
+/** Holds one line of a file without its line feed. A carriage return before the line feed belongs to the line. */
 export interface SplitLine {
-  /** A view on the chunk where the line lies in one: use it before the chunk is reused. The first bytes only of an over-long line. */
+  /**
+   * Holds the bytes of the line. They may share memory with the chunk: use them before the chunk is reused. An
+   * over-long line has only its first bytes here.
+   */
   readonly bytes: Uint8Array;
-  /** Where the line begins in the file, in bytes from 0. */
+  /** States the byte offset of the line in the file, from 0. */
   readonly byteOffset: number;
-  /** The length of the whole line; more than `bytes` holds when the line is over-long. */
+  /** States the length of the whole line in bytes. It exceeds the length of `bytes` for an over-long line. */
   readonly sizeBytes: number;
-  /** False only for what follows the last line feed of the file. */
+  /** States whether a line feed ends the line. False only for the rest after the last line feed of the file. */
   readonly isTerminated: boolean;
 }
 
-/** Options of `createLineSplitter`. */
+/** Holds the options of `createLineSplitter`. */
 interface LineSplitterOptions {
-  /** How many bytes of a longer line are kept, so that memory stays bounded. @default 16 MiB */
+  /** Limits how many bytes of a line are kept, so that memory stays bounded. @default 16 MiB */
   readonly maxLineBytes?: number;
-  /** Where the first chunk lies in the file. @default 0 */
+  /** States the byte offset of the first chunk in the file. @default 0 */
   readonly byteOffset?: number;
 }
 
 /** Cuts the chunks of one file into lines. */
 interface LineSplitter {
-  /** The lines that end in this chunk. */
+  /** Returns the lines that end in this chunk. */
   push(chunk: Uint8Array): SplitLine[];
-  /** What is left after the last line feed, or null. */
+  /** Returns the rest after the last line feed, or null when the file ends with a line feed. */
   end(): SplitLine | null;
 }
 
@@ -37,8 +40,8 @@ export const splitterTable: OptionTable<LineSplitterOptions> = {
 };
 
 /**
- * Cuts bytes into lines at 0x0A and nowhere else. Splitters that also cut at U+2028, U+2029 or a lone carriage return
- * (Node's readline does) tear records apart that JSON allows.
+ * Creates a splitter that cuts bytes into lines at 0x0A only. Splitters that also cut at U+2028, U+2029 or a lone
+ * carriage return, such as Node's readline, break records that JSON allows.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export function createLineSplitter(options: LineSplitterOptions = {}): LineSplitter {
@@ -70,7 +73,8 @@ export function createLineSplitter(options: LineSplitterOptions = {}): LineSplit
         start = at + 1;
       }
       const rest = chunk.subarray(start);
-      // Copied, as the caller may fill the same buffer again before the line ends; `slice` of a Buffer would not copy.
+      // The rest is copied, because the caller may refill the buffer before the line ends. A Buffer's `slice` would not
+      // copy.
       const kept = new Uint8Array(rest.subarray(0, Math.max(0, maxLineBytes - keptBytes)));
       if (kept.length > 0) pending.push(kept);
       keptBytes += kept.length;

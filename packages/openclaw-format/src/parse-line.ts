@@ -2,7 +2,7 @@ import type { FindingCode, RecordSource } from "@throughline/core/internal";
 import { isNestedDeeper, maxNesting, isFields, type Fields } from "@throughline/core/internal";
 import { readableLine } from "./decode-line.ts";
 
-/** Why a line stands for no record. */
+/** Names the reason why a line gives no record. */
 export type UnparsedReason =
   | "blank"
   | "malformed"
@@ -19,12 +19,12 @@ interface LineRemark {
   readonly repaired: boolean;
 }
 
-/** A line as JSON, as far as it is. */
+/** Holds the result of parsing a line as JSON. */
 export interface ParsedLine {
   readonly value: Fields | null;
-  /** Set exactly when `value` is null. */
+  /** Present exactly when `value` is null. */
   readonly reason: UnparsedReason | null;
-  /** True when the line as it stands, byte for byte, is the JSON of `value`. */
+  /** True when the line's bytes are the JSON of `value` without any repair. */
   readonly isExact: boolean;
   readonly remarks: readonly LineRemark[];
 }
@@ -34,12 +34,15 @@ export interface ParseLineLimits {
   readonly maxDepth: number;
 }
 
-/** Nested deeper than this, a record is taken for an attack on whoever walks it; stores take none. */
+/**
+ * Stores refuse a record that is nested deeper than this, because it could exhaust the stack of a program that walks
+ * it.
+ */
 export const maxRecordDepth: number = maxNesting;
 
 const nul = "\0";
 
-/** Reads a line as a JSON object. Never throws: what cannot be read says why. */
+/** Parses a line as a JSON object. Never throws: `reason` states why a line cannot be read. */
 export function parseLine(source: RecordSource, sizeBytes: number, limits: ParseLineLimits): ParsedLine {
   if (sizeBytes > limits.maxLineBytes) {
     const message = `The line has ${sizeBytes} bytes; lines of at most ${limits.maxLineBytes} are read.`;
@@ -59,7 +62,10 @@ export function parseLine(source: RecordSource, sizeBytes: number, limits: Parse
   return checkValue(parsed.value, typeof source === "string", remarks, limits.maxDepth);
 }
 
-/** A crash can leave a run of NULs where bytes never reached the disk; a line appended after it is whole. */
+/**
+ * A crash can leave a run of NUL characters where bytes never reached the disk. A line that was appended after them is
+ * still whole.
+ */
 function readAround(text: string, remarks: readonly LineRemark[], maxDepth: number): ParsedLine {
   const rest = trimNuls(text);
   if (rest === "") {

@@ -1,24 +1,26 @@
 import { isColumnText } from "@throughline/core/internal";
 
 /**
- * The ids of a session's records, while its lines are read in order. An id that comes a second time gets a suffix;
- * a record that names the id means the nearest one before it.
+ * Tracks the ids of a session's records while its lines are read in order. A repeated id gets a suffix. A reference to
+ * that id means the nearest record before the reference.
  */
 export class RecordIdBook {
   private readonly ids = new Set<string>();
-  /** For ids that came more than once: the newest bearer and how many there were. */
+  /**
+   * For each repeated id, the map holds the newest record's id, to resolve references, and the count, to build the next
+   * suffix.
+   */
   private readonly bearers = new Map<string, { id: string; count: number }>();
 
   has(id: string): boolean {
     return this.ids.has(id);
   }
 
-  /** The id a reference means at this place. */
   resolve(id: string): string {
     return this.bearers.get(id)?.id ?? id;
   }
 
-  /** The id the record gets: its own when that is free. */
+  /** The first record with an id keeps it, and a later one gets a suffix, because ids must be unique in a session. */
   claim(id: string): string {
     if (!this.ids.has(id)) {
       this.ids.add(id);
@@ -35,32 +37,32 @@ export class RecordIdBook {
     return renamed;
   }
 
-  /** A record that states an id which none may have goes by `id`; so do the references to it that follow. */
+  /** Later references to an unusable id resolve to the id that the record got instead. */
   rename(stated: string, id: string): void {
     if (stated.length <= longestStated) this.bearers.set(stated, { id, count: 1 });
   }
 }
 
-/** What is kept of an id that gets a suffix, so that it stays within the 256 characters a record id may have. */
+/** A longer id is cut before the suffix is added, so that the result stays within the 256 characters of a record id. */
 const longestRenamed = 240;
 
-/** An id that is longer is nobody's, and not worth the memory. */
+/** Longer ids are not remembered, because no real record has such an id and the memory would be wasted. */
 const longestStated = 1024;
 
-/** The beginning of an id, with no character cut in two: no store takes half of one. */
+/** The cut must not split a surrogate pair, because no store takes a lone surrogate. */
 function beginningOf(id: string): string {
   const beginning = id.slice(0, longestRenamed);
   return beginning.isWellFormed() ? beginning : beginning.slice(0, -1);
 }
 
-/** True for an id that a record may keep: what stores refuse to take is none. */
+/** Stores refuse any other record id. */
 export function isUsableRecordId(id: unknown): id is string {
   return isColumnText(id, 256);
 }
 
 /**
- * The id of a record whose line states none: its place in the file, counted from 0 at the header. The same for every
- * reader and every run, and of the length pi's own ids have.
+ * Returns the id of a record whose line states none: its line in the file, counted from 0 at the header. Every reader
+ * and every run gives the same id. It has the length of pi's ids.
  */
 export function placeId(line: number): string {
   return (line - 1).toString(16).padStart(8, "0");

@@ -8,25 +8,25 @@ import { isUsableRecordId, placeId, type RecordIdBook } from "./record-id-book.t
 export interface UpgradeContext {
   readonly headId: string | null;
   readonly lastTimestamp: string;
-  /** What the header says; null without a header. */
+  /** The header states the version; null without a header. */
   readonly version: number | null;
   readonly place: { readonly line: number; readonly byteOffset: number };
 }
 
-/** Fields that name another record of the session. */
+/** These fields name another record of the session, so they follow when an id changes. */
 const references: readonly string[] = ["firstKeptEntryId", "targetId", "fromId", "appendParentId"];
 
 /**
- * Makes a version 3 record of a line's JSON. A line that is one already comes back as the same object; everything else
- * is a new one, and the line stays what it is.
+ * Converts a line's JSON to a version 3 record. A line that is in version 3 already gives the same object, so that
+ * callers can detect the difference.
  */
 export class RecordUpgrade {
   private readonly ids: RecordIdBook;
   private readonly log: FindingLog;
   private readonly toolNames: ToolNames = new Map();
-  /** Ids of the main records by line, for the old compactions that name their first kept record by its line. */
+  /** Maps lines to ids of main records. Old compactions name their first kept record by its line. */
   private readonly mainIds: (string | undefined)[] = [];
-  /** Parents that no line so far has; what is left at the end is missing. */
+  /** Holds parents that no line so far has defined. Those that remain at the end are missing. */
   private readonly missingParents = new Map<
     string,
     { readonly line: number; readonly byteOffset: number; readonly recordId: string }
@@ -50,7 +50,7 @@ export class RecordUpgrade {
     return { type: String(type), id, parentId, timestamp, ...fields };
   }
 
-  /** To be called once a line's record is known. */
+  /** The caller must call this after each line, because the record may be the missing parent of an earlier line. */
   settle(id: string, side: boolean, line: number): void {
     this.missingParents.delete(id);
     if (!side) this.mainIds[line - 1] = id;
@@ -68,7 +68,8 @@ export class RecordUpgrade {
     if (parentId === null) return null;
     if (typeof parentId === "string") return this.ids.resolve(parentId);
     const isOldVersion = context.version !== null && context.version < 2;
-    // Version 1 and flat records never have parents: that is said once for the file.
+    // Version 1 and flat records never have parents. One finding for the whole file says so, and no finding follows for
+    // each record.
     if (!isOldVersion && !isFlatRecord(value) && value["id"] !== undefined) {
       this.log.add("PARENT_MISSING", "The record names no parent.", { ...context.place, recordId: idText(value) });
     }
@@ -142,7 +143,10 @@ export class RecordUpgrade {
     return { type: "message", message };
   }
 
-  /** The index counts the lines of the file, the header among them. A line that is no main record means the next one. */
+  /**
+   * The index counts the lines of the file, including the header. When that line is not a main record, the next main
+   * record counts.
+   */
   private withFirstKeptId(body: Fields, id: string, context: UpgradeContext): Fields {
     const { firstKeptEntryIndex, ...fields } = body;
     const from =
@@ -158,7 +162,7 @@ export class RecordUpgrade {
       `The compaction keeps records from line index ${quote(firstKeptEntryIndex)} on, where none is before it.`,
       { ...context.place, recordId: id },
     );
-    // Its own id: it keeps nothing from before itself.
+    // A compaction that names its own id keeps no record from before it.
     return { ...fields, firstKeptEntryId: id };
   }
 

@@ -3,38 +3,41 @@ import { type Finding } from "@throughline/core";
 import { readTimeMs } from "./read-time.ts";
 import { indexFileTable, parseIndex, type IndexFileOptions } from "./sessions-json.ts";
 
-/** One session as an index names it. */
+/** Describes one session as an index states it. */
 export interface IndexedSession {
-  /** Null when the index knows the session by its id alone. */
+  /** States the session's key; null when the index lists sessions by id only. */
   readonly key: string | null;
-  /** The session's id as the index states it, which may be no safe file name. */
+  /** States the session's id as the index has it. The id may be unsafe as a file name. */
   readonly sessionId: string;
-  /** The transcript as the index writes it, perhaps a path of another machine. */
+  /** States the transcript's path as the index has it, or null. The path may belong to another machine. */
   readonly file: string | null;
-  /** The entry with `sessionId` and `updatedAt` in milliseconds; every field of the index is kept beside them. */
+  /** Holds the entry with every field of the index, plus `sessionId` and `updatedAt` in UTC milliseconds. */
   readonly entry: Fields & {
-    /** The session's id, under this name in every shape of index. */
+    /** States the session's id. The name of this field is the same for every shape of index. */
     readonly sessionId: string;
   };
 }
 
-/** `openclaw`: by key. `claw0-keyed`: by key, snake case. `claw0-by-id`: by session id. */
+/**
+ * Names the shape of an index. `openclaw` is by key, `claw0-keyed` is by key in snake case, and `claw0-by-id` is by
+ * session id.
+ */
 type SessionIndexShape = "openclaw" | "claw0-keyed" | "claw0-by-id";
 
-/** The sessions that an index names, and what is wrong with it. */
+/** Holds the sessions of an index, and the problems of reading it. */
 interface SessionIndex {
-  /** Null when the index cannot be read or is empty. */
+  /** Names the shape of the index; null when the index cannot be read or is empty. */
   readonly shape: SessionIndexShape | null;
-  /** The sessions in the order of the index. */
+  /** Lists the sessions in the order of the index. */
   readonly sessions: readonly IndexedSession[];
-  /** Keys under which something stands that is no session. */
+  /** Lists the keys whose value is not a session. */
   readonly unreadableKeys: readonly string[];
-  /** An index or an entry that cannot be read. */
+  /** Lists the findings: an index or an entry that cannot be read. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Reads an index for import, in OpenClaw's shape or either tutorial's.
+ * Reads an index for an import, in OpenClaw's shape or either tutorial's.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option; never for the text
  */
 export function readSessionIndex(text: string, options: IndexFileOptions = {}): SessionIndex {
@@ -60,7 +63,7 @@ export function readSessionIndex(text: string, options: IndexFileOptions = {}): 
   return { shape, sessions, unreadableKeys, findings };
 }
 
-/** One member of an index; null when it names no session. */
+/** Null means that the member describes no session. */
 export function readIndexed(
   name: string,
   fields: Fields,

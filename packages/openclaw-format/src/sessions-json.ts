@@ -9,22 +9,22 @@ import {
 } from "@throughline/core/internal";
 import { type Finding } from "@throughline/core";
 
-/** A sessions.json as it is, key by key. */
+/** Holds the content of a sessions.json by key. */
 interface SessionsJson {
   /**
-   * Entries by key, in the file's order, every field kept. Null when the file cannot be read: an unreadable index is
-   * not an empty one, and whoever writes it must not take it for that.
+   * Holds the entries by key, in the file's order, with every field. Null when the file cannot be read. A writer must
+   * not treat an unreadable index as an empty one.
    */
   readonly entries: ReadonlyMap<string, Fields> | null;
-  /** Values that are no entries: kept, so that a writer can give them back. */
+  /** Holds the values that are not entries, so that a writer can write them back. */
   readonly unreadable: ReadonlyMap<string, unknown>;
-  /** One finding for each entry that cannot be read, or one for the whole file. */
+  /** Lists one finding for each entry that cannot be read, or one for the whole file. */
   readonly findings: readonly Finding[];
 }
 
-/** Options of what reads an index. */
+/** Holds the options of the functions that read an index. */
 export interface IndexFileOptions {
-  /** For findings. @default null */
+  /** States the path that the findings name. @default null */
   readonly path?: string | null;
 }
 
@@ -54,12 +54,12 @@ export function readSessionsJson(text: string, options: IndexFileOptions = {}): 
 }
 
 /**
- * The text of a sessions.json: two spaces, the given order, no line feed at the end, as OpenClaw writes it. In pieces: an
- * index may be larger than what should be held.
+ * Yields the text of a sessions.json in pieces, because an index may be too large for memory. The text has OpenClaw's
+ * form: two spaces of indentation, the given order, and no line feed at the end.
  */
 export function* sessionsJsonPieces(entries: Iterable<readonly [key: string, entry: unknown]>): Generator<string> {
   let isFirst = true;
-  // Written member by member: an object would put keys like "12" first and lose the order.
+  // The members are written one by one, because an object would put keys like "12" first and lose the order.
   for (const [key, entry] of entries) {
     const value = JSON.stringify(entry, null, 2).replaceAll("\n", "\n  ");
     yield `${isFirst ? "{" : ","}\n  ${JSON.stringify(key)}: ${value}`;
@@ -68,7 +68,7 @@ export function* sessionsJsonPieces(entries: Iterable<readonly [key: string, ent
   yield isFirst ? "{}" : "\n}";
 }
 
-/** The index as an object, or what is wrong with it. `__proto__` is a key like any other. */
+/** A `__proto__` member stays an ordinary key, because `JSON.parse` defines it as one. */
 export function parseIndex(
   text: string,
   path: string | null,

@@ -2,28 +2,28 @@ import { isFields, type Fields } from "@throughline/core/internal";
 import { defaultMaxLineBytes } from "./line-splitter.ts";
 import { maxRecordDepth, parseLine } from "./parse-line.ts";
 
-/** What a file is that no reader of ours can read, and what helps. */
+/** Describes a file that no Throughline reader can read, and the remedy. */
 interface StrangeTranscript {
-  /** Goes on where the file was named: "is a transcript of …". */
+  /** The text continues a sentence about the file: "is a transcript of …". */
   readonly what: string;
   readonly remedy: string;
-  /** It may be one of ours: only its line feeds are carriage returns. */
+  /** True means that the file may be a Throughline transcript whose line feeds became carriage returns. */
   readonly endsInReturns: boolean;
 }
 
-/** The most lines that are read; other programs start with notes of their own. */
+/** Other programs may start a file with lines of other types, so several lines are read. */
 const mostLines = 20;
 
 const otherProgram = "Import it: `throughline import FILE`. Only lines of ours are checked; the file was not changed.";
 
 /**
- * Recognizes, by its first kilobytes, a transcript that is not one of ours: another program's, or one with unusual line
- * ends. Read as ours, such a file would be one torn line, or thousands of records of which no context is made. Null for
- * everything else.
+ * Recognizes a file of another program, or one with unusual line ends, by its first kilobytes. Without this check, such
+ * a file would read as one torn line, or as thousands of records that give no context. Null means that the reader can
+ * try the file.
  */
 export function strangeTranscript(beginning: Uint8Array): StrangeTranscript | null {
   const text = new TextDecoder().decode(beginning);
-  // No JSON text holds a bare carriage return within a string.
+  // No JSON text holds a raw carriage return within a string, so this pattern is a line end.
   if (!text.includes("\n") && /\}[ \t]*\r\s*\{/.test(text))
     return {
       endsInReturns: true,

@@ -1,33 +1,33 @@
 import { isAgentId, isSessionId } from "@throughline/core/internal";
 
-/** What a file in a sessions directory is, by its name. */
+/** Names the kind of a file in a sessions directory. */
 type SessionFileKind =
   | "transcript"
-  /** Archived by a reset or a deletion: a session that ended. */
+  /** A reset or a deletion archived the session. */
   | "reset-archive"
   | "deleted-archive"
   | "index"
   | "backup"
   | "corrupt"
-  /** A debug log beside a transcript. */
+  /** A trajectory is a debug log beside a transcript. */
   | "trajectory"
-  /** A copy from before a compaction. */
+  /** A checkpoint is a copy from before a compaction. */
   | "checkpoint"
   | "temporary"
   | "lock"
   | "other";
 
-/** What the name of a file in a sessions directory says of its content. */
+/** Describes a file in a sessions directory by its name. */
 export interface SessionFileName {
-  /** What the file is. */
+  /** Names the kind of the file. */
   readonly kind: SessionFileKind;
-  /** For transcripts and archives; null when the name holds no usable id. */
+  /** States the session id of a transcript or an archive; null when the name holds no usable id. */
   readonly sessionId: string | null;
-  /** The topic in a name such as `<session>-topic-7.jsonl`, percent-decoded; null without one. */
+  /** States the percent-decoded topic of a name such as `<session>-topic-7.jsonl`; null without a topic. */
   readonly topicId: string | null;
-  /** When an archive was made, ISO 8601; null if the name has no time. */
+  /** States when the archive was created, in ISO 8601; null when the name states no time. */
   readonly archivedAt: string | null;
-  /** True for pi's names, which put the time before the id. */
+  /** States whether the name has pi's form, which puts the time before the id. */
   readonly isPiName: boolean;
 }
 
@@ -39,12 +39,12 @@ const otherKinds: readonly (readonly [RegExp, SessionFileKind])[] = [
   [/(^|[.-])(tmp|temp)$|\.tmp[.-]/, "temporary"],
   [/\.corrupt([.-]|$)/, "corrupt"],
   [/\.(bak|backup|orig)([.-]|$)|~$/, "backup"],
-  // What a repair of ours writes beside the file it leaves alone.
+  // A Throughline repair writes this copy beside the original file.
   [/\.repaired\.jsonl$/, "backup"],
   [/\.trajectory(-path)?\.jsonl?$/, "trajectory"],
 ];
 
-/** `<transcript>.jsonl.reset.<time>` and `<transcript>.jsonl.deleted`, by the last of such endings. */
+/** A name may hold several such endings; the last one counts. */
 function splitArchive(name: string): { base: string; kind: SessionFileKind; at: string | null } | null {
   const at = Math.max(name.lastIndexOf(".jsonl.reset"), name.lastIndexOf(".jsonl.deleted"));
   if (at < 1) return null;
@@ -60,7 +60,7 @@ function isCheckpoint(name: string): boolean {
   return at >= ".checkpoint.".length && name.endsWith(".jsonl") && name.length - ".jsonl".length > at;
 }
 
-/** Classifies a name, without its directory. */
+/** Classifies a file name without its directory. */
 export function classifySessionFile(name: string): SessionFileName {
   if (name === "sessions.json") return plain("index");
   for (const [pattern, kind] of otherKinds) if (pattern.test(name)) return plain(kind);
@@ -73,7 +73,7 @@ export function classifySessionFile(name: string): SessionFileName {
   return name.endsWith(".jsonl") ? transcript(name) : plain("other");
 }
 
-/** The name an archive gets: colons are not allowed in file names everywhere. */
+/** Colons are replaced, because some file systems do not allow them in names. */
 export function archiveFileName(transcriptName: string, why: "reset" | "deleted", iso: string): string {
   return `${transcriptName}.${why}.${iso.replaceAll(":", "-")}`;
 }
@@ -107,12 +107,12 @@ function decodeTopic(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A name another program made, not percent-encoded.
+    // Another program created the name without percent-encoding.
     return text;
   }
 }
 
-/** The agent a sessions directory belongs to, by its path; null when the path does not say. */
+/** The path states the agent after its last `agents` folder. Null means that it states no valid agent id. */
 export function agentOfSessionsDir(path: string): string | null {
   const segments = path.split(/[/\\]/).filter((segment) => segment !== "" && segment !== ".");
   const at = segments.lastIndexOf("agents");

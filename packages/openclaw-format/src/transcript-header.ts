@@ -3,27 +3,27 @@ import type { SessionRecord } from "@throughline/core";
 import { isoTime, readTimeMs } from "./read-time.ts";
 import { isUsableRecordId } from "./record-id-book.ts";
 
-/** What the first line of a transcript says. */
+/** Holds the content of a transcript's first line. */
 export interface TranscriptHeader {
-  /** The session's id; null when the header states none that is text. */
+  /** States the session's id; null when the header states no text as id. */
   readonly sessionId: string | null;
-  /** 1 when the header states none. */
+  /** States the transcript version; 1 when the header states none. */
   readonly version: number;
-  /** When the session was created, ISO 8601 where it can be read; null when it is not stated. */
+  /** States when the session was created, in ISO 8601 if the time can be read; null when it is not stated. */
   readonly timestamp: string | null;
-  /** The folder that the session worked in; null when the header states none. */
+  /** States the folder that the session worked in; null when the header states none. */
   readonly cwd: string | null;
-  /** The session's key: our own headers and one tutorial's carry it. */
+  /** States the session's key, or null. Throughline's headers and those of one tutorial carry it. */
   readonly key: string | null;
-  /** The session or file that this one was forked from; null when the header states none. */
+  /** States the session or file that this session was forked from; null when the header states none. */
   readonly parentSession: string | null;
-  /** The header's line, from 1. */
+  /** States the line of the header, from 1. */
   readonly line: number;
-  /** Everything the line says. */
+  /** Holds all fields of the line. */
   readonly fields: Fields;
 }
 
-/** The newest transcript version whose lines are known. */
+/** Lines of a newer version are read like lines of this one. */
 const newestTranscriptVersion = 4;
 
 export function readHeader(fields: Fields, line: number): TranscriptHeader {
@@ -41,7 +41,6 @@ export function readHeader(fields: Fields, line: number): TranscriptHeader {
   };
 }
 
-/** What is wrong with a header; null when nothing is. */
 export function headerProblem(header: TranscriptHeader): string | null {
   const { id, version } = header.fields;
   if (header.sessionId === null)
@@ -54,7 +53,7 @@ export function headerProblem(header: TranscriptHeader): string | null {
   return null;
 }
 
-/** The id of the record a header stands for, before it is made unique. */
+/** The id is not unique yet when a file has several headers, so the caller must claim it. */
 export function headerRecordId(header: TranscriptHeader): string {
   const id = `header:${header.sessionId ?? "unknown"}`;
   return isUsableRecordId(id) ? id : "header:unknown";

@@ -8,23 +8,26 @@ import {
 } from "@throughline/core/internal";
 import { hasErrorCode, parseSessionKey, ThroughlineError } from "@throughline/core";
 
-/** Where OpenClaw, and our file store with it, keeps what. Texts in, texts out: nothing here looks at a disk. */
+/**
+ * This module computes OpenClaw's file layout, which Throughline's file store shares. The functions map text to text
+ * and never access a disk.
+ */
 
 interface StorePathOptions {
-  /** The directory that holds `agents`. */
+  /** States the directory that holds `agents`. */
   readonly stateDir: string;
-  /** The agent whose directory is meant. @default "main" */
+  /** Names the agent whose directory is used. @default "main" */
   readonly agentId?: string;
 }
 
-/** `<stateDir>/agents/<agentId>/sessions`. @throws {ThroughlineError} AGENT_ID_INVALID */
+/** Returns `<stateDir>/agents/<agentId>/sessions`. @throws {ThroughlineError} AGENT_ID_INVALID */
 export function resolveSessionsDir(options: StorePathOptions): string {
   const agentId = options.agentId ?? "main";
   assertAgentId(agentId);
   return joinPath(options.stateDir, "agents", agentId, "sessions");
 }
 
-/** `<stateDir>/agents/<agentId>/sessions/sessions.json`. @throws {ThroughlineError} AGENT_ID_INVALID */
+/** Returns `<stateDir>/agents/<agentId>/sessions/sessions.json`. @throws {ThroughlineError} AGENT_ID_INVALID */
 export function resolveDefaultStorePath(options: StorePathOptions): string {
   return joinPath(resolveSessionsDir(options), "sessions.json");
 }
@@ -36,7 +39,8 @@ export const pathTable: OptionTable<StorePathOptions & { readonly homeDir: strin
 };
 
 /**
- * A configured store path: `{agentId}` is replaced, a leading `~` is the home directory. Without one, the default.
+ * Returns a configured store path with `{agentId}` and a leading `~` replaced. Returns the default path when none is
+ * configured.
  * @throws {ThroughlineError} AGENT_ID_INVALID, PATH_UNSAFE (a NUL)
  */
 export function resolveStorePath(
@@ -56,7 +60,7 @@ export function resolveStorePath(
 }
 
 /**
- * The path of a session's transcript, or of one of its topics.
+ * Returns the path of a session's transcript, or of one of its topics.
  * @throws {ThroughlineError} AGENT_ID_INVALID, SESSION_ID_INVALID, INPUT_INVALID
  */
 export function resolveTranscriptPath(
@@ -66,7 +70,7 @@ export function resolveTranscriptPath(
 }
 
 /**
- * `<sessionId>.jsonl` or `<sessionId>-topic-<topicId>.jsonl` with the topic percent-encoded.
+ * The name is `<sessionId>.jsonl` or `<sessionId>-topic-<topicId>.jsonl` with the topic percent-encoded.
  * @throws {ThroughlineError} SESSION_ID_INVALID, INPUT_INVALID
  */
 function transcriptFileName(sessionId: string, topicId?: string | number): string {
@@ -74,12 +78,12 @@ function transcriptFileName(sessionId: string, topicId?: string | number): strin
   return topicId === undefined ? `${sessionId}.jsonl` : `${sessionId}-topic-${encodeTopic(topicId)}.jsonl`;
 }
 
-/** An archived one is called longer by `.deleted.<time>`, and every file system takes names of 255 bytes. */
+/** An archive appends `.deleted.<time>` to the name, and file systems limit names to 255 bytes. */
 const maxTranscriptName = 215;
 
 /**
- * The name of a session's transcript: that of a topic where the key is of a thread or a topic, or `topicId` is given. A topic
- * id of a key that makes no file name is left out of it.
+ * Returns the name of a session's transcript. A `topicId`, or a key of a thread or topic, gives the name of that topic.
+ * A topic id from a key is left out when it gives no valid file name.
  * @throws {ThroughlineError} SESSION_ID_INVALID, INPUT_INVALID for a `topicId`
  */
 export function transcriptFileNameOf(session: {
@@ -100,35 +104,38 @@ function topicOf(key: string): string | null {
     if (id !== undefined) encodeTopic(id);
     return id ?? null;
   } catch (error) {
-    // Other programs have keys of other forms, and topics of any length.
+    // Keys of other programs have other forms, and their topic ids have any length, so they give no topic.
     if (hasErrorCode(error, "KEY_INVALID", "INPUT_INVALID")) return null;
     throw error;
   }
 }
 
-/** The index, a lock or a log of the same directory is no transcript, whatever an entry says. */
+/** An entry may wrongly name the index, a lock or a log of the same directory. Those are no transcripts. */
 function isTranscriptName(name: string): boolean {
   return name.endsWith(".jsonl") || /\.jsonl\.(?:reset|deleted)\./.test(name);
 }
 
 interface ResolvedSessionFile {
-  /** Always a direct child of the sessions directory. */
+  /**
+   * The path is always a direct child of the sessions directory, so that an entry cannot reach a file outside of it.
+   */
   readonly path: string;
   readonly fileName: string;
-  /** True when the entry's path leads elsewhere: to another machine's home, or out of the directory. */
+  /** True means that the entry's path leads to another machine's home or out of the directory. */
   readonly isForeign: boolean;
 }
 
 /**
- * The transcript that an entry names. Only the last name of the entry's path counts, inside the sessions directory. An
- * invalid name (`..`, a NUL, not a transcript) falls back to the session's id.
+ * Resolves the transcript that an entry names. Only the last segment of the entry's path counts, inside the sessions
+ * directory, so that no entry can reach another file. An invalid name (`..`, a NUL, not a transcript) falls back to the
+ * session's id.
  * @throws {ThroughlineError} SESSION_ID_INVALID when both the path and the id are unusable
  */
 export function resolveSessionFile(
   sessionsDir: string,
   entry: { readonly sessionId: string; readonly sessionFile?: string | null },
 ): ResolvedSessionFile {
-  // An entry comes from a file of another program: what it calls a path need not be text.
+  // The entry may come from another program, so its path may not be text.
   const stated: unknown = entry.sessionFile ?? "";
   if (typeof stated !== "string") return { ...named(sessionsDir, entry.sessionId), isForeign: true };
   const name = stated.split(/[/\\]/).at(-1) ?? "";
@@ -144,7 +151,7 @@ function named(sessionsDir: string, sessionId: string): Omit<ResolvedSessionFile
   return { path: joinPath(sessionsDir, fileName), fileName };
 }
 
-/** True for a name that is one file of its directory and nothing else, on every system. */
+/** The name must be one plain file of its directory on every operating system. */
 function isPlainFileName(name: string): boolean {
   return (
     name !== "" &&
@@ -156,7 +163,7 @@ function isPlainFileName(name: string): boolean {
   );
 }
 
-/** Joins with single slashes. Parts after the first are never absolute. */
+/** A part's leading slashes are dropped, so that no part can make the path absolute. */
 export function joinPath(first: string, ...parts: readonly string[]): string {
   let path = first;
   for (const part of parts) {

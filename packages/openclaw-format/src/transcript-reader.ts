@@ -19,76 +19,88 @@ import { RecordIdBook, placeId } from "./record-id-book.ts";
 import { RecordUpgrade } from "./record-upgrade.ts";
 import { headerProblem, headerRecord, headerRecordId, readHeader, type TranscriptHeader } from "./transcript-header.ts";
 
-/** Options of `createTranscriptReader`. */
+/** Holds the options of `createTranscriptReader`. */
 export interface TranscriptReaderOptions {
-  /** Named in findings. */
+  /** States the path that the findings name. @default null */
   readonly path?: string | null;
-  /** Named in findings. */
+  /** States the session key that the findings name. @default null */
   readonly key?: string | null;
-  /** The id the file name gives the session; a header that says otherwise is a finding. */
+  /** States the session id in the file's name. A header with another id is a finding. @default null */
   readonly sessionId?: string | null;
-  /** Longer lines are kept and not read. @default 16 MiB */
+  /** Limits the length of lines that are parsed, in bytes. A longer line is kept but not parsed. @default 16 MiB */
   readonly maxLineBytes?: number;
 }
 
-/** Where a line stands in its file, and what is known of it before it is read. */
+/** Describes the position of a line in its file. */
 export interface LinePlace {
-  /** From 1. */
+  /** States the line number, from 1. */
   readonly line: number;
-  /** Where the line begins in the file, in bytes from 0. */
+  /** States the byte offset of the line in the file, from 0. */
   readonly byteOffset: number;
-  /** The whole line's length, when the splitter cut it off. @default the length of the source */
+  /** States the length of the whole line in bytes, when the splitter cut it. @default the length of the source */
   readonly sizeBytes?: number;
-  /** False for a last line without a line feed. @default true */
+  /** States whether a line feed ends the line. @default true */
   readonly isTerminated?: boolean;
-  /** Given when the envelope was taken off before (or there is none): the line is not looked through for one. */
+  /**
+   * Holds the envelope when the caller has detached it, or null when the line has none. The reader then does not search
+   * the line for an envelope.
+   * @default the reader searches the line
+   */
   readonly envelope?: LineEnvelope | null;
-  /** A record that a store of ours wrote, shown without its envelope. @default an envelope that is there says so */
+  /**
+   * States that a Throughline store wrote the record, for a line without its envelope.
+   * @default true when the line has an envelope
+   */
   readonly isOurs?: boolean;
 }
 
-/** One line and the record it stands for. Every line stands for one, also a blank or broken one. */
+/** Holds one line and its record. Every line gives a record, also a blank or broken one. */
 export interface TranscriptLine {
-  /** The number of the line, from 1. */
+  /** States the line number, from 1. */
   readonly line: number;
-  /** Where the line begins in the file, in bytes from 0. */
+  /** States the byte offset of the line in the file, from 0. */
   readonly byteOffset: number;
-  /** The line as it came, without an envelope of ours; for a line of ours that carries its origin, that origin. */
+  /**
+   * Holds the line as read, without Throughline's envelope. A line whose envelope carries the imported original gives
+   * that original.
+   */
   readonly source: RecordSource;
-  /** The record that the line stands for, upgraded from older versions and flat rows. */
+  /** Holds the record of the line, upgraded from older versions and flat rows. */
   readonly record: SessionRecord;
   /** True when the JSON of `source` is `record`, so that keeping the source is enough. */
   readonly isSourceCanonical: boolean;
-  /** Whether it is a side record, which belongs to no branch. */
+  /** States whether the record is a side record, which belongs to no branch. */
   readonly side: boolean;
-  /** The record's timestamp as a number; null when it is no time. */
+  /** States the record's timestamp in UTC milliseconds; null when it is not a time. */
   readonly tsMs: number | null;
   /**
-   * The head after this line. A main record moves it. A `leaf` row or a rewind of ours sets it, and so does another
-   * program's row with another parent.
+   * States the head after this line. A main record moves the head. A `leaf` row or a Throughline rewind sets it, and so
+   * does another program's row with another parent.
    */
   readonly headId: string | null;
-  /** The line is a side record, and set the head all the same. */
+  /** States whether the line sets the head although it is a side record. */
   readonly setsHead: boolean;
-  /** What Throughline stored beside the record; null for a line of another program. */
+  /** Holds the data that Throughline stored beside the record; null for a line of another program. */
   readonly envelope: LineEnvelope | null;
-  /** True for the first header; a later one is a record like others. */
+  /** States whether the line is the first header. A later header is an ordinary record. */
   readonly isHeader: boolean;
-  /** Why the line stands for no record of its own; null when it does. */
+  /** States why the line gives no record of its own; null when it gives one. */
   readonly unparsed: UnparsedReason | null;
 }
 
-/** Reads the lines of one file in order. Memory grows by the records' ids and by nothing else. */
+/** Reads the lines of one file in order. Memory grows with the number of record ids only. */
 export interface TranscriptReader {
-  /** Reads the next line. The lines of a file must be given in order. */
+  /** Reads the next line. The caller must pass the lines of a file in order. */
   push(line: RecordSource, place: LinePlace): TranscriptLine;
-  /** Call after the last line: some findings are known only then. */
+  /**
+   * Ends the reading and returns all findings. Call it after the last line, because some findings need the whole file.
+   */
   finish(): readonly Finding[];
-  /** What is odd about the lines read so far. */
+  /** Lists the findings about the lines read so far. */
   readonly findings: readonly Finding[];
-  /** The first header; null until it is read, and when the file has none. */
+  /** Holds the first header; null until it is read, and when the file has none. */
   readonly header: TranscriptHeader | null;
-  /** The head after the last line. */
+  /** States the head after the last line. */
   readonly headId: string | null;
 }
 
@@ -101,9 +113,9 @@ export const readerTable: OptionTable<TranscriptReaderOptions> = {
 };
 
 /**
- * A reader for transcripts of every version (absent, 1, 2, 3, 4) and for the flat records of the tutorials, also mixed
- * in one file. It judges each line by itself. The same lines give the same records, ids included, in every process;
- * what was read of the first lines never changes by lines that follow.
+ * Creates a reader for transcripts of every version (absent, 1, 2, 3, 4). It also reads the flat records of the
+ * tutorials, even mixed with other records in one file. The reader judges each line by itself. The same lines give the
+ * same records, ids included, in every process. Later lines never change the records of earlier lines.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export function createTranscriptReader(options: TranscriptReaderOptions = {}): TranscriptReader {
@@ -131,7 +143,7 @@ class TranscriptMachine implements TranscriptReader {
   private readonly log: FindingLog;
   private readonly ids = new RecordIdBook();
   private readonly upgrade: RecordUpgrade;
-  /** What side records hang on: the main record above them. */
+  /** Maps each side record to the main record above it, because a side record may have a side record as its parent. */
   private readonly mainOfSide = new Map<string, string | null>();
   private hasRecord = false;
   private lastTimestamp = "1970-01-01T00:00:00.000Z";
@@ -193,7 +205,7 @@ class TranscriptMachine implements TranscriptReader {
     const { place } = reading;
     const { value } = parsed;
     if (value === null) return this.unparsed(parsed.reason ?? "malformed", place);
-    // A row of ours may hold the record an imported header stands for; only a header names no parent.
+    // A Throughline row may hold the record of an imported header. Only a real header has no `parentId`.
     const isOwnRow = reading.envelope !== null && reading.envelope.seq > 0 && value["parentId"] !== undefined;
     if (value["type"] === "session" && !isOwnRow) return this.readSession(value, reading);
     const type = value["type"];
@@ -214,7 +226,7 @@ class TranscriptMachine implements TranscriptReader {
   }
 
   private firstRecord(value: Fields, place: LinePlace): void {
-    // One tutorial writes no headers, so its flat records alone are no reason to complain.
+    // One tutorial writes no headers, so a missing header before flat records is no problem.
     if (this.header !== null || isFlatRecord(value)) return;
     this.log.add("HEADER_MISSING", "The file begins without a header.", placeOf(place));
   }
@@ -229,7 +241,7 @@ class TranscriptMachine implements TranscriptReader {
         "A second header stands inside the file; it is kept and has no effect.",
         placeOf(place),
       );
-    // A header of ours is no record and takes no id away from one.
+    // A Throughline header is not a record, so it must not claim an id that a record needs.
     const id = envelope?.seq === 0 ? headerRecordId(header) : this.ids.claim(headerRecordId(header));
     return {
       record: headerRecord(header, id, header.timestamp ?? this.lastTimestamp),
@@ -278,8 +290,8 @@ class TranscriptMachine implements TranscriptReader {
   }
 
   /**
-   * Whether a side record sets the head. pi continues from the last row of a file, whatever it is. After a move to
-   * another branch, a new name or label may be the only row that shows the move.
+   * Returns true when a side record sets the head. pi continues from the last row of a file, whatever its type. After a
+   * move to another branch, a new name or label may be the only row that shows the move.
    */
   private followSide(record: SessionRecord, isForeign: boolean): boolean {
     const { id, parentId, type } = record;
@@ -297,17 +309,22 @@ class TranscriptMachine implements TranscriptReader {
     return true;
   }
 
-  /** A line of ours says where a rewind put the head; it counts once its append is complete. */
+  /**
+   * The envelope states the head that a rewind set. It takes effect on the last line of its append, because only then
+   * is the append complete.
+   */
   private followRewind(envelope: LineEnvelope | null): void {
     const [index, count] = envelope?.batch ?? [1, 1];
     if (envelope?.head !== undefined && index === count) this.headId = envelope.head;
   }
 }
 
-/** Side records that pi writes where its own leaf is. */
+/** pi writes these side records at its current leaf, so they show where the session continues. */
 const rowsOfLeaf: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
-/** The origin a line of ours carries, when the line itself is only what it stands for. */
+/**
+ * A line may hold a converted record and carry the imported original in its envelope. Then the original is the source.
+ */
 function originOf(envelope: LineEnvelope | null): RecordSource | null {
   if (envelope?.source !== undefined) return envelope.source;
   if (envelope?.sourceBase64 !== undefined) return new Uint8Array(Buffer.from(envelope.sourceBase64, "base64"));

@@ -17,48 +17,54 @@ import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix 
 import type { TranscriptFile } from "./node/transcript-files.ts";
 import { repairTranscript } from "./repair-transcript.ts";
 
-/** The copy that a repair wrote of a transcript, or why it wrote none. */
+/** Reports the copy that a repair wrote of a transcript, or why it wrote none. */
 export type TranscriptRepair =
   /** The copy was written. */
   | {
       readonly state: "written";
-      /** The path of the copy. */
+      /** States the path of the copy. */
       readonly target: string;
     }
-  /** There is a copy already, which may be of an older state. */
+  /** A copy exists already. It may come from an older state of the file. */
   | {
       readonly state: "exists";
-      /** The path of the copy that is there. */
+      /** States the path of the existing copy. */
       readonly target: string;
     }
-  /** No record of the file can be read: an empty copy would repair nothing. */
+  /** No record of the file can be read. An empty copy would repair nothing. */
   | { readonly state: "unreadable" }
   /** A newer program wrote the file. */
   | {
       readonly state: "newer";
-      /** What the file's header says, as a sentence. */
+      /** States the problem with the file's header, as a sentence. */
       readonly message: string;
     };
 
-/** Options of `checkFiles`. */
+/** Holds the options of `checkFiles`. */
 export interface CheckFilesOptions {
-  /** The id that an import would take from the file's name; null where the name is none. May throw PATH_UNSAFE. */
+  /**
+   * Resolves to the session id that an import would take from the file's name; null when the name states none. May
+   * throw PATH_UNSAFE.
+   */
   sessionIdOf(path: string): Promise<string | null>;
-  /** Writes clean copies of damaged transcripts; without it, nothing is written. Throws EXPORT_EXISTS for a taken name. */
+  /**
+   * Writes clean copies of damaged transcripts. Without it, nothing is written. Throws EXPORT_EXISTS when the target
+   * exists.
+   */
   readonly writeCopy?: (path: string, bytes: AsyncIterable<Uint8Array>) => Promise<unknown>;
-  /** Called before each file. */
+  /** Receives the path of each file before its check. */
   readonly onFile?: (path: string) => void;
   /** Ends the check, also within a file. */
   readonly signal: AbortSignal;
 }
 
-/** A file that was checked. */
+/** Reports one checked file. */
 export interface CheckedFile {
-  /** The path of the file: the given one, or one below it. */
+  /** States the path of the file: the given one, or one below it. */
   readonly path: string;
-  /** Those of a file with a clean copy are marked as repaired. */
+  /** Lists the findings. The findings of a file with a clean copy are marked as repaired. */
   readonly findings: readonly Finding[];
-  /** Null when no copy was wanted: nothing asked for one, or the file needs none. */
+  /** Reports the clean copy; null when none was requested or the file needs none. */
   readonly repair: TranscriptRepair | null;
 }
 
@@ -71,9 +77,11 @@ const filesTable: OptionTable<CheckFilesOptions> = {
 };
 
 /**
- * Checks a transcript or an index, or every one below a folder, one after the other. A file that cannot be read is a finding.
- * @param path absolute
- * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE for the path itself, ABORTED, and what writing a copy throws
+ * Checks a transcript or an index, or every transcript and index below a folder, one after the other. A file that
+ * cannot be read is a finding.
+ * @param path an absolute path
+ * @throws {ThroughlineError} FILE_NOT_FOUND or FILE_UNREADABLE for the path itself, ABORTED, and any error of writing a
+ * copy
  */
 export async function* checkFiles(path: string, options: CheckFilesOptions): AsyncGenerator<CheckedFile, void, void> {
   assertKnownOptions<CheckFilesOptions>("checkFiles", options, filesTable);
@@ -106,7 +114,7 @@ async function checkFile(
     const sessionId = await statedSessionId(path, sessionIdOf);
     return (await inspectTranscript(readChunks(path), { path, sessionId, signal })).findings;
   } catch (error) {
-    // One file that cannot be read must not hide what is wrong with the others.
+    // One file that cannot be read must not hide the findings of the other files.
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
     return mergeFindings([
       [createFinding(error.code === "FILE_NOT_FOUND" ? error.code : "FILE_UNREADABLE", error.message, { path })],
@@ -114,7 +122,6 @@ async function checkFile(
   }
 }
 
-/** The program whose transcript a file is, when that is another one's. */
 async function foreignProgram(path: string): Promise<string | null> {
   const sampler = createHeadSampler();
   for await (const chunk of readChunks(path))
@@ -127,7 +134,7 @@ function foreignFinding(path: string, program: string): Finding {
   return { ...createFinding("TRANSCRIPT_FOREIGN", `The file is a transcript of ${program}.`, { path }), remedy };
 }
 
-/** An import refuses a link; a check only reads, and follows the one that was named. */
+/** An import refuses a symbolic link. A check only reads, so it follows a link that the caller named. */
 async function statedSessionId(path: string, sessionIdOf: CheckFilesOptions["sessionIdOf"]): Promise<string | null> {
   try {
     return await sessionIdOf(path);
@@ -157,11 +164,11 @@ async function repairFile(
   }
 }
 
-/** The pieces of a copy that has a first record; null when it would have none. */
+/** Returns null when the copy would have no record, so that no empty copy is written. */
 async function withRecord(
   pieces: AsyncGenerator<Uint8Array, void, void>,
 ): Promise<AsyncGenerator<Uint8Array, void, void> | null> {
-  // The header, its line feed, and the first record.
+  // A copy is worth writing once its first record exists, which is the third piece after the header and its line feed.
   const first: Uint8Array[] = [];
   while (first.length < 3) {
     const { value, done } = await pieces.next();

@@ -5,68 +5,75 @@ import { inspectStore, sessionsOf } from "@throughline/transfer/internal";
 import { inspectStoreFolder } from "./inspect-store-folder.ts";
 import { NewFindings } from "./new-findings.ts";
 
-/** What a repaired copy holds. What a fork shares with its origin counts in both sessions. */
+/** Counts the content of a repaired copy. Records that a fork shares with its origin count in both sessions. */
 interface RepairedCopy {
-  /** The path of the copy. */
+  /** States the path of the copy. */
   readonly path: string;
-  /** How many sessions the copy holds. */
+  /** Counts the sessions in the copy. */
   readonly sessions: number;
-  /** How many records the copy holds, without the notes. */
+  /** Counts the records in the copy, without the notes. */
   readonly records: number;
-  /** Notes that stand for records which could not be read. */
+  /** Counts the notes that replace records which could not be read. */
   readonly notes: number;
 }
 
-/** Receives what a check finds, as it is found. */
+/** Receives the results of a check while it runs. */
 interface StoreCheckListener {
-  /** Called with findings that were not reported before, perhaps with none. The check waits for it. */
+  /**
+   * Receives findings that were not reported before; the list may be empty. The check waits for the returned promise.
+   */
   onFindings(findings: readonly Finding[]): Promise<void>;
-  /** A repair wrote a copy, which was opened and counted. */
+  /** Receives the copy that a repair wrote, after it was opened and counted. */
   onCopy(copy: RepairedCopy): void;
-  /** A repair was asked of a store that keeps nothing that could be repaired; `name` is that of its capabilities. */
+  /**
+   * Reports that a repair was requested for a store that cannot be repaired. `name` is the name in the store's
+   * capabilities.
+   */
   onNoRepair(name: string): void;
 }
 
-/** Options of `checkStore`. */
+/** Holds the options of `checkStore`. */
 export interface CheckStoreOptions {
-  /** Opens the store; called once. The caller closes it. */
+  /** Opens the store. The check calls it once; the caller closes the store. */
   open(onFinding: (finding: Finding) => void): Promise<SessionStore>;
-  /** Opens the copy that a repair wrote; the check closes it. */
+  /** Opens the copy that a repair wrote. The check closes it. */
   openCopy(path: string): Promise<SessionStore>;
-  /** The file of a store in one file; null for any other. */
+  /** States the file of a store that is one file; null for any other store. */
   readonly path: string | null;
-  /** The folder of a JSON Lines store, whose files are looked at as well; null for any other, and to leave them out. */
+  /** States the folder of a JSON Lines store, to check its files as well; null skips the files. */
   readonly folder: string | null;
-  /** Writes what can be read of a damaged store to a copy, or repairs it where it lies. */
+  /** Copies the readable part of a damaged store to a new file, or repairs a store in place. */
   readonly isRepair: boolean;
-  /** The sessions whose records are checked. */
+  /** Selects the sessions whose records are checked. */
   readonly query: ListQuery;
   /** Ends the check before the next step. */
   readonly signal: AbortSignal;
 }
 
-/** The outcome of a check. */
+/** Reports the outcome of a check. */
 export interface StoreCheck {
-  /** Errors were found that no repair fixed. */
+  /** States whether errors were found that no repair fixed. */
   readonly isDamaged: boolean;
-  /** Some of them are in a file that can be repaired. */
+  /** States whether one of these errors is in a file that can be repaired. */
   readonly isRepairable: boolean;
-  /** A repair was asked for, and nothing of a damaged store could be saved. */
+  /** States whether a repair was requested but saved nothing of a damaged store. */
   readonly isRepairFailed: boolean;
 }
 
-/** What these report was lost from the log: no file holds it any more. */
+/** Records under these codes are lost from the log. No file holds them, so a repair cannot restore them. */
 const logCodes: ReadonlySet<string> = new Set(["LOG_DAMAGED", "LOG_MISSING"]);
 
 /**
- * Checks a store, and repairs it if asked; reports each loss once, whichever of the checks finds it first. Damage ends only
- * the step that met it.
- * @throws {ThroughlineError} STORE_FOREIGN for the database of another program, ABORTED, and what opening the store throws
+ * Checks a store, and repairs it on request. Each loss is reported once, whichever check finds it first. Damage ends
+ * only the step that met it.
+ * @throws {ThroughlineError} STORE_FOREIGN for the database of another program, ABORTED, and any error of opening the
+ * store
  */
 export async function checkStore(options: CheckStoreOptions, listener: StoreCheckListener): Promise<StoreCheck> {
   const { path, folder, isRepair, query, signal } = options;
   const newFindings = new NewFindings();
-  // What the store notices while it is read comes as an event; its own check may report the same again.
+  // The store reports damage that it notices during reads through this callback. Its own check may report the same
+  // damage again.
   let noticed: Finding[] = [];
   let isDamaged = false;
   let isRepairable = false;
@@ -112,7 +119,9 @@ async function assertOwn(store: SessionStore): Promise<void> {
   }
 }
 
-/** A store in one file is repaired into a copy beside it, which is opened and counted before it is called repaired. */
+/**
+ * A store in one file is repaired into a copy beside it. The copy is opened and counted before the check reports it.
+ */
 async function* repairs(
   store: SessionStore,
   { path, openCopy, signal }: CheckStoreOptions,
@@ -120,9 +129,9 @@ async function* repairs(
   listener: StoreCheckListener,
 ): AsyncGenerator<Finding> {
   for await (const finding of store.maintenance?.repair({ signal }) ?? []) {
-    // A finding of damage is followed by one that says whether it was repaired.
+    // A finding of damage is followed by a finding that says whether it was repaired, so the last one counts.
     repair.isFailed = path !== null && finding.code === "STORE_DAMAGED" && !finding.repaired;
-    // A record that a note stands for is missing in the copy as well.
+    // A note replaces this record in the copy, so the record stays lost.
     const isLost = finding.repaired && finding.code === "RECORD_MISSING";
     yield isLost ? { ...finding, repaired: false } : finding;
     const copy = finding.repaired && finding.code === "STORE_DAMAGED" && path !== null ? finding.path : null;

@@ -4,22 +4,25 @@ import type { Finding } from "@throughline/core";
 import { classifySessionFile, readSessionIndex, resolveSessionFile } from "@throughline/openclaw-format/internal";
 import type { IndexedSession } from "@throughline/openclaw-format/internal";
 
-/** Options of `inspectIndex`. */
+/** Holds the options of `inspectIndex`. */
 export interface InspectIndexOptions {
-  /** Of the index file; named in the findings. */
+  /** States the path of the index file, which the findings name. */
   readonly path: string;
-  /** The directory whose files the index lists. */
+  /** States the directory whose files the index lists. */
   readonly sessionsDir: string;
-  /** The names in that directory. */
+  /** Lists the file names in that directory. */
   readonly fileNames: ReadonlySet<string>;
 }
 
-/** Says what is odd about a sessions.json: what cannot be read, and where it disagrees with the files beside it. */
+/**
+ * Reports the entries of a sessions.json that cannot be read, and the points where the index and the files beside it
+ * disagree.
+ */
 export function inspectIndex(text: string, options: InspectIndexOptions): readonly Finding[] {
   const { path, fileNames } = options;
   const index = readSessionIndex(text, { path });
   const findings = [...index.findings];
-  // The tutorials name their files otherwise; only OpenClaw's layout ties an entry to a file of the same directory.
+  // The tutorials use other file names. Only OpenClaw's layout ties an entry to a file of the same directory.
   if (index.shape !== "openclaw") return findings;
   const named = new Set<string>();
   for (const session of index.sessions) findings.push(...compareWithFile(session, options, named));

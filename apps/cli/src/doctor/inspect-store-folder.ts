@@ -6,13 +6,13 @@ import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { findTranscriptFiles, foldersIn, readChunks } from "./node/transcript-files.ts";
 
 /**
- * Finds the transcripts in the folder of a JSON Lines store that no store can read, for example with carriage returns
- * alone as line ends. Another program put them there, or changed them in a copy. To the store such a file is one torn
- * line, and its session is empty or not listed.
+ * Finds transcripts in the folder of a JSON Lines store that no store can read, for example with lone carriage returns
+ * as line ends. Another program put them there, or changed them in a copy. The store reads such a file as one torn
+ * line, so its session is empty or not listed.
  * @throws {ThroughlineError} FILE_UNREADABLE, ABORTED
  */
 export async function* inspectStoreFolder(root: string, signal?: AbortSignal): AsyncGenerator<Finding, void, void> {
-  // Every namespace and agent, like the store's own check.
+  // The check covers every namespace and agent, like the store's own check.
   const namespaces = foldersIn(join(root, "namespaces")).map((name) => join(root, "namespaces", name));
   for (const folder of [root, ...namespaces].flatMap(sessionFolders)) {
     for (const { path, kind } of findTranscriptFiles(folder)) {
@@ -53,7 +53,7 @@ async function firstChunk(path: string): Promise<Uint8Array | null> {
   try {
     for await (const chunk of readChunks(path)) return chunk;
   } catch (error) {
-    // The store's own check reports what cannot be read; a file that has gone meanwhile is no transcript.
+    // The store's own check reports unreadable files. A file that was deleted during the check is no transcript.
     if (!ThroughlineError.isInstance(error)) throw error;
   }
   return null;

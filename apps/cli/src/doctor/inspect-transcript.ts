@@ -14,23 +14,26 @@ import type { TranscriptLine } from "@throughline/openclaw-format";
 import { lightRecord, mergeSteps, recordSteps } from "@throughline/transfer/internal";
 import type { RecordPlace } from "@throughline/transfer/internal";
 
-/** Options of `inspectTranscript`. */
+/** Holds the options of `inspectTranscript`. */
 export interface InspectTranscriptOptions {
-  /** Named in the findings. */
+  /** States the path that the findings name. @default null */
   readonly path?: string | null;
-  /** The id the file's name states, if it states one; a header with another is a finding. @default null */
+  /**
+   * States the session id in the file's name. A header with another id is a finding.
+   * @default null: the name states no id
+   */
   readonly sessionId?: string | null;
   /** Ends the check between two chunks; the call rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 
-/** What a check found in one transcript. */
+/** Reports the result of checking one transcript. */
 export interface TranscriptReport {
-  /** The findings in the order of the file, each problem of a record once. */
+  /** Lists the findings in the order of the file. Each problem of a record appears once. */
   readonly findings: readonly Finding[];
-  /** The first header of the file; null when it has none, or is not a transcript. */
+  /** Holds the first header of the file; null when the file has none or is not a transcript. */
   readonly header: TranscriptHeader | null;
-  /** Lines, the header and unreadable ones included. */
+  /** Counts the lines, including the header and unreadable lines. */
   readonly lineCount: number;
 }
 
@@ -41,8 +44,9 @@ const transcriptTable: OptionTable<InspectTranscriptOptions> = {
 };
 
 /**
- * Reads a transcript of any version and says what is odd about it: its lines, its tree, and what a model would get.
- * @throws {ThroughlineError} INPUT_INVALID for a wrong option, and what the chunks throw
+ * Reads a transcript of any version and reports problems in its lines, in its tree, and in the context that a model
+ * would get.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option, and any error of the chunks
  */
 export async function inspectTranscript(
   chunks: AsyncIterable<Uint8Array>,
@@ -69,7 +73,7 @@ export async function inspectTranscript(
     if (line.unparsed !== null) unparsedIds.add(line.record.id);
   }
   const readerFindings = reader.finish().map(inFile);
-  // Of a line that cannot be read the reader has said why; its stand-in has nothing to add.
+  // The reader has reported each unreadable line already. The record that replaces the line adds no finding.
   const recordFindings = (await runInSlices(recordSteps(records, reader.headId))).filter(
     ({ recordId }) => recordId === null || !unparsedIds.has(recordId),
   );
@@ -77,7 +81,7 @@ export async function inspectTranscript(
   return { findings, header: reader.header, lineCount: records.length };
 }
 
-/** What becomes of a line that is too long is for whoever imports the file; looking at it has no limit to be raised. */
+/** The standard remedy is to raise a limit, but a check has none. The import decides about lines that are too long. */
 function inFile(finding: Finding): Finding {
   if (finding.code !== "LINE_TOO_LONG") return finding;
   return { ...finding, remedy: "Keep the file: no store takes a line so long, and an import leaves it there." };
@@ -95,11 +99,9 @@ async function* following(
 }
 
 export interface NumberedLine extends SplitLine {
-  /** From 1. */
   readonly line: number;
 }
 
-/** The lines of a file with their numbers. */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
@@ -114,7 +116,6 @@ export async function* splitLines(
   if (rest !== null) yield { ...rest, line: line + 1 };
 }
 
-/** What the reader wants to know of a line's place. */
 export function placeOf({ line, byteOffset, sizeBytes, isTerminated }: NumberedLine): {
   readonly line: number;
   readonly byteOffset: number;

@@ -1,3 +1,4 @@
-// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+// This entry point is for the other Throughline packages only. It may change in any release and is not part of the
+// public interface.
 export type { TranscriptRepair } from "./check-files.ts";
 export { inspectSession } from "@throughline/transfer/internal";

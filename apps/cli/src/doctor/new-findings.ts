@@ -1,25 +1,27 @@
 import type { Finding } from "@throughline/core";
 
-/** Findings of a store that takes a strange file for a torn line. Some are wrong, and none helps. */
+/**
+ * A store that reads a strange file as a torn line reports these findings. They are misleading, because the file is no
+ * transcript.
+ */
 const misreadings: ReadonlySet<string> = new Set(["TAIL_TORN", "CARRIAGE_RETURN", "LINE_MALFORMED", "RECORD_MISSING"]);
 
-/** What is left of a record that is reported as missing. */
+/** A record that is reported as missing may have left such a line, so both findings describe one loss. */
 const remains: ReadonlySet<string> = new Set(["LINE_MALFORMED", "TAIL_TORN"]);
 
 /**
- * Picks the findings that report something new. The store's events, its own check and the check of the records look at the
- * same lines: each loss is reported once, by the first of them.
+ * Picks the findings that report a new problem. The store's events, its own check and the check of the records read the
+ * same lines. Each loss must be reported once, by the first of them.
  */
 export class NewFindings {
   readonly #reported = new Set<string>();
   readonly #strange = new Set<string>();
 
-  /** Leaves out what the store will report of a strange file. */
+  /** Suppresses the findings that the store will report about a strange file, because they are misleading. */
   addStrange({ path }: Finding): void {
     if (path !== null) this.#strange.add(path);
   }
 
-  /** The findings that nobody has reported before. */
   pick(findings: readonly Finding[]): readonly Finding[] {
     return findings.filter((finding) => this.#isNew(finding));
   }
@@ -27,7 +29,7 @@ export class NewFindings {
   #isNew(finding: Finding): boolean {
     const { code, path, key } = finding;
     if (misreadings.has(code) && [path, key].some((name) => name !== null && this.#strange.has(name))) {
-      // The check of its records knows the session, and not the file.
+      // The check of the records reports the session's key and not the file, so the key is suppressed as well.
       if (key !== null) this.#strange.add(key);
       return false;
     }
@@ -38,7 +40,7 @@ export class NewFindings {
   }
 }
 
-/** What distinguishes a finding from others of its code. A record may be in several lines. */
+/** A record may span several lines, so the line or the byte offset takes precedence over the record id. */
 function identities(finding: Finding): readonly string[] {
   const { path, key, line, byteOffset, message } = finding;
   const file = path ?? key;

@@ -14,15 +14,15 @@ import type { TranscriptHeader } from "@throughline/openclaw-format/internal";
 import type { TranscriptLine } from "@throughline/openclaw-format";
 import { placeOf, splitLines } from "./inspect-transcript.ts";
 
-/** Options of `repairTranscript`. */
+/** Holds the options of `repairTranscript`. */
 export interface RepairTranscriptOptions {
-  /** The id to give a file that names none. @default "unknown" */
+  /** States the session id for a file whose header states none. @default "unknown" */
   readonly sessionId?: string;
   /** Ends the repair between two chunks; the generator throws the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 
-/** Lines of this version are what a clean copy may hold beside those of version 3. */
+/** A clean copy may hold lines of this version beside lines of version 3. */
 const newestVersion = 4;
 
 const lineFeed = new Uint8Array([0x0a]);
@@ -30,11 +30,10 @@ const lineFeed = new Uint8Array([0x0a]);
 const repairTable: OptionTable<RepairTranscriptOptions> = { sessionId: optionKinds.text, signal: optionKinds.signal };
 
 /**
- * The lines of a clean copy, in version 3: a good header first, then every record that can be read, each after its
- * parent. A line that is in order is given as it came, byte for byte; what cannot be read is left out, which is why the
- * original must be kept.
- * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION when the header says that a newer program wrote the file: what
- * looks wrong may be right there
+ * Yields the lines of a clean copy in version 3: a valid header first, then every readable record after its parent. A
+ * valid line is copied byte for byte. Unreadable lines are left out, so the original must be kept.
+ * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION when the header says that a newer program wrote the file,
+ * because a line that looks wrong may be valid there
  */
 export async function* repairTranscript(
   chunks: AsyncIterable<Uint8Array>,
@@ -54,7 +53,7 @@ export async function* repairTranscript(
       yield lineFeed;
       written.add("");
     }
-    // A second header says nothing that a reader would look at, and some readers stop at it.
+    // A second header carries nothing that readers use, and some readers stop at it.
     if (line.isHeader || line.record.type === "session") continue;
     const record = linkedRecord(line, written, lastMainId, recent);
     const bytes = encodeLine(record === line.record && line.isSourceCanonical ? line.source : serializeRecord(record));
@@ -84,20 +83,21 @@ function headerBytes(line: TranscriptLine, header: TranscriptHeader | null, fall
   return encodeLine(serializeRecord({ type: "session", version: 3, id, ...rest, timestamp, cwd: header?.cwd ?? "" }));
 }
 
-/** The record with a parent and a first kept record that come before it. */
+/** A record's parent and first kept record must come before the record. Other references are replaced. */
 function linkedRecord(
   { record }: TranscriptLine,
   written: ReadonlySet<string>,
   lastMainId: string | null,
   recent: RecentBranch,
 ): SessionRecord {
-  // A parent that does not come first is missing, the record itself, or part of a ring.
+  // A parent that does not come earlier is missing, is the record itself, or is part of a cycle.
   const isLinked = record.parentId === null || written.has(record.parentId);
   const kept = record["firstKeptEntryId"];
   const isKept = record.type !== "compaction" || typeof kept !== "string" || kept === record.id || written.has(kept);
   if (isLinked && isKept) return record;
   const linked: SessionRecord = isLinked ? record : { ...record, parentId: lastMainId };
   if (isKept) return linked;
-  // What a context holds without the repair, too; without anything before it, nothing, which its own id says.
+  // The fallback matches the context without the repair. When no record comes before it, the compaction keeps none,
+  // which its own id states.
   return { ...linked, firstKeptEntryId: recent.tailStart(linked.parentId) ?? linked.parentId ?? linked.id };
 }

@@ -4,23 +4,30 @@ import { inspectStore } from "@throughline/transfer/internal";
 import { inspectStoreFolder } from "./inspect-store-folder.ts";
 import { NewFindings } from "./new-findings.ts";
 
-/** Options of `verifyStore`. */
+/** Holds the options of `verifyStore`. */
 export interface VerifyStoreOptions extends Pick<CheckStoreOptions, "open" | "folder" | "query" | "signal"> {
-  /** Reads the content too, where the store's own check knows a shorter way. */
+  /** Reads the content too, where the store's own check would use a shorter method. */
   readonly isFull: boolean;
 }
 
-/** Receives what a verification finds, as it is found. */
+/** Receives the results of a verification while it runs. */
 interface VerifyStoreListener {
-  /** Called with findings that were not reported before, perhaps with none. The verification waits for it. */
+  /**
+   * Receives findings that were not reported before; the list may be empty. The verification waits for the returned
+   * promise.
+   */
   onFindings(findings: readonly Finding[]): Promise<void>;
-  /** The store has no check of its own, so every session is read; `name` is that of its capabilities. */
+  /**
+   * Reports that the store has no check of its own, so every session is read. `name` is the name in the store's
+   * capabilities.
+   */
   onNoCheck(name: string): void;
 }
 
 /**
- * Reads the whole store and reports what cannot be what was written, each loss once. Changes nothing.
- * @throws {ThroughlineError} STORE_CORRUPT, STORE_FOREIGN, ABORTED, and what opening the store throws
+ * Reads the whole store and reports data that differs from the data that was written. Each loss is reported once. The
+ * function changes nothing.
+ * @throws {ThroughlineError} STORE_CORRUPT, STORE_FOREIGN, ABORTED, and any error of opening the store
  */
 export async function verifyStore(options: VerifyStoreOptions, listener: VerifyStoreListener): Promise<void> {
   const { folder, isFull, query, signal } = options;
@@ -36,7 +43,8 @@ export async function verifyStore(options: VerifyStoreOptions, listener: VerifyS
     }
   if (store.maintenance === undefined) {
     listener.onNoCheck(store.capabilities.name);
-    // What is only worth knowing, such as a type of record of another program, was written so.
+    // Findings of severity `info`, such as a record type of another program, describe data that was written like this.
+    // They are no loss.
     for await (const finding of inspectStore(store, { query, signal }))
       if (finding.severity !== "info") await take([finding]);
   } else {

@@ -4,15 +4,16 @@ import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { MessageList, ReadElement } from "../message-list.ts";
 import type { RecordBody } from "../unit-records.ts";
 
-/** Reads events of Google's ADK: contents of Gemini's API with an author and actions. */
+/** Reads events of Google's ADK. An event is a content of Gemini's API with an author and actions. */
 export class AdkEvents implements Pick<MessageList, "element"> {
   element(event: Fields): ReadElement {
     const { content, author, id } = event;
     const parts = isFields(content) && Array.isArray(content["parts"]) ? (content["parts"] as readonly unknown[]) : [];
-    // A summary stands beside the conversation: other programs see all of it.
+    // The ADK stores a summary beside the conversation, and other programs read the whole conversation.
     if (parts.length === 0 || event["isCompacted"] === true)
       return { bodies: [sideBody(event)], isUnreadable: false, id };
-    // A request for a confirmation is a call by the agent in a content of the user's.
+    // The agent asks for a confirmation with a call inside a content of the user, so the author decides and not the
+    // content's role.
     const role = author === "user" || parts.some(isResponse) ? "user" : "model";
     const bodies = attempt(() => recordsFromMessages([{ role, parts }], authorOf(event)));
     if (bodies === null) return { bodies: [sideBody(event)], isUnreadable: true, id };
@@ -29,7 +30,7 @@ function isResponse(part: unknown): boolean {
   return isFields(part) && isFields(part["functionResponse"]);
 }
 
-/** An event that no model sees: its source holds all of it. */
+/** The model gets no part of such an event. The record's source keeps the whole event. */
 function sideBody({ isCompacted, actions }: Fields): RecordBody {
   const delta = isFields(actions) ? actions["stateDelta"] : null;
   const isState = isFields(delta) && Object.keys(delta).length > 0;
@@ -54,7 +55,7 @@ function replyOf(message: Fields, { author, usageMetadata, errorCode, errorMessa
   };
 }
 
-/** What other programs may ask of an event; the rest is in its source. */
+/** Programs may query these fields. The other fields are in the record's source. */
 function nativeOf({ author, branch, invocationId }: Fields): { readonly native?: Fields } {
   const stated = Object.entries({ author, branch, invocationId }).filter(([, value]) => typeof value === "string");
   return stated.length === 0 ? {} : { native: Object.fromEntries(stated) };

@@ -5,14 +5,20 @@ import { derivedFromOf, isFields, type Fields } from "@throughline/core/internal
 import type { LiveChange, LivePlace, LiveSession } from "../live/live-format.ts";
 import { adkEvents } from "../live/live-formats.ts";
 
-/** The id of an event's record: the event's own where it can be one, so that a store refuses a second copy. */
+/**
+ * Returns the record id of an event. A valid event id is used unchanged, so that a store refuses a second copy. Any
+ * other id is hashed.
+ */
 export function adkRecordId(eventId: unknown): string {
   const text = typeof eventId === "string" ? eventId : JSON.stringify(eventId ?? null);
   if (/^[A-Za-z0-9_-]{6,100}$/.test(text)) return text;
   return `adk-${createHash("sha256").update(Buffer.from(text, "utf16le")).digest("hex").slice(0, 40)}`;
 }
 
-/** The drafts of an event, or the edit that puts it in the place of the one with its id; none for an event that is there. */
+/**
+ * Returns the drafts that store an event. A stored event with the same id is replaced by edits. An identical event
+ * gives no drafts.
+ */
 export function storeAdkEvent(
   session: LiveSession,
   event: Fields,

@@ -9,10 +9,10 @@ import type { LiveSession, TurnWriter } from "../live/live-format.ts";
 import { uuidOf } from "../made-ids.ts";
 import { timeOf, type WrittenConversation } from "../write-conversation.ts";
 
-// Its contents are plain JSON, whose interfaces have no index signature.
+// Gemini's contents are plain JSON, but their interfaces have no index signature.
 const gemini = providerMappings.gemini({}) as unknown as ProviderMapping<Fields>;
 
-/** The rules that events are rendered by: each record is an event of its own, whoever comes first. */
+/** Each record becomes its own event, so the rules for merging and for the first role are off. */
 export const adkRules: ProviderRules = {
   ...gemini.rules,
   mergesReplies: false,
@@ -21,7 +21,7 @@ export const adkRules: ProviderRules = {
   trailingAssistant: () => "keep",
 };
 
-/** Writes turns as events. Calls keep the ids that the ADK finds their results by. */
+/** Writes turns as events. Calls keep their ids, because the ADK finds results by them. */
 export function createAdkEvents(
   { sessionId }: LiveSession,
   conversation: WrittenConversation,

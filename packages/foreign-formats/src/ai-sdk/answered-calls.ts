@@ -1,12 +1,14 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { madeUpTexts } from "@throughline/history/internal";
 
-/** The text that the model reads for a call that was neither approved nor refused before the conversation continued. */
+/**
+ * The model reads this text for a call that the user neither approved nor refused before the conversation continued.
+ */
 const undecidedText = "The user answered instead of deciding: the tool has not run.";
 
 /**
- * A message of a user interface, with an answer in each of its calls that has none. In the last step of a chat, approvals stay
- * as they are: the SDK carries them out.
+ * Adds an answer to each call that has none, because providers refuse unanswered calls. Approvals in the last step of a
+ * chat stay, because the SDK carries them out.
  */
 export function answeredCalls(message: Fields, isLast: boolean): Fields {
   const { role, parts } = message;

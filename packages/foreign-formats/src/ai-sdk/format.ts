@@ -7,7 +7,10 @@ import { uiMessageWriter } from "./write-ui-messages.ts";
 
 const lists = [[], ["messages"]];
 
-/** Messages of the AI SDK's `useChat`, as programs store them: a list, or a chat with its id. Also those of version 4. */
+/**
+ * The format covers messages of the AI SDK's `useChat` as programs store them: a list, or a chat with its id. Messages
+ * of version 4 are included.
+ */
 export const aiSdkFormat: ForeignFormat = {
   name: "ai-sdk",
   program: "Vercel AI SDK",
@@ -16,7 +19,7 @@ export const aiSdkFormat: ForeignFormat = {
   detect: (sample) => {
     const document = firstConversation(sample, lists);
     if (document === null) return null;
-    // Of a list without one sure message nothing tells that it is not OpenAI's.
+    // A list without one certain message could equally be OpenAI's format, so it is not detected.
     return matchOfMessages(document.elements, matchOf) === "certain" ? "certain" : null;
   },
   canRead: (sample) => {

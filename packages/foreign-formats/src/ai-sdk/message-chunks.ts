@@ -1,20 +1,26 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** A piece of a streamed message: `UIMessageChunk` of the SDK. */
+/** Holds one piece of a streamed message: `UIMessageChunk` of the SDK. */
 export type MessageChunk = Fields & {
-  /** The SDK's name of the chunk: `start`, `text-delta`, `tool-input-available`, … */
+  /** Names the chunk in the SDK's terms: `start`, `text-delta`, `tool-input-available`, … */
   readonly type: string;
 };
 
-/** The chunks that build a message, each time for what was added to it. */
+/** Builds the chunks of a message. Each call returns the chunks for the parts that were added since the last call. */
 export class MessageChunks {
   #id: unknown = null;
-  /** For each part: how much of its text, or what of it, was given. */
+  /**
+   * For each part, the array holds the text or the JSON that was sent, so that the next chunk holds only the
+   * difference.
+   */
   #given: string[] = [];
   #open: { readonly type: string; readonly id: string } | null = null;
   #isInStep = false;
 
-  /** The chunks for what the message has more than in the last call; none for a message with another id. */
+  /**
+   * Yields the chunks for the content that the message gained since the last call. A message with another id yields
+   * none.
+   */
   *take(message: Fields): Generator<MessageChunk> {
     if (message["id"] !== this.#id) {
       if (this.#id !== null) return;
@@ -26,7 +32,7 @@ export class MessageChunks {
     for (const [at, part] of parts.entries()) yield* this.#part(part, at);
   }
 
-  /** The chunks that close the open part, the step and the message; none before the first `take`. */
+  /** Yields the chunks that close the open part, the step and the message. Yields none before the first `take`. */
   *end(): Generator<MessageChunk> {
     if (this.#id === null) return;
     yield* this.#close();
@@ -45,7 +51,8 @@ export class MessageChunks {
         this.#open = { type, id };
         yield { type: `${type}-start`, id };
       }
-      // A text that was changed in what is given already cannot be taken back: it is whole with the next load.
+      // Chunks cannot retract text that was sent. When earlier text changes, the client gets the whole text with the
+      // next load.
       const more = text.startsWith(before ?? "") ? text.slice((before ?? "").length) : "";
       if (more !== "") yield { type: `${type}-delta`, id, delta: more };
       this.#given[at] = text;

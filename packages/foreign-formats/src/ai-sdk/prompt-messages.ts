@@ -5,7 +5,7 @@ import type { MessageList, ReadElement } from "../message-list.ts";
 import { toldBodies } from "./ui-messages.ts";
 import { fileSource } from "./ui-parts.ts";
 
-/** Reads messages as the AI SDK gives them to a model: those of its provider specifications 3 and 4. */
+/** Reads the messages that the AI SDK passes to a model, in provider specifications 3 and 4. */
 export class PromptMessages implements MessageList {
   readonly name = "ai-sdk";
   readonly sessionId = null;
@@ -23,7 +23,7 @@ export class PromptMessages implements MessageList {
   }
 }
 
-/** Parts in the form that the user interface has: files as addresses. */
+/** The parts are converted to the form of the user interface, where files are URLs, so that one reader serves both. */
 function withParts(value: Fields): Fields {
   const { content } = value;
   if (typeof content === "string") return { role: value["role"], parts: [{ type: "text", text: content }] };
@@ -41,7 +41,7 @@ function uiPart(part: Fields): Fields {
   return { type: "file", mediaType, ...(filename === undefined ? {} : { filename }), ...(url === null ? {} : { url }) };
 }
 
-/** The content of a file as an address; null where it lies with the provider. */
+/** Null means that the provider holds the file, so no URL exists. */
 function addressOf(data: unknown, mediaType: string): string | null {
   if (typeof data === "string")
     return /^(?:https?|data):/.test(data.slice(0, 6)) ? data : `data:${mediaType};base64,${data}`;
@@ -85,7 +85,7 @@ function callBlock({ toolCallId: id, toolName: name, input }: Fields): Fields {
   return { type: "tool_use", id: asText(id), name: asText(name), input: inputOf(input) };
 }
 
-/** A prompt has the input parsed, a reply has it as text. */
+/** A prompt has the parsed input, a reply has the input as text. */
 function inputOf(input: unknown): unknown {
   if (isFields(input)) return input;
   if (typeof input !== "string") return {};
@@ -93,7 +93,7 @@ function inputOf(input: unknown): unknown {
     const value: unknown = JSON.parse(input);
     return isFields(value) ? value : {};
   } catch {
-    // Broken off: no tool runs with it.
+    // The text broke off, so no tool runs with it.
     return {};
   }
 }
@@ -110,7 +110,7 @@ function resultBlock(part: Fields): Fields {
   return { type: "tool_result", tool_use_id: asText(toolCallId), content: read.content, ...mark };
 }
 
-/** What a model reads where the user did not allow a call. */
+/** The model reads this text when the user did not allow a call. */
 const deniedText = "The user denied this call: the tool has not run.";
 
 function readOutput({ type, value, reason }: Fields): { readonly content: unknown; readonly isError: boolean } {

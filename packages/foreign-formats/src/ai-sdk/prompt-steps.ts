@@ -7,26 +7,29 @@ import { aiSdkPrompt } from "../live/live-formats.ts";
 import type { LiveChange, LivePlace, LiveSession } from "../live/live-format.ts";
 import { PromptMessages } from "./prompt-messages.ts";
 
-/** A piece of a conversation, comparable between a prompt and a log. */
+/** An atom is a piece of a conversation in a form that allows comparing a prompt with a log. */
 interface Atom {
   readonly text: string;
-  /** The record that it stands in, or the message of the prompt. */
+  /** A log atom holds a record id here, a prompt atom the index of its message. */
   readonly at: string | number;
-  /** Whether an edit could put another text in its place: the whole of a message is this text. */
+  /** The text is set when the whole message is this one text, so that an edit can replace it. Null otherwise. */
   readonly said: string | null;
 }
 
-/** What a prompt has that a log has not. */
+/** Holds the part of a prompt that a log lacks. */
 export interface PromptChange extends LiveChange {
-  /** How the prompt stands to the log: it goes on from it, it left it earlier, or it shares nothing with it. */
+  /**
+   * States how the prompt relates to the log. It continues the log, branches off at an earlier record, or starts a
+   * conversation that shares nothing with it.
+   */
   readonly kind: "continues" | "branches" | "starts";
 }
 
 /**
- * The drafts of what is new in a prompt. A prompt is the whole history at each call, or the end of it: it is laid where it
- * agrees best with the end of the log. Where it left the log earlier, it becomes a branch. Texts that the program changed in
- * the part they share become edits; of a long log only the end is compared, where that agrees. Instructions at the beginning
- * are no part of the conversation.
+ * Returns drafts for the new part of a prompt. A prompt is the whole history at each call, or its end. It is aligned
+ * where it agrees best with the end of the log. A prompt that left the log earlier becomes a branch. Texts that the
+ * program changed in the shared part become edits. For a long log, only the end is compared when the ends agree.
+ * Leading system messages are not part of the conversation.
  */
 export function promptDrafts(session: LiveSession, prompt: readonly unknown[], place: LivePlace): PromptChange {
   const first = prompt.findIndex((message) => !isFields(message) || message["role"] !== "system");
@@ -51,13 +54,19 @@ export function promptDrafts(session: LiveSession, prompt: readonly unknown[], p
   return { drafts: [...edits, ...added.drafts], headId: added.headId, kind: "continues" };
 }
 
-/** Of a log this many records, and of a prompt this many messages, are compared first. */
+/**
+ * The ends are compared first: this many records of the log and this many messages of the prompt. Comparing all of a
+ * long log would be slow.
+ */
 const endRecords = 512;
 const endMessages = 256;
-/** Where this many pieces agree, what lies before them agrees too. */
+/** When this many pieces agree, the pieces before them are assumed to agree too. */
 const surelySame = 64;
 
-/** The first message behind the end of the log, where the ends of both tell it; null where all of both has to be compared. */
+/**
+ * Returns the index of the first message that follows the log, found by comparing the ends only. Null means that the
+ * ends do not suffice and everything must be compared.
+ */
 function behindSameEnd({ records, ...session }: LiveSession, messages: readonly unknown[]): number | null {
   if (records.length <= endRecords) return null;
   const from = Math.max(0, messages.length - endMessages);
@@ -66,7 +75,10 @@ function behindSameEnd({ records, ...session }: LiveSession, messages: readonly 
   return run < surelySame ? null : messageBehind(told, end + 1);
 }
 
-/** An edit made on the branch that is left, of a record that both have, is made on the new one too. */
+/**
+ * An edit on the abandoned branch is repeated on the new branch when both share its target record. Otherwise the new
+ * branch would show the unedited text.
+ */
 function keptEdits(
   { records, headId }: LiveSession,
   shared: readonly Atom[],
@@ -89,13 +101,13 @@ function additions(messages: readonly unknown[], place: LivePlace): LiveChange {
   return { drafts: made.flatMap(({ drafts }) => drafts), headId: made.at(-1)?.headId ?? place.headId };
 }
 
-/** The first message of which nothing is among the first atoms. */
+/** Returns the index of the first message that has no atom among the first `count` atoms. */
 function messageBehind(told: readonly Atom[], count: number): number {
   const last = told[count - 1];
   return last === undefined ? 0 : Number(last.at) + 1;
 }
 
-/** A message as JSON has it: bytes as base64, addresses as text. */
+/** Both sides are compared as JSON: bytes become base64, and URLs become text. */
 function plain(message: unknown): unknown {
   return JSON.parse(JSON.stringify(message, withoutBytes) ?? "null");
 }
@@ -139,7 +151,7 @@ function logAtoms({ records, headId }: LiveSession): readonly Atom[] {
   return messages.flatMap((message) => {
     const record = stored.get(message.recordId)?.record;
     const own = isFields(record?.["message"]) ? record["message"] : {};
-    // An edited message says something else than its record.
+    // An edited message has another text than its record, so the context's content is used.
     const content = isTextual(message) ? message.content : own["content"];
     return recordAtoms({ ...own, role: message.role, content }, message.recordId);
   });
@@ -149,10 +161,13 @@ function isTextual({ content }: NeutralMessage): boolean {
   return content.every(({ type }) => type === "text" || type === "toolCall" || type === "thinking");
 }
 
-/** No longer run is counted: what agrees this far is the same conversation. */
+/** Longer runs are not counted, because a run of this length proves that the conversations are the same. */
 const longestRun = 256;
 
-/** Where in the prompt the last atom of the log stands: the place before which most agrees. */
+/**
+ * Returns the position in the prompt of the log's last atom. Several positions may match; the one with the longest
+ * agreement before it counts.
+ */
 function bestRun(known: readonly Atom[], told: readonly Atom[]): { readonly end: number; readonly run: number } {
   let best = { end: -1, run: 0 };
   for (let end = 0; end < told.length && best.run < longestRun; end++) {
@@ -174,7 +189,10 @@ function sharedStart(known: readonly Atom[], told: readonly Atom[]): number {
   return shared;
 }
 
-/** Edits of texts that the prompt has otherwise, where both have as much before the part that agrees. */
+/**
+ * Creates edits for texts that differ in the prompt. Both sides must have the same number of atoms before the run that
+ * agrees, so that each text has one counterpart.
+ */
 function textEdits(
   known: readonly Atom[],
   told: readonly Atom[],
@@ -194,24 +212,24 @@ function textEdits(
   });
 }
 
-/** What is known of a reply beside its content. */
+/** Holds facts about a reply beside its content. */
 export interface ReplyFacts {
-  /** The provider as the SDK's model names it, up to the first dot: `openai`, `anthropic`. */
+  /** Names the provider: the SDK model's provider name up to the first dot, such as `openai` or `anthropic`. */
   readonly provider: string;
-  /** The model that answered by the response; else the id of the model that was asked. */
+  /** Names the model that the response states, else the requested model. */
   readonly model: string;
-  /** As records have it: `stop`, `toolUse`, … */
+  /** States the stop reason in the form of records: `stop`, `toolUse`, … */
   readonly stopReason: string;
-  /** The provider's id of the response; absent when it gave none. */
+  /** States the provider's id of the response; absent when the provider gave none. */
   readonly responseId?: string;
   /**
-   * Tokens: `input` without cached ones, `output`, `cacheRead`, `cacheWrite`, `totalTokens`; absent when the provider
-   * counted none.
+   * Holds the token counts: `input` without cached tokens, `output`, `cacheRead`, `cacheWrite`, `totalTokens`. Absent
+   * when the provider reported none.
    */
   readonly usage?: Fields;
 }
 
-/** The drafts of a reply: its content as a model gives it to the AI SDK. Empty where it said nothing. */
+/** Returns the drafts of a reply, from the content that a model passes to the AI SDK. An empty reply gives none. */
 export function replyDrafts(content: readonly unknown[], facts: ReplyFacts, place: LivePlace): readonly AppendDraft[] {
   const parts = content.filter(isFields).flatMap(promptPart);
   if (parts.length === 0) return [];
@@ -219,7 +237,7 @@ export function replyDrafts(content: readonly unknown[], facts: ReplyFacts, plac
   return (made?.drafts ?? []).map((draft) => withFacts(draft, facts));
 }
 
-/** A part of a reply as the next prompt has it. */
+/** The parts are converted to the form of the next prompt, so that a later comparison matches them. */
 function promptPart(part: Fields): readonly Fields[] {
   const { type, text, providerMetadata, input, toolCallId, toolName, result, isError } = part;
   const own = isFields(providerMetadata) ? { providerOptions: providerMetadata } : {};
@@ -242,7 +260,7 @@ function parsed(input: unknown): unknown {
   try {
     return JSON.parse(input);
   } catch {
-    // As the model wrote it: the SDK shows it so in its next prompt.
+    // The SDK repeats the model's invalid input unchanged in its next prompt, so the log keeps the text.
     return input;
   }
 }

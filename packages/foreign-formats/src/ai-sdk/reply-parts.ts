@@ -1,18 +1,18 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { ReplyFacts } from "./prompt-steps.ts";
 
-/** Puts the parts of a stream together to the content of a reply, as a call without a stream has it. */
+/** Builds the content of a reply from the parts of a stream, in the form that a call without a stream returns. */
 export class ReplyParts {
   readonly #content: Fields[] = [];
   readonly #open = new Map<unknown, { type: string; text: string; metadata: unknown }>();
-  /** The part that ended the stream, with `finishReason` and `usage`; null until it came. */
+  /** Holds the part that ended the stream, with `finishReason` and `usage`; null until it arrives. */
   finish: Fields | null = null;
-  /** What the provider says of its response, such as `id` and `modelId`; empty until it says something. */
+  /** Holds the provider's facts about its response, such as `id` and `modelId`; empty until a part states some. */
   response: Fields = {};
-  /** Whether the stream has reported an error. */
+  /** States whether the stream has reported an error. */
   hasFailed = false;
 
-  /** Takes the next part of the stream. Parts of an unknown type are ignored. */
+  /** Adds the next part of the stream. Parts of an unknown type are ignored. */
   take(part: Fields): void {
     const { type, id, delta, providerMetadata } = part;
     switch (type) {
@@ -49,7 +49,7 @@ export class ReplyParts {
     }
   }
 
-  /** All that came, texts that were broken off included. */
+  /** Returns the content so far. Texts that broke off are included. */
   content(): readonly Fields[] {
     for (const id of this.#open.keys()) this.#end(id);
     return this.#content;
@@ -73,13 +73,12 @@ export class ReplyParts {
 
 const stopReasons: Readonly<Record<string, string>> = { "tool-calls": "toolUse", unknown: "stop", other: "stop" };
 
-/** Why a reply ended, as records have it. */
 function stopReasonOf(finishReason: unknown): string {
   const word = isFields(finishReason) ? finishReason["unified"] : finishReason;
   return typeof word === "string" ? (stopReasons[word] ?? word) : "stop";
 }
 
-/** Tokens as records have them; undefined where the provider says nothing. */
+/** Undefined means that the provider reported no tokens. */
 function usageOf(usage: unknown): Fields | undefined {
   if (!isFields(usage)) return undefined;
   const given = isFields(usage["inputTokens"]) ? usage["inputTokens"] : {};
@@ -100,7 +99,7 @@ function countOf(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : 0;
 }
 
-/** What the SDK says of a reply, by the model that was asked, its result and the provider's response. */
+/** Returns the facts of a reply from the requested model, the SDK's result and the provider's response. */
 export function replyFactsOf(
   { provider, modelId }: { readonly provider: string; readonly modelId: string },
   { finishReason, usage }: Fields,

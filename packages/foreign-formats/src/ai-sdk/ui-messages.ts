@@ -17,7 +17,7 @@ const knownFields: ReadonlySet<string> = new Set([
   "experimental_attachments",
 ]);
 
-/** Reads the messages that a program keeps for its user interface. */
+/** Reads the messages that a program stores for its user interface. */
 export class UiMessages implements MessageList {
   readonly name = "ai-sdk";
   sessionId: string | null = null;
@@ -49,7 +49,7 @@ export class UiMessages implements MessageList {
   }
 }
 
-/** A message of a person, or instructions; null where it cannot be read. */
+/** The function reads messages of a person and instructions. Null means that the value cannot be read. */
 export function toldBodies(value: Fields): readonly RecordBody[] | null {
   const { role } = value;
   if (role !== "user" && role !== "system" && role !== "developer") return null;
@@ -59,7 +59,7 @@ export function toldBodies(value: Fields): readonly RecordBody[] | null {
   return attempt(() => recordsFromMessages([given]))?.map(({ message }) => bodyOf(plainMessage(message))) ?? null;
 }
 
-/** The steps of a reply: what the model said in each, and the results of the tools that it called. Null as above. */
+/** Each step gives the model's content and the results of its tool calls. Null means that one step cannot be read. */
 export function replyBodies(value: Fields, metadata: Fields): readonly RecordBody[] | null {
   const read = stepsOf(value).map((step) => stepBodies(step, metadata));
   return read.includes(null) ? null : read.flatMap((bodies) => bodies ?? []);

@@ -1,15 +1,15 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 
-/** What a model said in one call of it, and what came of the tools that it called; in the form of Anthropic's blocks. */
+/** A step is one call of the model and the results of its tool calls, as Anthropic's blocks. */
 export interface UiStep {
   readonly said: Fields[];
   readonly results: Fields[];
-  /** Whether its thinking has a signature of Anthropic. */
+  /** A signature of Anthropic proves that Anthropic's model wrote the thinking. */
   isSigned: boolean;
 }
 
-/** The steps of a message. A part of a type that is none of these has no block, and stays in the message's source. */
+/** A part of an unknown type gives no block. Nothing is lost, because it stays in the message's source. */
 export function stepsOf(value: Fields): readonly UiStep[] {
   const steps: UiStep[] = [newStep()];
   for (const part of partsOf(value)) {
@@ -23,7 +23,7 @@ function newStep(): UiStep {
   return { said: [], results: [], isSigned: false };
 }
 
-/** The parts of a message; of versions before 5 they are fields. */
+/** Versions before 5 have fields in place of the parts. */
 function partsOf(value: Fields): readonly Fields[] {
   const { parts, content, toolInvocations: invocations, reasoning, experimental_attachments: attached } = value;
   const files = listOf(attached).map((file) => ({ ...file, type: "file", mediaType: file["contentType"] }));
@@ -67,7 +67,10 @@ function takeReasoning(part: Fields, step: UiStep): void {
   } else if (words !== "") step.said.push({ type: "thinking", thinking: words });
 }
 
-/** The source of a file of Anthropic's blocks: an address, or what lies inside it. */
+/**
+ * The source of a file in Anthropic's blocks is a URL or the content of a data URL. Only the start is matched, because
+ * a data URL may be very long.
+ */
 export function fileSource(address: string): Fields {
   const inside = /^data:([^,;]{1,200});base64,/.exec(address.slice(0, 250));
   return inside === null
@@ -90,18 +93,18 @@ const invocationStates: ReadonlyMap<unknown, string> = new Map([
   ["result", "output-available"],
 ]);
 
-/** A call of versions before 5. */
+/** Versions before 5 have calls of this form. */
 function takeInvocation({ state, toolCallId, toolName, args, result }: Fields, step: UiStep): void {
   const part = { toolCallId, input: args, output: result };
   takeTool({ ...part, state: invocationStates.get(state) ?? "input-streaming" }, toolName, step);
 }
 
-/** The user did not allow it. */
+/** The model reads this text when the user did not allow a call. */
 const deniedText = "The user denied this call: the tool has not run.";
 
 function takeTool(part: Fields, name: unknown, step: UiStep): void {
   const { toolCallId: id, state, input, rawInput, output, errorText, approval } = part;
-  // A call whose input is still coming in is sent to nobody.
+  // A call whose input is still streaming must not reach a model.
   if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "" || state === "input-streaming")
     return;
   const given = isFields(input) ? input : {};

@@ -3,14 +3,17 @@ import type { ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "@t
 import type { TurnWriter } from "../live/live-format.ts";
 
 /**
- * Writes turns as messages of a prompt, each complete with its turn.
- * @param version of the provider specification: 3 and 4 have other forms of files
+ * Each turn gives complete messages of a prompt, so `close` adds none.
+ * @param version of the provider specification; 3 and 4 have different forms of files
  */
 export function createPromptTurns(version: 3 | 4): TurnWriter {
   return { turn: (turn) => messagesOf(turn, version), close: () => [] };
 }
 
-/** A message of a prompt as a version takes it: files have other forms in each, and JSON has no addresses. */
+/**
+ * Returns a message of a prompt in the form of a provider specification. Files differ between the versions, and a
+ * stored message holds URLs as text.
+ */
 export function promptMessageFor(message: Fields, version: 3 | 4): Fields {
   const { content } = message;
   if (!Array.isArray(content)) return message;

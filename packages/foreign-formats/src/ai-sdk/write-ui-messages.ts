@@ -14,18 +14,18 @@ import type { FormatWriter, WriteOptions, WrittenSession } from "../format-write
 import { timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
 
-/** Writes what a model would be sent now as messages that `validateUIMessages` takes. */
+/** The writer renders the messages that a model would get now, in the form that `validateUIMessages` accepts. */
 export const uiMessageWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, uiMessagesOf);
 
-/** Gives the messages of what a model would be sent now, and undefined for each step of work that gives none. */
+/** The undefined values mark steps without a message, so that a caller can pause during a long conversation. */
 export function* uiMessagesOf(session: WrittenSession, { onLoss }: WriteOptions): Generator<Fields | undefined> {
-  // Thinking is shown, not sent: it stays, whoever wrote it.
+  // Thinking is shown to people and not sent to a model, so it stays whichever model wrote it.
   const losses = new LossLog(onLoss, new Set(["thinking-removed", "empty-message-removed"]));
   const conversation = new WrittenConversation(session, uiMessageRules, losses);
   const list = new UiMessageList(session.sessionId, conversation, losses);
   for (const turn of conversation.context()) {
     if (turn !== undefined) yield* list.turn(turn);
-    // A reply of many turns is one message.
+    // A reply of many turns becomes one message, so a pause is due after each turn.
     yield;
   }
   yield* list.close();
@@ -36,7 +36,7 @@ export function* uiMessagesOf(session: WrittenSession, { onLoss }: WriteOptions)
 const anyCharacter = /(?!)/g;
 const { rules: chatRules } = providerMappings.openai({});
 
-/** Nothing is sent to a provider: ids, names and links stay as they are. */
+/** The messages do not go to a provider, so ids, names and links stay unchanged. */
 export const uiMessageRules: ProviderRules = {
   ...chatRules,
   callIds: { forbidden: anyCharacter, maxLength: Number.MAX_SAFE_INTEGER },
@@ -46,23 +46,22 @@ export const uiMessageRules: ProviderRules = {
   trailingAssistant: () => "keep",
 };
 
-/** A reply with its steps, whose calls get their results. */
+/** The message stays open, because later results complete its calls. */
 interface OpenMessage {
   readonly id: string;
   readonly metadata: Fields;
   readonly parts: Fields[];
 }
 
-/** The id and metadata that a program gave the message that begins with a record; null for any other record. */
+/** Null means that no program stored a message that begins with the record. */
 export type MessageNames = (recordId: string) => { readonly id?: string; readonly metadata?: Fields } | null;
 
-/** Puts turns together to messages of a user interface. */
 export class UiMessageList implements TurnWriter {
   readonly #sessionId: string;
   readonly #losses: LossLog;
   readonly #conversation: WrittenConversation;
   #open: OpenMessage | null = null;
-  /** Of the record that was written last; null before one states a time. */
+  /** The time is that of the last written record; null before a record states one. */
   #createdAt: string | null = null;
   #madeCount = 0;
   readonly #names: MessageNames;
@@ -74,7 +73,7 @@ export class UiMessageList implements TurnWriter {
     this.#conversation = conversation;
   }
 
-  /** The messages that are complete with the turn: the open one where the turn begins another. */
+  /** A turn that begins a new message completes the open one, so both are returned. */
   turn(turn: ReplayTurn): readonly Fields[] {
     const origin = this.#conversation.originOf(turn.recordId);
     this.#createdAt = timeOf(origin?.stored, this.#createdAt ?? "") || null;
@@ -173,7 +172,7 @@ function urlOf(source: ReplaySource): string {
   return source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`;
 }
 
-/** Of a link nobody knows the type before it is followed. */
+/** The type of a linked file is unknown before a request, so a general type is stated. */
 function mediaTypeOf(source: ReplaySource, kind: "image" | "file"): string {
   if (source.type === "base64") return source.media_type;
   return kind === "image" ? "image/*" : "application/pdf";

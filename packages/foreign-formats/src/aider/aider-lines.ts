@@ -1,9 +1,9 @@
 import type { TextCutter } from "../text-units.ts";
 
-/** Who a line is of, by its beginning. The file does not distinguish a model's line with the same beginning. */
+/** The beginning of a line states its author. The file does not distinguish a model's line with the same beginning. */
 export type AiderLine = "start" | "heading" | "tool" | "user" | "assistant";
 
-/** What begins a chat; its time follows. */
+/** A chat begins with this mark, and its start time follows. */
 export const startMark = "# aider chat started at ";
 
 export function lineKind(line: string): AiderLine {
@@ -13,10 +13,13 @@ export function lineKind(line: string): AiderLine {
   return line.startsWith("#### ") ? "user" : "assistant";
 }
 
-/** What a last line without its end may still become. */
+/** A last line without its end may still become one of these marks. */
 const marks: readonly string[] = [startMark, "> ", "#### "];
 
-/** Lines in a row of one kind are a unit. A heading that begins no chat belongs to what is before it, as nobody reads it. */
+/**
+ * Consecutive lines of one kind form an item. A heading that begins no chat joins the item before it, because no reader
+ * uses it.
+ */
 export function turnCutter(): TextCutter {
   let current: AiderLine | null = null;
   const decoder = new TextDecoder("latin1");

@@ -5,12 +5,11 @@ import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from
 import { UnitRecords, type RecordBody } from "../unit-records.ts";
 import { lineKind, startMark, type AiderLine } from "./aider-lines.ts";
 
-/** Creates a reader of a chat history. */
 export function createAiderReader(options: ForeignReaderOptions): ForeignReader {
   return new AiderReader(options);
 }
 
-/** Each chat of a file begins an empty context: the program continues from the last one. */
+/** Each chat of a file begins with an empty context, and the program continues the last chat. */
 class AiderReader implements ForeignReader {
   headId: string | null = null;
   readonly sessionId = null;
@@ -18,9 +17,12 @@ class AiderReader implements ForeignReader {
   readonly entry: Readonly<Record<string, unknown>>;
   readonly #records: UnitRecords;
   readonly #maxUnitBytes: number;
-  /** The unit before: an import reads the beginning of one that has grown, and then all of it in its place. */
+  /**
+   * An import may read the beginning of an item, and later the grown item at the same line. The second read replaces
+   * the first.
+   */
   #last: { readonly line: number; readonly headId: string | null } = { line: 0, headId: null };
-  /** As the program's output says it. */
+  /** The program's output states the model at the start of a chat, and the replies do not. */
   #model: string | null = null;
 
   constructor(options: ForeignReaderOptions) {
@@ -57,7 +59,7 @@ class AiderReader implements ForeignReader {
     return this.findings;
   }
 
-  /** Null for what no model sees. */
+  /** Null means that a model gets no part of the item. */
   #body(kind: AiderLine, text: string): RecordBody | null {
     if (kind === "start") {
       this.#model = null;
@@ -76,13 +78,13 @@ class AiderReader implements ForeignReader {
   }
 }
 
-/** The lines of a turn, as the program reads them: without its mark, and without headings. */
+/** Aider ignores the marks and the headings of a turn, so they are removed. */
 function linesOf(text: string, kind: "user" | "assistant"): string {
   const lines = text.split(/(?<=\n)/).filter((line) => lineKind(line) === kind);
   return lines.map((line) => (kind === "user" ? line.slice("#### ".length) : line)).join("");
 }
 
-/** Local time without a zone, as if it were UTC. */
+/** The file states local time without a zone, so the time is read as UTC. */
 function startTime(line: string): string | undefined {
   const [, day, time] =
     /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)/.exec(line.slice(startMark.length, startMark.length + 40)) ?? [];

@@ -7,13 +7,13 @@ import { fieldsWithout, type RecordBody } from "../unit-records.ts";
 
 const knownFields: ReadonlySet<string> = new Set(["role", "content"]);
 
-/** Reads the messages of a conversation, of a request, or the blocks of an answer to one. */
+/** Reads the messages of a conversation or of a request, or the blocks of an answer. */
 export class AnthropicMessages implements MessageList {
   readonly name = "anthropic";
   sessionId: string | null = null;
   readonly entry = {};
   #model: string | null = null;
-  /** The answer whose blocks are the list; null for a list of messages. */
+  /** The id is set when the list holds the blocks of an answer; null for a list of messages. */
   #replyId: string | null = null;
   #usage: unknown = undefined;
 
@@ -48,7 +48,7 @@ export class AnthropicMessages implements MessageList {
     return this.#model === null ? {} : { model: this.#model };
   }
 
-  /** The blocks of an answer are one reply. */
+  /** All blocks of an answer belong to one reply, so later blocks become its further parts. */
   #block(block: Fields, { line }: UnitPlace): ReadElement {
     const drafts = attempt(() => recordsFromMessages([{ role: "assistant", content: [block] }], this.#author));
     const [draft] = drafts ?? [];
@@ -66,7 +66,7 @@ export class AnthropicMessages implements MessageList {
       : [{ type: "usage", kind: "anthropic.call", usage, provider: "anthropic", ...this.#author }];
   }
 
-  /** The answer that stands beside a request. */
+  /** A log of requests may hold the answer beside the request. */
   #answerIn({ response }: Fields): readonly RecordBody[] {
     if (!isFields(response) || !Array.isArray(response["content"])) return [];
     const draft = attempt(() => recordFromReply(response, {}));

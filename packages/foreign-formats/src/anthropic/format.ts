@@ -7,7 +7,7 @@ import { anthropicWriter } from "./write-anthropic.ts";
 
 const lists = [...messageLists, ["content"], ["result", "message", "content"]];
 
-/** Messages of Anthropic's API: a list, a request or an answer, or lines of these as in batches. */
+/** The format covers messages of Anthropic's API: a list, a request or an answer, or lines of these as in batches. */
 export const anthropicFormat: ForeignFormat = {
   name: "anthropic",
   program: "Anthropic Messages",
@@ -22,7 +22,8 @@ export const anthropicFormat: ForeignFormat = {
     const { model, anthropic_version: version, system, max_tokens: most } = around;
     const isOwn = version !== undefined || (typeof model === "string" && model.startsWith("claude"));
     if (match !== null && (isOwn || (system !== undefined && most !== undefined))) return "certain";
-    // Of plain texts nothing tells that they are not OpenAI's, which mean the same.
+    // A list of plain texts could equally be OpenAI's format. Both formats give the same records, so detection may
+    // leave it.
     return match === "certain" ? "certain" : null;
   },
   canRead: (sample) => {
@@ -35,14 +36,14 @@ export const anthropicFormat: ForeignFormat = {
   writer: anthropicWriter,
 };
 
-/** An answer, or one in a line of a batch's results. */
+/** A line of a batch's results holds the answer in `result.message`. */
 function isAnswer({ type, role, result }: Fields): boolean {
   if (isFields(result) && isFields(result["message"])) return isAnswer(result["message"]);
   return type === "message" && role === "assistant";
 }
 
 const plainTypes: ReadonlySet<unknown> = new Set(["text"]);
-/** Blocks that no other format of messages has. */
+/** No other message format has these blocks, so one of them identifies the format. */
 const ownTypes: ReadonlySet<unknown> = new Set([
   "tool_use",
   "tool_result",

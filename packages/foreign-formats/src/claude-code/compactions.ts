@@ -1,46 +1,42 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { RecordBody } from "../unit-records.ts";
 
-/** The facts that a boundary states about its compaction. */
 export interface CompactionMetadata {
-  /** The boundary's own id as the program states it. */
+  /** The program's id for the boundary may differ from the record id. */
   readonly uuid: unknown;
-  /** `compactMetadata` of the line. */
   readonly metadata: Fields;
-  /** Whether the line is a root: the program sees nothing before it. */
+  /** A root boundary hides every earlier line from the program. */
   readonly isRoot: boolean;
 }
 
-/** A compacted context: its boundary, what it kept, and its summary once that has come. */
+/** A compacted context has a boundary, the messages that it kept, and a summary that may follow later. */
 export interface Compaction {
   readonly boundary: number;
   readonly metadata: Fields;
   readonly isRoot: boolean;
-  /** The messages before the boundary that stay, in their order; null for none. */
+  /** Null means that the compaction kept no message from before the boundary. */
   readonly kept: KeptPart | null;
-  /** Whether the summary follows what was kept, in place of standing before it. */
+  /** The summary follows the kept messages instead of preceding them. */
   readonly isSummaryLast: boolean;
-  /** The summary's line; -1 as long as there is none. */
+  /** The value is -1 while the summary is missing. */
   readonly summary: number;
-  /** The record that begins the context; null as long as there is no summary. */
+  /** This record begins the context; null while the summary is missing. */
   readonly body: RecordBody | null;
 }
 
 export interface KeptPart {
-  /** The record that the context begins with. */
   readonly firstId: string;
   readonly lines: ReadonlySet<number>;
-  /** These, and those between them. */
+  /** The span holds the kept lines and the lines between them, because a line may continue from either. */
   readonly span: ReadonlySet<number>;
-  /** The line that the compacted context continues from. */
+  /** A line that names the tip as its parent continues the compacted context after the summary. */
   readonly tip: number;
-  /** Whether nothing but the boundary stands behind the tip. */
+  /** True means that only the boundary follows the tip. */
   readonly isAtBoundary: boolean;
-  /** Records between those that were kept. */
+  /** Edits remove these records from between the kept ones, because the program does not send them. */
   readonly leftOut: readonly string[];
 }
 
-/** A compaction that kept messages and has its summary. */
 interface KeptCompaction extends Compaction {
   readonly kept: KeptPart;
   readonly body: RecordBody;
@@ -50,32 +46,33 @@ function isKeeper(one: Compaction, line: number): one is KeptCompaction {
   return one.body !== null && one.kept?.span.has(line) === true;
 }
 
-/** The parent of a line, and the records that start its context again before it. */
+/** The prelude holds records that restart the context before the line. */
 export interface LineEntry {
   readonly parent: number;
   readonly prelude: readonly RecordBody[];
 }
 
-/** The facts about lines that compactions need. */
 export interface CompactedLines {
   parentOf(index: number): number;
   isMessage(index: number): boolean;
-  /** Whether the model wrote it. */
   isReply(index: number): boolean;
-  /** The number of the reply that a line belongs to, 0 for none. */
+  /** The number is 0 when the line belongs to no reply. */
   replyOf(index: number): number;
-  /** The newest line of the reply that a line belongs to; the line itself when it belongs to none. */
+  /** A line outside a reply is its own tip. */
   tipOf(index: number): number;
   idOf(index: number): string | null;
   indexOf(uuid: unknown): number | null;
 }
 
-/** A program compacts again and again; a person goes back to what one of the newest compactions kept. */
+/**
+ * A program compacts repeatedly, but a person returns only to messages that a recent compaction kept. Older compactions
+ * are dropped.
+ */
 const mostCompactions = 16;
-/** Lines are followed upwards so far at most. */
+/** A walk up the tree stops after this many lines, which bounds its cost. */
 const mostSteps = 20_000;
 
-/** The compactions of a session, as Claude Code follows them. */
+/** Follows the compactions of a session with Claude Code's rules. */
 export class Compactions {
   readonly #lines: CompactedLines;
   #list: readonly Compaction[] = [];
@@ -84,7 +81,6 @@ export class Compactions {
     this.#lines = lines;
   }
 
-  /** The compaction of a boundary. */
   at(boundary: number): Compaction | null {
     return this.#list.find((one) => one.boundary === boundary) ?? null;
   }
@@ -106,12 +102,11 @@ export class Compactions {
     this.#list = this.#list.map((one) => (one === compaction ? { ...one, summary, body } : one));
   }
 
-  /** Whether the compaction with that summary kept a line. */
   keeps(summary: number, line: number): boolean {
     return this.#list.find((one) => one.summary === summary && summary >= 0)?.kept?.lines.has(line) === true;
   }
 
-  /** The records that begin the context of a message on a boundary, in place of the summary. */
+  /** A message that follows a boundary without its summary gets an empty context, which these records begin. */
   emptied(line: number): readonly RecordBody[] {
     let boundary = line;
     while (boundary >= 0 && this.at(boundary) === null) boundary = this.#lines.parentOf(boundary);
@@ -120,12 +115,15 @@ export class Compactions {
     return [resetBody(compaction), ...editsOf(compaction)];
   }
 
-  /** The entry of a line whose stated parent stands before a compaction; null when the line hangs on that parent. */
+  /**
+   * Returns the entry of a line whose stated parent stands before a compaction. Null means that the line keeps that
+   * parent.
+   */
   entryAt(parent: number): LineEntry | null {
     const compaction = this.#keeperOf(parent);
     if (compaction === null) return null;
     const { kept, summary, body, isSummaryLast } = compaction;
-    // A line behind a summary follows the results that have come since for the last call that was kept.
+    // Results for the last kept call may come after the summary. A line after the summary then follows those results.
     const tip = this.#tipBehind(parent);
     if (tip > parent && compaction.summary !== parent) return this.entryAt(tip);
     if (parent === summary && !isSummaryLast) return { parent: Math.max(tip, parent), prelude: [] };
@@ -137,7 +135,7 @@ export class Compactions {
     return { parent, prelude: [isSummaryLast ? resetBody(compaction) : body, ...leftOut.map(editOf)] };
   }
 
-  /** The records on the way from a line up to what a compaction kept. A person who goes back to them has them again. */
+  /** A person who returns to these records sees them again, so they must not be edited out. */
   #leftOutAbove(line: number, { lines }: KeptPart): ReadonlySet<string> {
     const ids = new Set<string>();
     for (let at = line; at >= 0 && !lines.has(at) && ids.size < mostSteps; at = this.#lines.parentOf(at))
@@ -145,7 +143,10 @@ export class Compactions {
     return ids;
   }
 
-  /** Records that take lines out of the context, but for a summary that the context begins with. */
+  /**
+   * Edits remove the lines from the context. A summary that begins the context is skipped, because the context needs
+   * it.
+   */
   editsOfLines(lines: readonly number[]): readonly RecordBody[] {
     const summaries = new Set(this.#list.flatMap((one) => (one.isSummaryLast ? [] : [one.summary])));
     return lines
@@ -153,13 +154,19 @@ export class Compactions {
       .flatMap((line) => recordIds(this.#lines.idOf(line)).map(editOf));
   }
 
-  /** The newest line of the reply that the messages kept behind a summary end with; -1 for any other line. */
+  /**
+   * The kept messages after a summary may end with a reply that grew since. The value is -1 for a line that is no such
+   * summary.
+   */
   #tipBehind(line: number): number {
     const compaction = this.#list.find(({ summary, isSummaryLast }) => summary === line && !isSummaryLast);
     return compaction?.kept === undefined || compaction.kept === null ? -1 : this.#lines.tipOf(compaction.kept.tip);
   }
 
-  /** The compaction that kept a line, or the nearest line above it; of several the newest. Null for none. */
+  /**
+   * The keeper may have kept the line itself or the nearest line above it. When several compactions did, the newest
+   * counts.
+   */
   #keeperOf(line: number): KeptCompaction | null {
     let [at, steps] = [line, 0];
     while (at >= 0 && steps < mostSteps) {
@@ -173,7 +180,7 @@ export class Compactions {
     return null;
   }
 
-  /** The program takes the list as a whole: it keeps none of one of which a message is nowhere. */
+  /** The program keeps all listed messages or none, so one missing message voids the list. */
   #listed(boundary: number, uuids: unknown): KeptPart | null {
     if (!Array.isArray(uuids) || uuids.length === 0) return null;
     const indexes = (uuids as readonly unknown[]).map((uuid) => this.#lines.indexOf(uuid));
@@ -186,7 +193,7 @@ export class Compactions {
     return first === null || last === null ? null : this.#part(boundary, [first, last], true);
   }
 
-  /** @param isWhole whether all between the first and the last one is kept too */
+  /** @param isWhole whether every line between the first and the last one is kept too */
   #part(boundary: number, listed: readonly number[], isWhole: boolean): KeptPart | null {
     const [begin, last] = [listed[0] ?? -1, listed.at(-1) ?? -1];
     const own = this.#lines.tipOf(last);
@@ -201,7 +208,7 @@ export class Compactions {
     const isNamed = (index: number): boolean => (isWhole ? !this.#isLeftOut(index) : named.has(index));
     lines.push(...this.#restOfReply(begin, lines.filter(isNamed)));
     const first = lines.at(-1) ?? begin;
-    // The program keeps a reply of which it keeps a part.
+    // The program keeps a whole reply when it keeps a part of it, so the reply's other lines count as kept.
     const replies = new Set(
       listed.filter((index) => this.#lines.isReply(index)).map((index) => this.#lines.replyOf(index)),
     );
@@ -221,12 +228,15 @@ export class Compactions {
     };
   }
 
-  /** Whether an earlier compaction removed a line from between those that it kept. */
+  /** An earlier compaction may have removed the line from between its kept lines. */
   #isLeftOut(line: number): boolean {
     return this.#list.findLast((one) => isKeeper(one, line))?.kept?.lines.has(line) === false;
   }
 
-  /** The lines above one of a reply, the lowest first, when the program keeps a part of that reply. */
+  /**
+   * The program keeps a whole reply when it keeps a part of it, so the reply's lines above belong to the kept part. The
+   * lowest line comes first.
+   */
   #restOfReply(line: number, kept: readonly number[]): readonly number[] {
     const reply = this.#lines.replyOf(line);
     const isPartOf = (index: number): boolean => this.#lines.isReply(index) && this.#lines.replyOf(index) === reply;
@@ -248,7 +258,6 @@ export class Compactions {
   }
 }
 
-/** Edits that leave out the records that a compaction removed between the messages that it kept. */
 export function editsOf({ kept }: Pick<Compaction, "kept">): readonly RecordBody[] {
   return (kept?.leftOut ?? []).map(editOf);
 }
@@ -262,7 +271,7 @@ function resetBody({ kept, isSummaryLast }: Compaction): RecordBody {
   return { type: "reset", reason: "claude-code.compact_boundary", ...from };
 }
 
-/** The records of a line, by its last one. */
+/** The id of a line's last record ends with the number of derived records, so all ids of the line follow from it. */
 function recordIds(lastId: string | null): readonly string[] {
   if (lastId === null) return [];
   const [, first = lastId, count = "0"] = /^(.*)~d(\d{1,9})$/s.exec(lastId) ?? [];

@@ -8,7 +8,10 @@ const sessionFile = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl$/i;
 const agentFile = /^agent-[A-Za-z0-9_-]{1,64}\.jsonl$/;
 const anyName = /./;
 
-/** Claude Code's sessions: `projects/<folder of the project>/<session id>.jsonl`, and those of its sub-agents below. */
+/**
+ * The format covers Claude Code's sessions, `projects/<folder of the project>/<session id>.jsonl`, and those of their
+ * sub-agents below.
+ */
 export const claudeCodeFormat: ForeignFormat = {
   name: "claude-code",
   program: "Claude Code",
@@ -52,7 +55,7 @@ export const claudeCodeFormat: ForeignFormat = {
   writer: claudeCodeWriter,
 };
 
-/** Lines that no other program writes, by the fields they all have. */
+/** No other program writes lines with these types and fields, so one of them identifies the format. */
 const factTypes: ReadonlyMap<unknown, string> = new Map([
   ["summary", "leafUuid"],
   ["file-history-snapshot", "messageId"],
@@ -69,7 +72,7 @@ function matchOf(line: Fields): FormatMatch | null {
   const needed = factTypes.get(type);
   if (needed !== undefined && line[needed] !== undefined) return "certain";
   if (type !== "user" && type !== "assistant") return null;
-  // Copies made by other tools leave fields out; a flat line of claw0 has its content beside its type.
+  // Copies by other tools leave fields out. A flat line of claw0 has its content beside its type, so it is excluded.
   const isMessage = isFields(message) && message["content"] !== undefined && line["content"] === undefined;
   return isMessage ? (typeof uuid === "string" && typeof sessionId === "string" ? "certain" : "likely") : null;
 }

@@ -4,64 +4,63 @@ import { Compactions, type Compaction, type CompactionMetadata, type LineEntry }
 import type { RecordBody, UnitRecords } from "../unit-records.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 
-/** What a line says of its place. */
 export interface ChainLink {
   readonly uuid: unknown;
   readonly parentUuid: unknown;
-  /** Main lines of a sub-agent's own file count as others do. */
+  /** The flag is set for every line of a sub-agent's own file, so it only separates the lines within one file. */
   readonly isSidechain: boolean;
   /**
-   * `reply`: a block of the model's. `result`: answers calls. `prompt`: what a person said.
-   * `aside`: what the program said beside it. `note`: hangs on a message and is none. `boundary`: begins a compacted context.
-   * `summary`: what the compacted context begins with.
+   * A `reply` is a block of the model, and a `result` answers calls. A `prompt` is text of a person, and an `aside` is
+   * the program's text beside it. A `note` belongs to a message and is none. A `boundary` begins a compacted context,
+   * and a `summary` is the first text of that context.
    */
   readonly kind: "reply" | "result" | "prompt" | "aside" | "note" | "boundary" | "summary";
-  /** Of a reply. */
   readonly messageId: string | null;
-  /** Of a result: the reply that made one of its calls. */
+  /** A result states the reply that holds one of its calls. */
   readonly answered: Reply | null;
-  /** Whether the program may continue from it. */
+  /** The program never continues from some lines, such as those of sub-agents or progress. */
   readonly mayEnd: boolean;
 }
 
-/** Where a line hangs. */
 export interface ChainPlace {
   readonly id: string;
   readonly parentId: string | null;
-  /** Of a reply's line, and of what hangs on it. */
   readonly reply: Reply | null;
-  /** Whether the line continues a reply that an earlier line began. */
   readonly isFurtherPart: boolean;
-  /** Whether the parent it names is not in the file. */
   readonly isOrphan: boolean;
-  /** The records before the line, for a context that begins again here. Empty: the context of its parent continues. */
+  /**
+   * These records restart the context before the line. An empty list means that the context of the parent continues.
+   */
   readonly prelude: readonly RecordBody[];
 }
 
-/** Marks of a line. `leads`: the way up from it meets a message. `open`: a boundary, or a note on one that no message follows. */
+/**
+ * The flags mark lines. `leads` means that the path up from the line meets a message. `open` marks a boundary, or a
+ * note on a boundary, that no message follows yet.
+ */
 const [leads, message, part, open, boundary] = [1, 2, 4, 8, 16] as const;
 
 /**
- * The tree of lines that `parentUuid` makes, as Claude Code follows it: from the newest line that leads to a message, up
- * to a line without a parent. Lines are one block each, so a reply whose tools ran side by side branches at every call.
- * Here such a reply and its results are one row, whichever line each of them names.
+ * The chain is the tree that `parentUuid` forms. It is read the way Claude Code reads it, from the newest line that
+ * leads to a message up to a line without a parent. Each line holds one block, so a reply with parallel tool calls
+ * branches at every call. Here such a reply and its results form one row, whichever line each of them names.
  */
 export class LineChain {
   readonly #records: UnitRecords;
   readonly #ids: IdList;
   readonly #replies = new ReplyTable();
-  /** The number of the reply that each line belongs to, from 1; 0 for none. */
+  /** The number counts from 1; 0 means that the line belongs to no reply. */
   #replyNumbers = new Int32Array(1024);
-  /** The line that each line hangs on; -1 for none. */
+  /** The value is -1 for a line without a parent. */
   #parents = new Int32Array(1024);
-  /** The compacted context that each line belongs to, by the number of its first line; 0 for the first context. */
+  /** Each context is named by the number of its first line; 0 is the first context. */
   #contexts = new Int32Array(1024);
   #flags = new Uint8Array(1024);
   readonly #compactions: Compactions;
-  /** Replies with a result that stands behind a compaction. */
+  /** These replies have a result that stands after a compaction, so the lines in between may need edits. */
   readonly #split = new Set<number>();
   #head = -1;
-  /** The newest message of any kind, for files in which no other line counts. */
+  /** Some files have no line that the program could continue from, so the newest message of any kind is the head. */
   #fallback = -1;
   #hasGap = false;
 
@@ -84,45 +83,48 @@ export class LineChain {
     return this.#ids.at(index);
   }
 
-  /** Says that a line could not be read: what names it as its parent hangs on the line before it instead. */
+  /**
+   * Records that a line could not be read. A line that names the unreadable line as its parent then follows the line
+   * before.
+   */
   noteGap(): void {
     this.#hasGap = true;
   }
 
-  /** Whether a line of that id was there. */
   has(uuid: unknown): uuid is string {
     return this.#indexOf(uuid) !== null;
   }
 
-  /** The reply that a line belongs to. */
   replyOf(uuid: unknown): Reply | null {
     const index = this.#indexOf(uuid);
     return index === null ? null : this.#replyAt(index);
   }
 
-  /** A line that has no place in the tree: what names it as its parent hangs where it hangs. */
+  /** The line has no position in the tree. Lines that name it as their parent get its parent instead. */
   pass(uuid: unknown, parentUuid: unknown, place: UnitPlace): string {
     return this.#records.claim(uuid, place, this.#indexOf(parentUuid) ?? this.#head);
   }
 
-  /** The compaction whose summary a line may be: its boundary is above it, and no message between. */
+  /**
+   * Returns the compaction whose summary the line may be. Its boundary must be above the line without a message in
+   * between.
+   */
   compactionOf(parentUuid: unknown): Compaction | null {
     let index = this.#indexOf(parentUuid) ?? -1;
     while (this.#has(index, open) && !this.#has(index, boundary)) index = this.#parents[index] ?? -1;
     return this.#has(index, boundary) ? this.#compactions.at(index) : null;
   }
 
-  /** The last record of a line, by its number. */
   idAt(line: number): string | null {
     return this.#ids.at(line);
   }
 
-  /** Takes what the newest line, a boundary, says of its compaction. */
+  /** The newest line must be the boundary of the compaction. */
   begin(metadata: CompactionMetadata): void {
     this.#compactions.begin(this.#ids.length - 1, metadata);
   }
 
-  /** Says that the newest line is the summary of a compaction, and which record begins its context. */
+  /** The newest line must be the summary of the compaction. `body` begins the compacted context. */
   complete(compaction: Compaction, body: RecordBody): void {
     const index = this.#ids.length - 1;
     const { kept } = compaction;
@@ -130,14 +132,13 @@ export class LineChain {
     this.#compactions.complete(compaction, index, body);
   }
 
-  /** A line of the tree. */
   add(link: ChainLink, place: UnitPlace): ChainPlace {
     const index = this.#ids.length;
     const stated = this.#statedParent(link);
     const above = stated === null ? null : this.#replyAt(stated);
     const joined = this.#joined(link, above, stated);
     const isOrphan = stated === null && typeof link.parentUuid === "string";
-    // Behind the compaction that kept its call, a result hangs where it says.
+    // A result may stand after a compaction that kept its call. It then follows the parent that it states.
     const isBehind = joined !== null && stated !== null && this.#contexts[joined.tip] !== this.#contexts[stated];
     const row = joined === above || !isBehind ? joined : null;
     if (row !== joined && joined !== null) this.#split.add(joined.number);
@@ -177,8 +178,9 @@ export class LineChain {
   }
 
   /**
-   * The parent that a line really hangs on. The messages that a compaction kept stand before its boundary, and a line that hangs
-   * there afterwards belongs to the compacted context. A line that hangs on a boundary without its summary begins an empty one.
+   * Returns the line's effective parent. Messages that a compaction kept stand before its boundary. A line that names
+   * one of them afterwards belongs to the compacted context. A line that follows a boundary without its summary begins
+   * an empty context.
    */
   #entered(parent: number, { kind }: ChainLink): LineEntry {
     if (kind === "summary") return { parent, prelude: [] };
@@ -186,7 +188,10 @@ export class LineChain {
     return this.#compactions.entryAt(parent) ?? { parent, prelude: [] };
   }
 
-  /** Edits for lines between a reply and its results behind a compaction: a line that continues the reply did not see them. */
+  /**
+   * A line that continues a reply after a compaction did not see the lines between the reply and its results. Edits
+   * remove those lines from its context.
+   */
   #editsInRow(above: Reply | null, stated: number | null): readonly RecordBody[] {
     if (above === null || stated === null || !this.#split.has(above.number)) return [];
     const between: number[] = [];
@@ -199,15 +204,15 @@ export class LineChain {
     return ((this.#flags[index] ?? 0) & flag) !== 0;
   }
 
-  /** Says that the newest line stands for several records, of which this is the last. */
+  /** The newest line gave several records, so later lines must follow the last one. */
   extend(lastId: string): void {
     this.#ids.replaceLast(lastId);
   }
 
-  /** The reply whose row the line continues. */
   #joined(link: ChainLink, above: Reply | null, stated: number | null): Reply | null {
     const { kind, isSidechain, messageId, answered } = link;
-    // Behind a compaction that did not keep the call, its result hangs where it says.
+    // A result follows its stated parent when the compaction before it did not keep the call, because the two contexts
+    // differ.
     const isNear = ({ tip }: Reply): boolean => {
       if (stated === null || this.#contexts[tip] === this.#contexts[stated]) return true;
       return this.#compactions.keeps((this.#contexts[stated] ?? 0) - 1, tip);
@@ -221,20 +226,24 @@ export class LineChain {
       case "note":
         return isSame(above) ? above : null;
       case "aside":
-        // Behind results it belongs to them; behind an answer a person may take another way than the one it is on.
+        // An aside after results belongs to them. After an answer without results, a person may continue from another
+        // line, so the aside stays separate.
         return isSame(above) && above.hasResults ? above : null;
       default:
         return null;
     }
   }
 
-  /** The output of a running program has ids and names no parents: each line hangs on the one before. */
+  /** The output of a running program has ids and no parents, so each line follows the line before. */
   #statedParent({ uuid, parentUuid }: ChainLink): number | null {
     if (parentUuid === undefined && typeof uuid === "string" && this.#head >= 0) return this.#head;
     return this.#indexOf(parentUuid);
   }
 
-  /** A line whose `parentUuid` is null is a root, and so is one whose parent is in another file. One behind a gap is not. */
+  /**
+   * A line whose `parentUuid` is null is a root, and so is a line whose parent is in another file. After an unreadable
+   * line the missing parent may be that line, so the line follows the head.
+   */
   #withoutParent({ uuid, kind }: ChainLink, isOrphan: boolean): number {
     const isLoose = typeof uuid !== "string" || kind === "boundary" || (isOrphan && this.#hasGap);
     return isLoose ? this.#head : -1;

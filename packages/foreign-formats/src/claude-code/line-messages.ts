@@ -5,21 +5,26 @@ import { recordFromReply, recordsFromMessages } from "@throughline/history/anthr
 import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
-/** A reply's line, read. */
 export interface ReadReply {
-  /** @param isFurtherPart whether an earlier line began the reply: that one has the usage, which every line repeats */
+  /**
+   * @param isFurtherPart whether an earlier line began the reply; that line holds the usage, because every line repeats
+   * it
+   */
   messageOf(isFurtherPart: boolean): Fields;
   readonly outputTokens: number;
-  /** What this line states beyond the output tokens of the lines before it; null for nothing. */
+  /**
+   * Every line repeats the usage, so only output tokens beyond those of earlier lines count. Null means that there are
+   * none.
+   */
   usageBeyond(outputTokens: number | null): Usage | null;
   readonly identity: { readonly provider?: string; readonly model?: string };
   readonly calls: readonly { readonly id: string; readonly name: string }[];
 }
 
-/** The model that Claude Code names where none was asked. */
+/** Claude Code writes this name when it created the message without a model, so it must not count as a model. */
 const noModel = "<synthetic>";
 
-/** Reads the message of an assistant line; null when it is in no form that a reply can have. */
+/** Null means that the message has no form that a reply can have. */
 export function replyMessage(message: unknown, { isError }: { readonly isError: boolean }): ReadReply | null {
   if (!isFields(message)) return null;
   const { content } = message;
@@ -55,12 +60,15 @@ export function replyMessage(message: unknown, { isError }: { readonly isError: 
 }
 
 interface UserLineContext {
-  /** The program's own form of a result, with more in it than the model saw. */
+  /** The program's form of a result holds more than the model got. */
   readonly details: unknown;
   readonly nameOf: (callId: string) => string | null;
 }
 
-/** What a user line says, in the order it says it: one record for each result; null when it is in no form of a message. */
+/**
+ * Each result becomes a record of its own, in the order of the line. Null means that the content has no form of a
+ * message.
+ */
 export function userMessages(content: unknown, { details, nameOf }: UserLineContext): readonly RecordBody[] | null {
   const drafts = attempt(() => recordsFromMessages([{ role: "user", content }]));
   if (drafts === null) return null;
@@ -81,7 +89,6 @@ export function userMessages(content: unknown, { details, nameOf }: UserLineCont
   });
 }
 
-/** The calls that a user line answers. */
 export function answeredIds(content: unknown): readonly string[] {
   if (!Array.isArray(content)) return [];
   return (content as readonly unknown[]).flatMap((block) => {
@@ -90,7 +97,6 @@ export function answeredIds(content: unknown): readonly string[] {
   });
 }
 
-/** The texts of a message's content. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
@@ -98,7 +104,7 @@ export function textOf(content: unknown): string {
   return texts.filter((text) => typeof text === "string").join("\n");
 }
 
-/** Of several results in one line the program keeps a list, or says of the first alone. */
+/** For several results in one line, the program keeps a list or states details of the first result only. */
 function detailsOf(details: unknown, at: number, count: number): unknown {
   if (count > 1 && Array.isArray(details) && details.length === count) return (details as readonly unknown[])[at];
   return at === 0 ? details : undefined;

@@ -7,33 +7,37 @@ import { pieceType } from "./line-units.ts";
 import { linePieces, shortenedLine } from "./line-pieces.ts";
 import type { LinedSession, LoggedLine } from "./logged-lines.ts";
 
-/** Lines as drafts, in order. What one append takes at most is the caller's to cut. */
+/** Holds lines as drafts, in order. The caller splits them into appends that the store accepts. */
 export interface MirroredLines {
-  /** What to append, in order; empty when every line was known. */
+  /** Holds the drafts to append, in order; empty when the log had every line. */
   readonly drafts: readonly AppendDraft[];
-  /** The record that the program continues from, behind all drafts. */
+  /** States the record that the program continues from after all drafts are appended. */
   readonly headId: string | null;
-  /** What the lines so far say of the session: fields of its entry. */
+  /** Holds fields of the session's entry, from the lines so far. */
   readonly entry: Readonly<Record<string, unknown>>;
-  /** The lines that were new. */
+  /** Lists the lines that were new. */
   readonly added: readonly Fields[];
 }
 
 /**
- * Lines of a running Claude Code as records, in the order they come. It knows what the log held when it was made, and what it was
- * given since: make another one when somebody else has written, or when an append has failed.
+ * Converts lines of a running Claude Code to records, in the order of their arrival. The mirror holds the log's state
+ * at its creation and the lines pushed since. Create a new mirror when another process has written, or when an append
+ * has failed.
  */
 export class LineMirror {
   readonly #reader = createClaudeCodeReader({ maxUnitBytes: Infinity });
-  /** The record behind each id that the reader made. */
+  /** The log may have stored a record under another id than the reader's, so links are translated. */
   readonly #ids = new Map<string, string>();
-  /** Ids of lines and records. */
+  /** The set holds uuids of lines as well as record ids, because either shows that the log has a line. */
   readonly #known = new Set<unknown>();
-  /** Lines that were cut, of which the log may hold a part. */
+  /** The log may hold only some pieces of these lines, because the pieces of a line may span several appends. */
   readonly #cut = new Set<unknown>();
   readonly #lineBytes: number;
 
-  /** @param lines what `loggedLines` gives of the session */
+  /**
+   * Creates a mirror of a session's log.
+   * @param lines the result of `loggedLines` for the session
+   */
   constructor(
     { records }: Pick<LinedSession, "records">,
     lines: readonly LoggedLine[],
@@ -56,15 +60,15 @@ export class LineMirror {
     }
   }
 
-  /** What the lines so far say of the session: fields of its entry. */
+  /** Holds fields of the session's entry, from the lines so far. */
   get entry(): Readonly<Record<string, unknown>> {
     return this.#reader.entry;
   }
 
   /**
-   * The drafts of lines; none for a line whose `uuid` was there before.
-   * @param lastSeq the last record before them
-   * @throws {ThroughlineError} INPUT_INVALID for a line that is no JSON object; then nothing is drafted
+   * Returns the drafts of lines. A line whose `uuid` was pushed before gives none.
+   * @param lastSeq the seq of the last record before the drafts
+   * @throws {ThroughlineError} INPUT_INVALID for a line that is not a JSON object; then nothing is drafted
    */
   push(lines: readonly unknown[], lastSeq: number): MirroredLines {
     const drafts: AppendDraft[] = [];
@@ -99,7 +103,7 @@ export class LineMirror {
     return pieces;
   }
 
-  /** What the reader is given of a line. */
+  /** A line beyond the store's limit is shortened, so that its record fits. */
   #readable(value: Fields, text: string = JSON.stringify(value)): string {
     return Buffer.byteLength(text) <= this.#lineBytes ? text : JSON.stringify(shortenedLine(value));
   }
@@ -122,21 +126,24 @@ export class LineMirror {
   }
 }
 
-/** What a store may put around a line. */
+/** A store may add fields around a line, which take up to this many bytes. */
 const roomBytes = 4096;
 
 function placeOf(line: number): UnitPlace {
   return { line, byteOffset: 0 };
 }
 
-/** A line as JSON. @throws {ThroughlineError} INPUT_INVALID unless it is a JSON object */
+/**
+ * Returns a line as JSON text and as an object.
+ * @throws {ThroughlineError} INPUT_INVALID unless the line is a JSON object
+ */
 export function lineText(line: unknown, index: number): { readonly text: string; readonly value: Fields } {
   let text: string | undefined;
   let cause: unknown;
   try {
     text = JSON.stringify(line);
   } catch (error) {
-    // Circular, or a value that JSON does not know.
+    // The line is circular, or holds a value that JSON cannot represent.
     cause = error;
   }
   const value = text === undefined ? null : parsedFields(text);

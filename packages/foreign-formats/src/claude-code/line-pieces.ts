@@ -2,13 +2,18 @@ import type { RecordDraft } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { pieceType } from "./line-units.ts";
 
-/** A piece is text of JSON, in which a character takes up to twelve bytes. */
+/**
+ * A piece is text within JSON, where one character takes up to twelve bytes. The limit of characters follows from it.
+ */
 const mostBytes = 12;
 const pieceCharacters = 1024 * 1024;
-/** Behind the numbers of the records that a line means. */
+/** The pieces are numbered far above the line's other derived records, so that their ids never collide. */
 const firstIndex = 1_000_000;
 
-/** The records that hold the text of a line which is longer than a record may be. A redaction of the line takes them along. */
+/**
+ * The pieces hold a line that is longer than a record may be. They are derived from the line's record, so that a
+ * redaction removes them too.
+ */
 export function linePieces(text: string, id: string, recordBytes: number): readonly RecordDraft[] {
   const length = Math.max(1, Math.min(pieceCharacters, Math.floor(recordBytes / mostBytes)));
   return piecesOf(text, length).map((piece, at) => {
@@ -30,7 +35,7 @@ function piecesOf(text: string, length: number): readonly string[] {
   let start = 0;
   while (start < text.length) {
     const end = Math.min(text.length, start + length);
-    // No pair of surrogates is cut in two.
+    // A surrogate pair is never split.
     const isCut = end < text.length && /[\ud800-\udbff]/.test(text[end - 1] ?? "");
     pieces.push(text.slice(start, isCut ? end + 1 : end));
     start = isCut ? end + 1 : end;
@@ -38,11 +43,11 @@ function piecesOf(text: string, length: number): readonly string[] {
   return pieces;
 }
 
-/** What of a text stays in the record that says what the line means. */
+/** The record of a long line keeps this many characters of each text, because the pieces hold the whole line. */
 const keptCharacters = 20_000;
 const mostValues = 10_000;
 
-/** A line without what makes it long: long texts are cut, and images and files are named. */
+/** A record is limited in size. Long texts are cut, and images and files are replaced by a note about their size. */
 export function shortenedLine(line: Fields): Fields {
   return shortened(line, { values: mostValues }) as Fields;
 }

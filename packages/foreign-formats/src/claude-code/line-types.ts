@@ -1,9 +1,8 @@
 import type { Fields } from "@throughline/core/internal";
 
-/** Types of lines that `parentUuid` links to each other. */
 export const chainTypes: ReadonlySet<unknown> = new Set(["user", "assistant", "system", "attachment", "progress"]);
 
-/** Fields that every line of the tree repeats: a record keeps them where they changed. */
+/** Every line of the tree repeats these fields, so a record keeps them only when they changed. */
 const repeatedFields: readonly string[] = [
   "sessionId",
   "cwd",
@@ -17,7 +16,7 @@ const repeatedFields: readonly string[] = [
   "promptId",
 ];
 
-/** What a record states by itself, or by its place. */
+/** A record states these fields by itself or by its position, so `native` leaves them out. */
 const statedFields: ReadonlySet<string> = new Set([
   "type",
   "uuid",
@@ -28,11 +27,13 @@ const statedFields: ReadonlySet<string> = new Set([
   "sourceToolAssistantUUID",
 ]);
 
-/** Keeps of each line what no record says of it, without what the line before said too. */
+/**
+ * Keeps the fields of a line that its record does not state. Repeated fields are kept only when they differ from the
+ * line before.
+ */
 export class NativeFields {
   readonly #last = new Map<string, unknown>();
 
-  /** The field `native` of a record; nothing where there is nothing to keep. */
   of(line: Fields): { readonly native?: Fields } {
     const kept = Object.entries(line).filter(([name, value]) => !statedFields.has(name) && this.#isNews(name, value));
     return kept.length === 0 ? {} : { native: Object.fromEntries(kept) };

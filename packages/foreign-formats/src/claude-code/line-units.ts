@@ -10,27 +10,27 @@ import {
 } from "@throughline/core/internal";
 import { walkBranch } from "@throughline/history/internal";
 
-/** A line of Claude Code with the records that stand for it. */
 export interface LineUnit {
   readonly first: SourcedRecord;
   readonly records: SourcedRecord[];
-  /** As the program wrote it. Null: the log does not hold it in whole, or somebody changed it. */
+  /**
+   * The value is the line as the program wrote it. Null means that the log lacks a part of the line, or that an edit
+   * changed it.
+   */
   value: Fields | null;
 }
 
-/** The record that holds a part of a line that is longer than a record may be. */
+/** Such a record holds a part of a line that is longer than a record may be. */
 export const pieceType = "claude-code.piece";
 
-/** What a log holds of Claude Code's own lines. */
 export interface LineUnits {
-  /** In the order of the log. */
   readonly units: readonly LineUnit[];
   readonly byRecord: ReadonlyMap<string, LineUnit>;
-  /** Whether nothing on the branch is anybody else's. */
+  /** When Claude Code wrote every record on the branch, its lines can be returned unchanged. */
   readonly isAllNative: boolean;
 }
 
-/** Types of records that a context shows, or that change what it shows. */
+/** A context shows records of these types, or they change what it shows. */
 const contextTypes: ReadonlySet<string> = new Set([
   "message",
   "custom_message",
@@ -41,7 +41,7 @@ const contextTypes: ReadonlySet<string> = new Set([
   "reset",
 ]);
 
-/** Finds Claude Code's own lines in a log. */
+/** Lines that were redacted or edited lose their original value, because returning it would undo the change. */
 export function lineUnits(records: readonly SourcedRecord[], headId: string | null): LineUnits {
   const byRecord = new Map<string, LineUnit>();
   for (const stored of records) {
@@ -83,12 +83,14 @@ function discard(unit: LineUnit | undefined): void {
   if (unit !== undefined) unit.value = null;
 }
 
-/** The line that a redacted record was a part of. */
+/** A redacted record may be a derived record, whose id begins with the id of the line. */
 function unitIdOf(id: string): string {
   return id.replace(/~d[1-9][0-9]{0,8}$/, "");
 }
 
-/** The record that somebody changed. What a compaction of the program left out stays as the program wrote it. */
+/**
+ * Returns the record that another program edited. Edits by a compaction of Claude Code leave the original line valid.
+ */
 function editTarget(record: SourcedRecord["record"]): string | undefined {
   if (sourceFormatOf(record) === "claude-code") return undefined;
   const { data } = record;

@@ -6,29 +6,30 @@ import type { LiveSession } from "../live/live-format.ts";
 import { lineUnits, type LineUnit, type LineUnits } from "./line-units.ts";
 import { ClaudeCodeLines } from "./write-claude-code.ts";
 
-/** A session as Claude Code is to have it. */
+/** Holds the facts about a session that Claude Code's lines need. */
 export interface LinedSession extends LiveSession {
-  /** The folder it works in; empty where none is known. */
+  /** States the folder that the session works in; empty when it is unknown. */
   readonly cwd: string;
-  /** What a person called it; null for none. */
+  /** States the name that a person gave the session; null for none. */
   readonly label: string | null;
-  /** What it was called by its content; null for none. */
+  /** States the name that was derived from the session's content; null for none. */
   readonly title: string | null;
 }
 
-/** A line of a log. */
+/** Holds a line of a log. */
 export interface LoggedLine {
-  /** The line as a JSON object. */
+  /** Holds the line as a JSON object. */
   readonly value: Fields;
-  /** Null for a line that was made up. */
+  /** Holds the first record of the line; null for a line that was created in rendering. */
   readonly first: SourcedRecord | null;
-  /** The last main record that the line stands for. */
+  /** States the id of the line's last main record; null for a line without one. */
   readonly lastId: string | null;
 }
 
 /**
- * A log as Claude Code's lines. Its own lines come back as they were, in the order of the log. What others wrote on the active
- * branch, and what was edited or redacted, is rendered; its `uuid`s are the same in every call.
+ * Returns a log as Claude Code's lines. Lines that Claude Code wrote are returned unchanged, in the order of the log.
+ * Records of other programs on the active branch, and edited or redacted lines, are rendered. Rendered lines have the
+ * same `uuid`s in every call.
  */
 export function loggedLines(session: LinedSession, onLoss: WriteOptions["onLoss"] = () => {}): readonly LoggedLine[] {
   const found = lineUnits(session.records, session.headId);
@@ -47,7 +48,10 @@ function nativeLine({ first, records, value }: LineUnit): LoggedLine {
   return { value: value ?? {}, first, lastId: records.findLast(({ side }) => !side)?.id ?? null };
 }
 
-/** Lines that were rendered of a whole branch, with the program's own in their places. */
+/**
+ * The rendered lines cover the whole branch. Original lines replace their rendered copies, so that Claude Code gets its
+ * own bytes back.
+ */
 class MergedLines {
   readonly #units: LineUnits;
   readonly #own: LineUnit[];
@@ -83,7 +87,10 @@ class MergedLines {
     return [...lines, ...this.#ownUpTo(Infinity)];
   }
 
-  /** A line of the program's own has its own `uuid`, and one that was changed has that of the line before the change. */
+  /**
+   * An original line keeps its `uuid`. A changed line takes the `uuid` from before the change, so that references stay
+   * valid.
+   */
   #name(uuid: unknown): void {
     if (typeof uuid !== "string") return;
     const unit = this.#unitOf(uuid);

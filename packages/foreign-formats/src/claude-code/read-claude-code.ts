@@ -11,12 +11,10 @@ import { chainTypes, NativeFields } from "./line-types.ts";
 import { answeredIds, replyMessage, textOf, userMessages } from "./line-messages.ts";
 import { SessionFacts } from "./session-facts.ts";
 
-/** Creates a reader of a session's lines, or of those of a sub-agent. */
 export function createClaudeCodeReader(options: ForeignReaderOptions): ForeignReader {
   return new ClaudeCodeReader(options);
 }
 
-/** A call of the model's that was not answered yet. */
 interface OpenCall {
   readonly name: string;
   readonly reply: Reply;
@@ -28,7 +26,7 @@ class ClaudeCodeReader implements ForeignReader {
   readonly #native = new NativeFields();
   readonly #facts: SessionFacts;
   readonly #calls = new Map<string, OpenCall>();
-  /** Whether the file is a sub-agent's own. Its first line of the tree decides. */
+  /** The first line of the tree decides whether the file belongs to a sub-agent. */
   #isSidechain: boolean | null = null;
 
   constructor(options: ForeignReaderOptions) {
@@ -97,7 +95,7 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit(bodies, value, this.#place(link, value, place));
   }
 
-  /** What a person, or the program in a person's place, said to the model. */
+  /** A program's text in place of a person's becomes a hidden custom message, because no person typed it. */
   #promptLine(value: Fields, content: unknown, kind: "prompt" | "aside", place: UnitPlace): ForeignUnit {
     const link = this.#link(value, { kind, messageId: null, answered: null });
     const bodies = userMessages(content, { details: undefined, nameOf: () => null });
@@ -130,14 +128,17 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#customUnit(value, this.#place(link, value, place));
   }
 
-  /** A line that says of itself that it is a message, and is not in a form that can be one. */
+  /** The line states that it is a message but has no form of one, so it becomes a note. */
   #unreadable(value: Fields, link: ChainLink, place: UnitPlace): ForeignUnit {
     const placed = this.#place({ ...link, kind: "note" }, value, place);
     this.#records.tellUnreadable("message", placed.chainPlace.id, place);
     return this.#customUnit(value, placed);
   }
 
-  /** Where a compacted context begins. The summary follows in a line of its own; what came before stays on the branch. */
+  /**
+   * A compacted context begins here. Its summary follows in a line of its own, and the earlier lines stay on the
+   * branch.
+   */
   #boundaryLine(value: Fields, place: UnitPlace): ForeignUnit {
     if (this.#chain.has(value["uuid"])) return this.#repeatedLine(value, place);
     const { uuid, parentUuid, compactMetadata } = value;
@@ -163,7 +164,7 @@ class ClaudeCodeReader implements ForeignReader {
       : {
           type: "compaction",
           summary,
-          // Its own id: nothing from before it is kept.
+          // A compaction that names its own id keeps no earlier record.
           firstKeptEntryId: kept?.firstId ?? this.#chain.idAt(compaction?.boundary ?? -1) ?? id,
           tokensBefore: typeof preTokens === "number" ? preTokens : 0,
           details: { source: "claude-code", ...(typeof trigger === "string" ? { trigger } : {}) },
@@ -173,7 +174,7 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit([body, ...editsOf({ kept }), ...words], value, placed);
   }
 
-  /** A line that is written a second time. The first one counts. */
+  /** The program may write a line twice; the first copy counts. */
   #repeatedLine(value: Fields, place: UnitPlace): ForeignUnit {
     const id = this.#records.claim(undefined, place);
     const timestamp = this.#records.timestamp(value["timestamp"]);
@@ -182,7 +183,10 @@ class ClaudeCodeReader implements ForeignReader {
     return { records: [this.#records.record({ ...body, appendMode: "side" }, at)], unparsed: null };
   }
 
-  /** What the program notes beside the conversation, and what no version known here writes. */
+  /**
+   * The program writes such lines beside the conversation, so they become side records. Unknown types are handled the
+   * same way.
+   */
   #otherLine(value: Fields, place: UnitPlace): ForeignUnit {
     const timestamp = this.#records.timestamp(value["timestamp"]);
     const id = this.#chain.pass(value["uuid"], value["parentUuid"], place);
@@ -209,7 +213,8 @@ class ClaudeCodeReader implements ForeignReader {
     if (chainPlace.isOrphan) {
       const message = `The parent ${JSON.stringify(asText(link.parentUuid).slice(0, 100))} is nowhere in the file before it.`;
       const at = { line: place.line, byteOffset: place.byteOffset, recordId: chainPlace.id };
-      // A continued session begins with lines whose parents are in the file of the earlier one.
+      // A continued session begins with lines whose parents are in the file of the earlier session, so those give no
+      // finding.
       if (chainPlace.parentId !== null || this.#facts.hasBegun) this.#records.log.add("ORPHAN_PARENT", message, at);
     }
     if (chainPlace.prelude[0]?.type === "reset") {
@@ -226,7 +231,10 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit([{ type: "custom", customType: this.#records.customType(value["type"]), data }], null, placed);
   }
 
-  /** The first body gets the line as its source; what hangs on the line hangs on the last main record of it. */
+  /**
+   * The first body gets the line as its source. A later line that names this line as its parent links to its last main
+   * record.
+   */
   #unit(bodies: readonly RecordBody[], value: Fields | null, { chainPlace, timestamp }: PlacedLine): ForeignUnit {
     const { id, parentId, prelude } = chainPlace;
     const made = bodies.length === 0 ? [{ type: "custom", customType: "claude-code.user" }] : bodies;
@@ -268,7 +276,7 @@ const dataOmits: ReadonlySet<string> = new Set([
   "entrypoint",
 ]);
 
-/** In what the program prints, the call names a sub-agent that its lines belong to. */
+/** The program's printed output has no `isSidechain`. A line of a sub-agent names the call that started it. */
 function isOfSubAgent({ isSidechain, parent_tool_use_id: callId }: Fields): boolean {
   return isSidechain === true || typeof callId === "string";
 }
@@ -277,7 +285,7 @@ function isBoundary({ type, subtype }: Fields): boolean {
   return type === "compact_boundary" || (type === "system" && subtype === "compact_boundary");
 }
 
-/** What a person typed while the model was at work: the program hands it over with the next request. */
+/** A person may type while the model works. The program sends that prompt with the next request. */
 function queuedPrompt({ attachment }: Fields): unknown {
   if (!isFields(attachment) || attachment["type"] !== "queued_command" || attachment["isMeta"] === true) return null;
   const { prompt } = attachment;
@@ -288,7 +296,7 @@ function contentOf(message: unknown): unknown {
   return isFields(message) ? message["content"] : undefined;
 }
 
-/** Words of the program that the model sees and a reader of the conversation does not. */
+/** The program adds this text for the model. People who read the conversation do not see it. */
 function asideBody(body: RecordBody): RecordBody {
   const message = body["message"] as { readonly role: string; readonly content: unknown };
   if (message.role !== "user") return body;

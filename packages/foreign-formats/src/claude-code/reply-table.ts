@@ -1,10 +1,13 @@
 import { withRoom } from "../packed-ids.ts";
 
-/** The program writes the lines of a reply one after the other: this many replies later none continues it. */
+/**
+ * The program writes the lines of a reply one after another. No line continues a reply that is this many replies old,
+ * so its id is dropped.
+ */
 const mostMessageIds = 4096;
 const [sidechain, results] = [1, 2];
 
-/** A reply of the model: all lines of one message id, and what hangs on them until the conversation continues. */
+/** A reply holds all lines of one message id, and the lines that belong to them until the conversation continues. */
 export class Reply {
   readonly number: number;
   readonly #table: ReplyTable;
@@ -22,7 +25,6 @@ export class Reply {
     return this.#hasFlag(sidechain);
   }
 
-  /** Whether a line of it answers a call. */
   get hasResults(): boolean {
     return this.#hasFlag(results);
   }
@@ -32,7 +34,10 @@ export class Reply {
     this.#table.flags[this.number] = has ? flags | results : flags & ~results;
   }
 
-  /** The newest line of it, by number. What continues the conversation hangs there, whichever line it names. */
+  /**
+   * The tip is the newest line of the reply. Lines that continue the conversation follow it, whichever line of the
+   * reply they name.
+   */
   get tip(): number {
     return this.#table.tips[this.number] ?? -1;
   }
@@ -41,7 +46,6 @@ export class Reply {
     this.#table.tips[this.number] = line;
   }
 
-  /** The output tokens that its lines have stated so far. */
   get outputTokens(): number {
     return this.#table.tokens[this.number] ?? 0;
   }
@@ -55,7 +59,7 @@ export class Reply {
   }
 }
 
-/** The replies of a session, of which there may be hundreds of thousands: 13 bytes for each. */
+/** A session may have hundreds of thousands of replies, so typed arrays hold them in 13 bytes each. */
 export class ReplyTable {
   tips: Int32Array<ArrayBuffer> = new Int32Array(256);
   flags: Uint8Array<ArrayBuffer> = new Uint8Array(256);

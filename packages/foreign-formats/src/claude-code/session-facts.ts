@@ -1,8 +1,7 @@
 import type { Fields } from "@throughline/core/internal";
 
-/** Gathers what the lines, and the place of their file, say of the session. */
+/** Collects the session's facts from its lines and from the path of its file. */
 export class SessionFacts {
-  /** Whether a line of the conversation was there. */
   hasBegun = false;
   spawnedBy: string | null = null;
   #sessionId: string | null = null;
@@ -12,12 +11,15 @@ export class SessionFacts {
   readonly #strayTitles: ReadonlyMap<string, string>;
   #strayTitle = "";
 
-  /** @param strayTitles titles from the files of other sessions, by the id of a line of the session that they are of */
+  /**
+   * @param strayTitles titles from the files of other sessions; each key is the id of a line in the session that the
+   * title describes
+   */
   constructor(path: string | null, strayTitles: ReadonlyMap<string, string> = new Map()) {
     this.#strayTitles = strayTitles;
     const parts = (path ?? "").split(/[/\\]/);
     const name = parts.at(-1) ?? "";
-    // A session that continues another one begins with lines of that one: the name of its file counts.
+    // A continued session begins with lines of the earlier session, so the file's name states the session id.
     this.#sessionId = sessionFile.exec(name)?.[1] ?? null;
     this.#agentId = agentFile.exec(name)?.[1] ?? null;
     const at = parts.lastIndexOf("subagents");
@@ -34,7 +36,7 @@ export class SessionFacts {
     return { ...title, ...Object.fromEntries(this.#entry) };
   }
 
-  /** Takes a line of the conversation. The first one says whether the file is a sub-agent's own. */
+  /** The first line of the conversation states whether the file belongs to a sub-agent. */
   begin({ isSidechain, agentId, sessionId }: Fields): void {
     if (this.hasBegun) return;
     this.hasBegun = true;
@@ -43,7 +45,7 @@ export class SessionFacts {
     if (this.#agentId !== null && typeof sessionId === "string") this.spawnedBy ??= sessionId;
   }
 
-  /** @param isThere whether a line of that id came before */
+  /** @param isThere returns whether a line with that id came before */
   take(line: Fields, isThere: (uuid: unknown) => boolean): void {
     const { type, sessionId = line["session_id"], cwd, uuid } = line;
     if (typeof uuid === "string") this.#strayTitle = textOf(this.#strayTitles.get(uuid)) || this.#strayTitle;
@@ -53,7 +55,8 @@ export class SessionFacts {
       case "ai-title":
         return this.#title(line["aiTitle"]);
       case "summary":
-        // Often written into the file of another session than it is of.
+        // The program often writes a summary into the file of another session, so the summary must name a line of this
+        // file.
         if (isThere(line["leafUuid"])) this.#title(line["summary"]);
         return;
       case "custom-title":
@@ -73,7 +76,7 @@ export class SessionFacts {
     this.#entry.set("titleBy", "import");
   }
 
-  /** What a person called it goes before the name of an agent. */
+  /** A person's name for the session takes precedence over the name of an agent. */
   #label(): void {
     const label = this.#names.custom === "" ? this.#names.agent : this.#names.custom;
     if (label !== "") this.#entry.set("label", label);
@@ -82,7 +85,10 @@ export class SessionFacts {
 
 const sessionFile = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl$/i;
 
-/** At any depth below `<session>/subagents`; in older versions beside the session, and only its lines say whose it is. */
+/**
+ * Such files lie at any depth below `<session>/subagents`. Older versions put them beside the session, so only the
+ * lines state the parent session.
+ */
 const agentFile = /^agent-([A-Za-z0-9_-]{1,64})\.jsonl$/;
 const agentName = /^[A-Za-z0-9_-]{1,64}$/;
 

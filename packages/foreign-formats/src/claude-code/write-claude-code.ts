@@ -16,7 +16,7 @@ import { LossLog } from "../write-losses.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The version whose lines these are. */
+/** The lines have the form of this version, so they state it. */
 const writtenVersion = "2.1.274";
 
 export const claudeCodeWriter: FormatWriter = {
@@ -28,13 +28,13 @@ export const claudeCodeWriter: FormatWriter = {
   sessionId: ({ sessionId }) => uuidOf(sessionId),
   path: ({ sessionId, cwd }) => {
     const folder = projectFolder(cwd);
-    // Of a longer one the program keeps the beginning, with a hash of its own behind it.
+    // For a longer name, the program keeps the beginning and appends a hash of its own. The path is then unknown here.
     return folder.length > longestFolder ? null : ["projects", folder, `${sessionId}.jsonl`];
   },
   resume: (sessionId) => ["claude", "--resume", sessionId],
 };
 
-/** The folder of a project: its path with a hyphen for every character that is no letter or digit. */
+/** Claude Code replaces every character except ASCII letters and digits with a hyphen. */
 function projectFolder(cwd: string): string {
   const name = cwd.replace(/[^A-Za-z0-9]/g, "-");
   return name === "" ? "-" : name;
@@ -44,7 +44,10 @@ const longestFolder = 200;
 
 const anthropic = providerMappings.anthropic({}).rules;
 
-/** The program itself joins lines and answers what begins a request; the lines stay what they are in the log. */
+/**
+ * Claude Code merges messages and repairs the beginning itself when it builds a request. The lines therefore stay as
+ * they are in the log.
+ */
 const rules: ProviderRules = {
   ...anthropic,
   mergesUsers: false,
@@ -59,17 +62,17 @@ const stopReasons: ReadonlyMap<unknown, string> = new Map([
   ["length", "max_tokens"],
 ]);
 
-/** Roles of messages that nobody typed. */
+/** No person typed messages of these roles, so their lines are marked as `isMeta`. */
 const programRoles: ReadonlySet<unknown> = new Set(["custom", "system"]);
 
-/** The lines of a session, and of which records they are. */
+/** Creates the lines of a session, and maps them to their records. */
 export class ClaudeCodeLines {
-  /** The last record that each line is of, by its uuid; a line that was made up has none. */
+  /** Maps each line's uuid to the last record of the line. A line without a record has no entry. */
   readonly lastRecords: Map<string, string> = new Map();
   readonly #session: WrittenSession;
   readonly #losses: LossLog;
   readonly #conversation: WrittenConversation;
-  /** The line of each record, by its id here. */
+  /** A compaction names kept messages by uuid, so the map gives the line's uuid for a record id. */
   readonly #uuids = new Map<string, string>();
   readonly #callLines = new Map<string, string>();
   #parentUuid: string | null;
@@ -97,7 +100,7 @@ export class ClaudeCodeLines {
     }
   }
 
-  /** The line of the file that ours come behind. */
+  /** New lines continue from this line of the file. */
   #lastOfFile(): string | null {
     const { records, headId, writtenSeq = 0 } = this.#session;
     const isLine = (stored: StoredRecord): boolean => stored.seq <= writtenSeq && isUuidLine(stored);
@@ -259,7 +262,7 @@ export class ClaudeCodeLines {
     return uuid;
   }
 
-  /** By its place, so that it stays the same when the session grows. */
+  /** The id depends on the line before, so that it stays the same when the session grows. */
   #uuidOfMade(): string {
     return uuidOf(this.#session.sessionId, `made behind ${this.#parentUuid}`);
   }
@@ -269,7 +272,7 @@ export class ClaudeCodeLines {
     return this.#timestamp;
   }
 
-  /** Roles that the format knows no line of. */
+  /** The format has no line for these roles, so their messages become user text and a loss is reported. */
   #tellRole(origin: TurnOrigin): void {
     const role = origin.message?.role;
     if (role === "bashExecution" || role === "branchSummary" || role === "redacted")

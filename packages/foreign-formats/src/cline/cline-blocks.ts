@@ -1,6 +1,6 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** The content of a message as Anthropic's blocks: Cline keeps these, Roo's newer version the parts of the AI SDK. */
+/** Cline stores Anthropic's blocks. Roo's newer version stores the parts of the AI SDK, so those are converted. */
 export function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   if (!Array.isArray(content)) return [];
@@ -25,7 +25,7 @@ function blockOf(part: Fields): readonly Fields[] {
 }
 
 const failedOutputs: ReadonlySet<unknown> = new Set(["error-text", "error-json", "execution-denied"]);
-/** What Roo puts before the text of a failed call. */
+/** Roo may mark a failed call only by this text at the beginning of its result. */
 const failedMark = "[ERROR]";
 
 function resultOf({ toolCallId, output }: Fields): Fields {

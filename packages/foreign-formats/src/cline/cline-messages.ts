@@ -9,27 +9,25 @@ import { callsOfBlocks, withResults, type OpenCall } from "./cline-results.ts";
 
 const knownFields: ReadonlySet<string> = new Set(["role", "content", "ts"]);
 
-/** At most this number of messages before a summary are repeated behind it. */
+/** A summary repeats at most this number of earlier messages, because an item is stored in one append. */
 const mostKept = 400;
 
-/** A message that a later summary may keep. */
 interface KeptMessage {
   readonly marks: readonly string[];
   readonly bodies: readonly RecordBody[];
 }
 
-/** Reads what the model of a task was sent: Anthropic's messages, or those of the AI SDK in Roo's newer version. */
+/** Reads the messages that the task's model got: Anthropic's, or the AI SDK's in Roo's newer version. */
 export class ClineMessages implements MessageList {
   readonly name = "cline";
   readonly sessionId: string | null;
   readonly entry = {};
-  /** Summaries and marks of truncation so far, by which messages are hidden. */
+  /** Messages that name one of these summaries or truncation marks are hidden. */
   readonly #hidingIds = new Set<string>();
   #kept: KeptMessage[] = [];
-  /** The calls of the reply before. */
   #calls: readonly OpenCall[] = [];
 
-  /** @param path whose folder is named by the task */
+  /** @param path of the history file; its folder has the task's name */
   constructor(path: string | null) {
     this.sessionId = path === null || !isHistoryName(path) ? null : folderName(path);
   }
@@ -59,7 +57,10 @@ export class ClineMessages implements MessageList {
     return messageBodies(value, blocks);
   }
 
-  /** Where a message hides earlier ones: an empty context with what is left of them. Null where it hides none. */
+  /**
+   * A message that hides earlier ones restarts the context with the messages that remain. Null means that it hides
+   * none.
+   */
   #hide(value: Fields): readonly RecordBody[] | null {
     const id = hidingId(value);
     if (id === null || this.#hidingIds.has(id)) return null;
@@ -71,13 +72,12 @@ export class ClineMessages implements MessageList {
   }
 }
 
-/** What a summary or a mark of truncation is named by. */
 function hidingId({ isSummary, condenseId, isTruncationMarker, truncationId }: Fields): string | null {
   if (isSummary === true && typeof condenseId === "string") return `condense ${condenseId}`;
   return isTruncationMarker === true && typeof truncationId === "string" ? `truncation ${truncationId}` : null;
 }
 
-/** What hides a message, once it is there. */
+/** A message is hidden once a summary or truncation mark with one of these names appears. */
 function hidingMarks({ condenseParent, truncationParent }: Fields): readonly string[] {
   return [
     ...(typeof condenseParent === "string" ? [`condense ${condenseParent}`] : []),
@@ -96,7 +96,6 @@ function messageBodies(value: Fields, blocks: readonly Fields[]): readonly Recor
   return bodies?.map((body, index) => (index === 0 ? { ...body, ...more } : body)) ?? null;
 }
 
-/** The name of the folder that a file lies in. */
 function folderName(path: string): string | null {
   const name = path.split(/[/\\]/).at(-2) ?? "";
   return name === "" ? null : name;

@@ -8,7 +8,7 @@ import { ClineMessages } from "./cline-messages.ts";
 
 const lists = [[], ["messages"]];
 
-/** The folder of each extension below the global storage of the editor. */
+/** Each extension has a folder below the editor's global storage. */
 const extensions = ["saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"];
 
 const task = ["tasks", /./, historyName];
@@ -24,7 +24,7 @@ const places: readonly FormatPlace[] = [
   files: [...extensions.map((extension) => [extension, ...task]), task],
 }));
 
-/** Tasks of Cline and Roo Code: `tasks/<task id>/api_conversation_history.json`. */
+/** The format covers tasks of Cline and Roo Code: `tasks/<task id>/api_conversation_history.json`. */
 export const clineFormat: ForeignFormat = {
   name: "cline",
   program: "Cline",
@@ -34,7 +34,7 @@ export const clineFormat: ForeignFormat = {
     const document = documentIn(sample, lists);
     const messages = document?.elements.filter(({ role }) => role !== undefined) ?? [];
     if (document === null || messages.length === 0 || !messages.every(isMessage)) return null;
-    // The name is the programs' own; without it, a time at each message is.
+    // Only these programs use the file name. In a renamed file, a time on every message identifies the format.
     const isNamed = isHistoryName(sample.path);
     const isDated = messages.every(({ ts }) => typeof ts === "number");
     return isNamed || isDated ? "certain" : null;
@@ -55,7 +55,7 @@ export const clineFormat: ForeignFormat = {
   createReader: (options) => createListReader(new ClineMessages(options.path ?? null), options),
 };
 
-/** The messages that the program no longer sends, by their places from 0; it keeps them of each task in its list of tasks. */
+/** The program's list of tasks states the range of messages that it no longer sends, by index from 0. */
 function deletedRange(text: string, taskId: string): readonly unknown[] {
   const tasks = listIn(text);
   const range = tasks.find(({ id }) => id === taskId)?.["conversationHistoryDeletedRange"];

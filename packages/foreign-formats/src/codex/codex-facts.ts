@@ -1,6 +1,6 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** Gathers what the first header, and the name of the file, say of the session. */
+/** Collects the session's facts from its first header and from the name of its file. */
 export class CodexFacts {
   sessionId: string | null;
   spawnedBy: string | null = null;
@@ -17,7 +17,7 @@ export class CodexFacts {
     return Object.fromEntries(this.#entry);
   }
 
-  /** Takes a header. A fork, and the session of a sub-agent, have their parent's behind their own. */
+  /** Only the first header counts. A fork, or the session of a sub-agent, has its parent's header after its own. */
   take(meta: Fields): void {
     if (this.#hasHeader) return;
     this.#hasHeader = true;
@@ -30,7 +30,7 @@ export class CodexFacts {
   }
 }
 
-/** `rollout-<time>-<id>.jsonl`, the id a UUID. */
+/** Codex names the files `rollout-<time>-<id>.jsonl` with a UUID as id, so the name states the session. */
 const rolloutFile: RegExp =
   /^rollout-\d{4}-\d\d-\d\dT[0-9-]{8}-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl(?:\.zst)?$/i;
 

@@ -4,28 +4,27 @@ import { recordsFromMessages } from "@throughline/history/openai";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
-/** Who wrote the replies. */
 export interface ReplyAuthor {
   readonly provider: string;
   readonly model: string | null;
 }
 
 /**
- * What an item is for the conversation. `reply`: a part of what the model wrote. `result`: answers a call. `prompt`: what a
- * person said. `context`: what the program said to the model. `none`: nothing that a model sees.
+ * The kind states an item's role in the conversation. A `reply` is a part of the model's text or calls, and a `result`
+ * answers a call. A `prompt` is a person's text, and a `context` is the program's text for the model. `none` means that
+ * a model gets no part of it.
  */
 export type ItemKind = "reply" | "result" | "prompt" | "context" | "none";
 
-/** An item of a request, read. */
 export interface ReadItem {
   readonly kind: ItemKind;
-  /** The record without its place; null where the item is in no form that can be read. */
+  /** The body has no id and no parent yet. Null means that the item has no known form. */
   readonly body: RecordBody | null;
-  /** The call that a result answers; null for everything else. */
+  /** Only a result names a call; the field is null for other items. */
   readonly callId: string | null;
 }
 
-/** Items that are no message: a model sees nothing of them, or has them beside its messages, as its tools. */
+/** A model gets nothing of these items, or gets them beside its messages like tools. They give no message. */
 const silentTypes: ReadonlySet<unknown> = new Set([
   "ghost_snapshot",
   "other",
@@ -34,7 +33,6 @@ const silentTypes: ReadonlySet<unknown> = new Set([
   "compaction_trigger",
 ]);
 
-/** Reads an item of the Responses API as Codex stores it. */
 export function readItem(item: Fields, { provider, model }: ReplyAuthor): ReadItem {
   if (silentTypes.has(item["type"])) return { kind: "none", body: null, callId: null };
   const { output, isError } = outputOf(item);
@@ -57,7 +55,7 @@ export function readItem(item: Fields, { provider, model }: ReplyAuthor): ReadIt
   }
 }
 
-/** How texts begin that the program says to the model in a user's place. */
+/** The program sends texts with these beginnings in the role of the user, so they do not count as prompts. */
 const programTexts: readonly string[] = [
   "<environment_context>",
   "<user_instructions>",
@@ -85,14 +83,14 @@ function firstText(content: unknown): string {
   return isFields(first) && typeof first["text"] === "string" ? first["text"] : "";
 }
 
-/** A reply's part says nothing of how the reply ended, but for a call and for the final answer. */
+/** Most parts do not state how the reply ended, so only a call and the final answer set a stop reason. */
 function replyBody(message: Fields, item: Fields): RecordBody {
   const { stopReason, ...fields } = message;
   const isEnd = stopReason === "toolUse" || item["phase"] === "final_answer";
   return { type: "message", message: { ...fields, ...(isEnd ? { stopReason } : {}) }, ...nativeType(item) };
 }
 
-/** Types that a call or a result loses on its way through a record. */
+/** A record has no field for these types, so `native` keeps them. */
 const keptTypes: ReadonlySet<unknown> = new Set([
   "custom_tool_call",
   "custom_tool_call_output",
@@ -105,7 +103,10 @@ function nativeType({ type, phase }: Fields): { readonly native?: Fields } {
   return Object.keys(kept).length === 0 ? {} : { native: kept };
 }
 
-/** An item as the Responses API has it: copies leave out the type of messages, and shell calls have a form of their own. */
+/**
+ * Copies may lack the type of messages, and shell calls have a form of their own. Both are converted to the form of the
+ * Responses API.
+ */
 function plainItem(item: Fields): Fields {
   const { type, role, action, call_id: callId, id } = item;
   if (type === undefined && typeof role === "string") return { ...item, type: "message" };
@@ -117,7 +118,7 @@ function plainItem(item: Fields): Fields {
   return item;
 }
 
-/** An output is text or a list of parts; older versions wrap it together with how it went. */
+/** An output is text or a list of parts. Older versions wrap it in an object that also states success. */
 function outputOf({ output }: Fields): { readonly output?: unknown; readonly isError: boolean } {
   if (Array.isArray(output)) return { output: (output as readonly unknown[]).map(inputPart), isError: false };
   if (!isFields(output)) return { isError: false };
@@ -126,7 +127,7 @@ function outputOf({ output }: Fields): { readonly output?: unknown; readonly isE
   return { output: Array.isArray(given) ? given.map(inputPart) : given, isError: success === false };
 }
 
-/** Tools answer with the parts of a reply, too; a request has them as the parts of an input. */
+/** Tools may answer with the parts of a reply, but a request must hold them as input parts. */
 function inputPart(part: unknown): unknown {
   return isFields(part) && part["type"] === "output_text" ? { ...part, type: "input_text" } : part;
 }

@@ -1,12 +1,11 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** A line, whichever version wrote it. */
 export interface CodexLine {
   readonly type: unknown;
   readonly payload: Fields;
 }
 
-/** Types of items, which versions before 0.44 wrote without an envelope. */
+/** Versions before 0.44 wrote items of these types without an envelope. */
 const itemTypes: ReadonlySet<unknown> = new Set([
   "message",
   "reasoning",
@@ -18,7 +17,7 @@ const itemTypes: ReadonlySet<unknown> = new Set([
   "web_search_call",
 ]);
 
-/** Reads a line as its envelope says; a line without one is an item, or the header of the file. */
+/** A line without an envelope is an item or the header of the file. */
 export function codexLine(line: Fields): CodexLine {
   const { type, payload, timestamp: _timestamp, ordinal: _ordinal, ...fields } = line;
   if (isFields(payload)) return { type, payload };
@@ -27,7 +26,7 @@ export function codexLine(line: Fields): CodexLine {
   return { type, payload: { ...fields, ...(payload === undefined ? {} : { payload }) } };
 }
 
-/** The first line of a file without envelopes. */
+/** Only the first line of a file without envelopes has this form. */
 export function isBareHeader({ type, id, timestamp, instructions, payload }: Fields): boolean {
   const isNamed = typeof id === "string" && typeof timestamp === "string" && instructions !== undefined;
   return isNamed && type === undefined && payload === undefined;

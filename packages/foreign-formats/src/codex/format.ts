@@ -10,7 +10,9 @@ const compressed = /^rollout-.{1,80}\.jsonl\.zst$/;
 const year = /^\d{4}$/;
 const twoDigits = /^\d{2}$/;
 
-/** Codex's sessions: `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, and those that were archived. */
+/**
+ * The format covers Codex's sessions, `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, and archived sessions.
+ */
 export const codexFormat: ForeignFormat = {
   name: "codex",
   program: "Codex",
@@ -22,7 +24,7 @@ export const codexFormat: ForeignFormat = {
       files: [
         ["sessions", year, twoDigits, twoDigits, rollout],
         ["archived_sessions", rollout],
-        // Compressed by newer versions: found, so that an import reports them.
+        // Newer versions compress files. The import lists them so that it can report them.
         ["sessions", year, twoDigits, twoDigits, compressed],
         ["archived_sessions", compressed],
       ],
@@ -45,7 +47,7 @@ export const codexFormat: ForeignFormat = {
       return home === undefined ? null : `${home}/session_index.jsonl`;
     },
     entryOf: (text, sessionId) => {
-      // The newest line of a session counts.
+      // The index may name a session several times; the newest line counts.
       const line = text.split("\n").findLast((one) => one.includes(sessionId));
       const { id, thread_name: name } = objectIn(line ?? "");
       return id === sessionId && typeof name === "string" && name !== "" ? { label: name } : {};

@@ -11,12 +11,14 @@ import { RecentPrompts } from "./recent-prompts.ts";
 import { TokenCounts } from "./token-counts.ts";
 import { UserTurns } from "./user-turns.ts";
 
-/** Creates a reader of a rollout file's lines. */
 export function createCodexReader(options: ForeignReaderOptions): ForeignReader {
   return new CodexReader(options);
 }
 
-/** Of a history that replaces the conversation, the newest items at most: a unit is stored in one piece. */
+/**
+ * A replacement history may be long, but its records form one item that is stored in one append. Only this many of its
+ * newest items are kept.
+ */
 const mostReplacements = 800;
 
 class CodexReader implements ForeignReader {
@@ -26,11 +28,11 @@ class CodexReader implements ForeignReader {
   readonly #tokens = new TokenCounts();
   readonly #turns = new UserTurns();
   readonly #prompts = new RecentPrompts();
-  /** Tools by the calls that were not answered yet. */
+  /** A result does not state its tool, so the names of calls without a result are kept. */
   readonly #toolNames = new Map<string, string>();
   #model: string | null = null;
   #effort: string | null = null;
-  /** The record that began the reply which is open; null between replies. */
+  /** The id is that of the first record of the open reply; null between replies. */
   #replyId: string | null = null;
 
   constructor(options: ForeignReaderOptions) {
@@ -82,7 +84,7 @@ class CodexReader implements ForeignReader {
     return this.findings;
   }
 
-  /** A setting is a record where it changed. */
+  /** Codex repeats its settings for every turn, so only changes become records. */
   #settings(at: LinePlace, payload: Fields): ForeignUnit {
     const { model, effort } = payload;
     const bodies: RecordBody[] = [];
@@ -107,7 +109,6 @@ class CodexReader implements ForeignReader {
     return this.#main(at, [this.#placed(item, item.body, at.id)], {});
   }
 
-  /** Puts an item where it belongs: into the reply that is open, behind the call it answers, at the beginning of a turn. */
   #placed(item: ReadItem, body: RecordBody, id: string): RecordBody {
     this.#turns.note(item.kind, this.headId);
     if (item.kind === "prompt") this.#prompts.add(body);
@@ -122,8 +123,9 @@ class CodexReader implements ForeignReader {
   }
 
   /**
-   * The conversation so far is replaced: by the items that the line lists, or, in older versions, by what people said and the
-   * summary. A list that begins with the summary is a compaction; any other is an empty context with copies of its items.
+   * The line replaces the conversation. It lists the new items; in older versions the person's prompts and the summary
+   * replace it. A list that begins with the summary becomes a compaction. Any other list becomes an empty context with
+   * copies of its items.
    */
   #compaction(at: LinePlace, payload: Fields): ForeignUnit {
     this.#replyId = null;
@@ -150,14 +152,14 @@ class CodexReader implements ForeignReader {
     return this.#main(at, bodies, Object.keys(native).length === 0 ? {} : { native });
   }
 
-  /** The service compacted the conversation itself, and nobody else reads what it made of it. */
+  /** The provider compacted the conversation into an encrypted item that no other program can read. */
   #tellEncrypted({ id, place: { line, byteOffset } }: LinePlace): void {
     const message =
       "The provider compacted the conversation before this line into an encrypted item: its models read it, and for others the context begins without it.";
     this.#records.log.add("SOURCE_UNREAD", message, { line, byteOffset, recordId: id });
   }
 
-  /** The turns of what is replaced stay those that a rollback takes back. */
+  /** A copied item does not count as a turn, because a rollback removes original turns only. */
   #copied({ kind, callId }: ReadItem, body: RecordBody, id: string): RecordBody {
     if (kind !== "reply") this.#replyId = null;
     if (callId !== null) return this.#named(body, callId);
@@ -180,7 +182,7 @@ class CodexReader implements ForeignReader {
     return { records: [this.#records.record(body, { ...at, parentId: this.headId })], unparsed: null };
   }
 
-  /** The newest turns are taken back, and the conversation continues from before them. */
+  /** Codex removes the newest turns, and the conversation continues before them. */
   #rollback(at: LinePlace, payload: Fields): ForeignUnit {
     this.#replyId = null;
     const targetId = this.#turns.rollBack(payload["num_turns"], this.headId);
@@ -190,7 +192,6 @@ class CodexReader implements ForeignReader {
     return { records: [record], unparsed: null };
   }
 
-  /** What the model does not see. */
   #side(at: LinePlace, type: unknown, payload: Fields): ForeignUnit {
     const data = fieldsWithout(payload, new Set(typeof payload["type"] === "string" ? ["type"] : []));
     return this.#records.side(type, data, { ...at, parentId: this.headId });
@@ -214,7 +215,6 @@ interface LinePlace {
   readonly place: UnitPlace;
 }
 
-/** The name that a line's payload goes by in a side record. */
 function customName({ type }: Fields): unknown {
   return type ?? "response_item";
 }
@@ -223,7 +223,6 @@ function isMessageType({ type, role }: Fields): boolean {
   return type === "message" || typeof role === "string";
 }
 
-/** The words of a user's message that is text alone; null for anything else. */
 function textOf(item: ReadItem | undefined): string | null {
   if (item === undefined || item.kind !== "prompt" || item.body === null) return null;
   const { content } = item.body["message"] as Fields;

@@ -1,10 +1,10 @@
 import type { Fields } from "@throughline/core/internal";
 import type { RecordBody } from "../unit-records.ts";
 
-/** Codex keeps 20,000 tokens of what people said, and counts 4 bytes for each. */
+/** Codex keeps 20,000 tokens of prompts and counts 4 bytes for each token. */
 const mostCharacters = 80_000;
 
-/** The newest user messages: what a compaction of an older version keeps beside its summary. */
+/** A compaction of an older version keeps the newest prompts beside its summary. */
 export class RecentPrompts {
   readonly #texts: string[] = [];
   #length = 0;
@@ -17,7 +17,7 @@ export class RecentPrompts {
     while (this.#length > mostCharacters && this.#texts.length > 1) this.#length -= this.#texts.shift()?.length ?? 0;
   }
 
-  /** They and the summary as items, as the program puts them in the place of the conversation. */
+  /** Codex replaces the conversation with the prompts and the summary in this form. */
   itemsWith(summary: string): readonly Fields[] {
     const texts = [...this.#texts, summary === "" ? "(no summary available)" : summary];
     return texts.map((text) => ({ type: "message", role: "user", content: [{ type: "input_text", text }] }));

@@ -11,17 +11,17 @@ interface Totals {
 const none: Totals = { input: 0, cached: 0, output: 0, reasoning: 0 };
 
 /**
- * The tokens of each call, from the totals that Codex notes behind it. A total is noted again when nothing was used since, and
- * the tokens that it says of the last call would then count twice.
+ * Computes the tokens of each call from the totals that Codex writes after it. Codex repeats a total when no tokens
+ * were used since, so its count for the last call would count twice.
  */
 export class TokenCounts {
   #before: Totals = none;
 
-  /** What was used since the totals before; null where the event has none, or they are the same. */
+  /** Null means that the event states no totals, or that they did not grow. */
   next(info: unknown): Usage | null {
     const totals = isFields(info) ? totalsOf(info["total_token_usage"]) : null;
     if (totals === null) return null;
-    // Totals that are smaller begin again.
+    // Smaller totals mean that Codex restarted the count, so the whole total is new.
     const isFurther = keys.every((key) => totals[key] >= this.#before[key]);
     const before = isFurther ? this.#before : none;
     this.#before = totals;

@@ -1,10 +1,10 @@
 import type { ItemKind } from "./codex-items.ts";
 
-/** Where each turn of a person begins, so that a rollback finds what was before it. */
+/** Tracks where each turn of a person begins, so that a rollback finds the record before it. */
 export class UserTurns {
-  /** The head before each turn. */
+  /** The list holds the head before each turn, to which a rollback returns. */
   readonly #heads: (string | null)[] = [];
-  /** The head before what the program said right before the next turn. */
+  /** The program may add context before a turn. The field holds the head before that context. */
   #contextHead: { readonly headId: string | null } | null = null;
 
   /** @param headId the head before the item */
@@ -14,13 +14,13 @@ export class UserTurns {
       this.#contextHead ??= { headId };
       return;
     }
-    // What the program says at the beginning of a session stays when its first turn is taken back.
+    // The context at the beginning of a session stays when a rollback removes the first turn.
     const before = this.#heads.length === 0 ? null : this.#contextHead;
     if (kind === "prompt") this.#heads.push(before === null ? headId : before.headId);
     this.#contextHead = null;
   }
 
-  /** Takes back the newest turns; gives the head before them. */
+  /** Returns the head before the removed turns, from which the conversation continues. */
   rollBack(count: unknown, headId: string | null): string | null {
     this.#contextHead = null;
     if (typeof count !== "number" || !(count >= 1) || this.#heads.length === 0) return headId;

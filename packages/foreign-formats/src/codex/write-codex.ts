@@ -13,7 +13,7 @@ import { timedUuidOf } from "../made-ids.ts";
 import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
 
-/** The version whose lines these are. */
+/** The lines have the form of this version, so they state it. */
 const writtenVersion = "0.128.0";
 
 export const codexWriter: FormatWriter = {
@@ -35,7 +35,7 @@ const responses = providerMappings["openai-responses"]({});
 
 const rules: ProviderRules = {
   ...responses.rules,
-  // Codex stores reasoning without the id that the service gave it.
+  // Codex stores reasoning without the id that the provider gave it.
   carryThinking: ({ signature }) => (reasoningItem(signature) === null ? null : { itemId: null }),
 };
 
@@ -43,7 +43,7 @@ class CodexLines {
   readonly #session: WrittenSession;
   readonly #losses: LossLog;
   readonly #conversation: WrittenConversation;
-  /** Calls that the program made with a text of its own instead of JSON. */
+  /** The arguments of these calls are plain text instead of JSON. */
   readonly #customCalls = new Set<string>();
   #timestamp: string;
   #provider: string;
@@ -64,7 +64,7 @@ class CodexLines {
 
   *all(): Generator<Fields | undefined> {
     if (this.#session.writtenSeq === undefined) yield this.#header();
-    // Codex keeps names in an index of its own.
+    // Codex stores names in an index of its own, which an export does not write.
     if (this.#session.label !== null && this.#session.writtenSeq === undefined)
       this.#losses.tell("left-out", "name of the session", null);
     for (const part of this.#conversation.wholeBranch()) {
@@ -75,7 +75,7 @@ class CodexLines {
     yield* this.#endTurn();
   }
 
-  /** Totals and model go on from those of the file. */
+  /** The totals and the model continue from those of the file. */
   #continueFile(records: readonly StoredRecord[], writtenSeq: number): void {
     for (const { seq, type, record } of records) {
       if (seq > writtenSeq) break;
@@ -120,7 +120,7 @@ class CodexLines {
     }
   }
 
-  /** Lists of sessions, and rollbacks, look for the events around a turn. */
+  /** Codex reads the events around a turn for its list of sessions and for rollbacks. */
   *#beginTurn(recordId: string): Generator<Fields> {
     yield* this.#endTurn();
     this.#turnCount += 1;
@@ -203,7 +203,7 @@ class CodexLines {
     }
   }
 
-  /** The summary stands first among the items that take the conversation's place, and those that are kept follow. */
+  /** The summary comes first among the items that replace the conversation, and the kept items follow. */
   *#compaction(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields | undefined> {
     yield* this.#endTurn();
     this.#timestamp = timeOf(stored, this.#timestamp);
@@ -239,7 +239,7 @@ class CodexLines {
   }
 }
 
-/** A reply's text as the program stores it: in a part, where a request has it as plain text. */
+/** Codex stores a reply's text as a part, while a request holds it as plain text. */
 function storedItem(item: Fields): Fields {
   const { role, content } = item;
   if (role !== "assistant" || typeof content !== "string") return item;
@@ -271,7 +271,6 @@ function firstModel(records: readonly StoredRecord[]): string | null {
   return firstOf(records, "model");
 }
 
-/** Of the first reply that names it. */
 function firstOf(records: readonly StoredRecord[], field: "provider" | "model"): string | null {
   for (const { type, record } of records) {
     const message = type === "message" ? (record["message"] as Fields | null) : null;

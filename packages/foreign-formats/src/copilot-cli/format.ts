@@ -3,7 +3,7 @@ import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-fo
 import { matchOfLines } from "../sample-lines.ts";
 import { createCopilotCliReader } from "./read-copilot-cli.ts";
 
-/** GitHub Copilot CLI's sessions: `session-state/<session id>/events.jsonl`. */
+/** The format covers GitHub Copilot CLI's sessions: `session-state/<session id>/events.jsonl`. */
 export const copilotCliFormat: ForeignFormat = {
   name: "copilot-cli",
   program: "GitHub Copilot CLI",

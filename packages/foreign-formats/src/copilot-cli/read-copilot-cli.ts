@@ -7,7 +7,6 @@ import { partOf } from "../mapped-messages.ts";
 import { provider, RunUsage } from "./run-usage.ts";
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 
-/** Creates a reader of a session's events. */
 export function createCopilotCliReader(options: ForeignReaderOptions): ForeignReader {
   return new CopilotCliReader(options);
 }
@@ -19,9 +18,9 @@ class CopilotCliReader implements ForeignReader {
   readonly #records: UnitRecords;
   readonly #entry = new Map<string, unknown>();
   readonly #runs = new RunUsage();
-  /** Tools by the calls of the conversation; those without a result are open. */
+  /** The map holds the tool names of all calls, so that a repeated request is recognized. */
   readonly #toolNames = new Map<string, string>();
-  /** The reply that calls belong to which only their execution states. */
+  /** Older files state calls only at their execution. Those calls join this reply. */
   #replyId: string | null = null;
 
   constructor(options: ForeignReaderOptions) {
@@ -43,7 +42,7 @@ class CopilotCliReader implements ForeignReader {
     const data = isFields(value["data"]) ? value["data"] : {};
     const at = { id: this.#records.claim(stated, place), timestamp: this.#records.timestamp(time) };
     this.#note(type, data);
-    // What a sub-agent says stands in the same file, and is no part of this conversation.
+    // A sub-agent writes into the same file, but its events are not part of this conversation.
     const bodies = agentId === undefined ? this.#bodies(type, data, at.id) : [];
     if (bodies === null) this.#records.tellUnreadable("event", at.id, place);
     if (bodies === null || bodies.length === 0)
@@ -69,14 +68,15 @@ class CopilotCliReader implements ForeignReader {
     this.#entry.set("titleBy", "import");
   }
 
-  /** What an event means for the conversation; null where it cannot be read. */
+  /** An empty list means that the event is not part of the conversation. Null means that it cannot be read. */
   #bodies(type: unknown, data: Fields, id: string): readonly RecordBody[] | null {
     switch (type) {
       case "system.message":
         return textMessage("system", data["content"], fieldsWithout(data, new Set(["role", "content"])));
       case "user.message": {
         this.#replyId = null;
-        // What the model was sent may have more in it than what was typed.
+        // The program may add text to the person's prompt. The model got the transformed content, so the record holds
+        // that.
         const { content, transformedContent: sent } = data;
         return textMessage(
           "user",
@@ -113,7 +113,9 @@ class CopilotCliReader implements ForeignReader {
     return [{ ...partOf(replyBody(blocks, model), this.#replyId, false), native }];
   }
 
-  /** A call that no message has asked for: older files have the requests here only. */
+  /**
+   * Older files state the request of a call only here, so a call that no message requested becomes a part of the reply.
+   */
   #call({ toolCallId, toolName, arguments: given, model }: Fields): readonly RecordBody[] {
     if (this.#toolNames.has(asText(toolCallId))) return [];
     const blocks = this.#callBlock(toolCallId, toolName, given);

@@ -8,13 +8,12 @@ const countNames = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWrit
 type Counts = Readonly<Record<(typeof countNames)[number], number>>;
 
 /**
- * What the program counts at the end of each run, by model. A run that ends several times states the same time of its start, and
- * its later counts include the earlier ones.
+ * Computes usage from the counts that the program writes at the end of each run, by model. A run that ends several
+ * times repeats its start time, and its later counts include the earlier ones.
  */
 export class RunUsage {
   readonly #counted = new Map<string, Counts>();
 
-  /** The usage that a shutdown adds, a record for each model. */
   recordsOf({ modelMetrics: metrics, sessionStartTime: start }: Fields): readonly RecordBody[] {
     if (!isFields(metrics)) return [];
     return Object.entries(metrics).flatMap(([model, facts]) => {
@@ -42,7 +41,7 @@ function difference(counts: Counts, before: Counts): Counts {
   return Object.fromEntries(countNames.map((name) => [name, counts[name] - before[name]])) as Counts;
 }
 
-/** Cached tokens are inside of the input. */
+/** The program's input count includes cached tokens, so they are subtracted. */
 function usageOf(counts: Counts): Usage | null {
   const { outputTokens: output, cacheReadTokens: cacheRead, cacheWriteTokens: cacheWrite, reasoningTokens } = counts;
   const input = Math.max(0, counts.inputTokens - cacheRead - cacheWrite);

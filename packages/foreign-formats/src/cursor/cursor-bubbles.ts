@@ -5,12 +5,12 @@ import { partOf } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import type { RecordBody } from "../unit-records.ts";
 
-/** Reads the bubbles of a conversation: a question, or a piece of a reply. Pieces up to the next result are one reply. */
+/** Reads bubbles. A bubble is a question or a piece of a reply, and the pieces up to the next result form one reply. */
 export class CursorBubbles implements MessageList {
   readonly name = "cursor";
   readonly sessionId = null;
   readonly entry = {};
-  /** The reply that the next piece belongs to; null where one begins. */
+  /** The next piece belongs to this reply; null when the next piece begins one. */
   #replyId: string | null = null;
 
   frame(): ReadFrame {
@@ -32,14 +32,14 @@ export class CursorBubbles implements MessageList {
     return { ...this.#piece(bubble, isHidden ? null : `reply-${line}`), id, time, isHidden };
   }
 
-  /** @param replyId what a reply that begins here is called; null for a piece beside the conversation */
+  /** @param replyId the id of a reply that begins here; null for a piece outside the conversation */
   #piece(bubble: Fields, replyId: string | null): Pick<ReadElement, "bodies" | "isUnreadable"> {
     const { thinking, text, toolFormerData: tool, modelInfo } = bubble;
     const call = isFields(tool) ? callOf(tool) : null;
     const content = [...thinkingOf(thinking), ...textOf(text), ...(call === null ? [] : [call.use])];
     if (content.length === 0) return { bodies: [], isUnreadable: isFields(tool) };
     const model = isFields(modelInfo) ? modelInfo["modelName"] : undefined;
-    // "default" is a choice of the program's, no model.
+    // The value "default" is a setting of the program and not a model.
     const author = model === "default" ? {} : { model };
     const reply = blockBodies([{ role: "assistant", content }], author, false);
     if (reply === null) return { bodies: [], isUnreadable: true };
@@ -78,7 +78,7 @@ function imagesOf(images: unknown): readonly Fields[] {
 
 interface ToolPiece {
   readonly use: Fields;
-  /** Null while the tool runs. */
+  /** The result is null while the tool runs. */
   readonly result: Fields | null;
 }
 
@@ -87,7 +87,7 @@ function callOf({ toolCallId: id, name, params, rawArgs, result, status }: Field
   const input = [params, rawArgs].map(jsonIn).find(isFields) ?? {};
   const use = { type: "tool_use", id, name, input };
   if (status !== "completed" && status !== "error" && status !== "cancelled") return { use, result: null };
-  // What a tool returned may have been cleared.
+  // Cursor may have cleared the tool's result.
   const content = typeof result === "string" ? result : "";
   const isFailed = status !== "completed";
   return { use, result: { type: "tool_result", tool_use_id: id, content, ...(isFailed ? { is_error: true } : {}) } };
@@ -98,7 +98,7 @@ function jsonIn(text: unknown): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Still being written.
+    // Cursor may still be writing the text, so it is incomplete.
     return null;
   }
 }

@@ -4,8 +4,8 @@ import { Buffer } from "node:buffer";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
 
 /**
- * The table of Cursor's global store that has its conversations: `composerData:<id>` for each, `bubbleId:<id>:<bubble>` for each
- * message. The other tables have tokens, and are never read.
+ * Cursor's global store keeps conversations in this table. `composerData:<id>` holds a conversation, and
+ * `bubbleId:<id>:<bubble>` holds a message. The other tables hold tokens and are never read.
  */
 export const cursorDatabase: FormatDatabase = {
   tables: { cursorDiskKV: ["key", "value"] },
@@ -17,7 +17,7 @@ export const cursorDatabase: FormatDatabase = {
   },
 };
 
-/** A range of names, which the table's index finds. */
+/** The query compares a range of names, so that the table's index serves it. */
 const rowsUnder = "SELECT key, value FROM cursorDiskKV WHERE key >= ? AND key < ? ORDER BY key";
 
 function sessionOf(database: RowQueries, sessionId: string, data: Fields): DatabaseSession {
@@ -31,7 +31,7 @@ function sessionOf(database: RowQueries, sessionId: string, data: Fields): Datab
   };
 }
 
-/** The messages in the order of the conversation's list, then those that it lacks. */
+/** Messages come in the order of the conversation's list. Messages that the list lacks come last. */
 function* bubbleLines(database: RowQueries, sessionId: string, data: Fields): Generator<string> {
   const headers = data["fullConversationHeadersOnly"];
   const listed = Array.isArray(headers) ? (headers as readonly unknown[]).filter(isFields) : [];
@@ -54,13 +54,12 @@ function bubbleLine(id: string, value: unknown, isUnlisted: boolean): string {
   return JSON.stringify({ ...facts, bubble: withoutKeys(bubble, mostLevels) });
 }
 
-/** Nothing of a message lies deeper. */
+/** No message has data at a deeper level, so deeper values become null. */
 const mostLevels = 100;
 
-/** Names of fields that hold keys or tokens of the user. */
+/** Fields with these names hold keys or tokens of the user, which must not reach a log. */
 const secretName = /(?:encryptionkey|accesstoken|refreshtoken|apikey|authtoken|password|secret)$/i;
 
-/** A value without the fields that hold secrets, at any depth. */
 function withoutKeys(value: unknown, levels: number): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (levels === 0) return null;
@@ -74,6 +73,6 @@ function withoutKeys(value: unknown, levels: number): unknown {
 
 function objectIn(column: unknown): Fields | null {
   const text = typeof column === "string" ? column : column instanceof Uint8Array ? Buffer.from(column).toString() : "";
-  // None is cut off, or of a version that encodes it: it is reported as unread.
+  // Null means that the text is cut off, or that another version encodes it. The caller reports it as unread.
   return parsedFields(text);
 }

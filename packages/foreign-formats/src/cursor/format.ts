@@ -3,12 +3,12 @@ import { createListReader } from "../message-list.ts";
 import { cursorDatabase } from "./cursor-database.ts";
 import { CursorBubbles } from "./cursor-bubbles.ts";
 
-/** Conversations in the global store of Cursor. */
+/** The format covers conversations in the global store of Cursor. */
 export const cursorFormat: ForeignFormat = {
   name: "cursor",
   program: "Cursor",
   layout: () => fileOfLines,
-  // The store holds keys and tokens too: it is read only when somebody names it.
+  // The store also holds keys and tokens, so it is read only when a person names it.
   places: [],
   database: cursorDatabase,
   detect: () => null,

@@ -1,23 +1,23 @@
 import type { Clock, RandomSource, SessionStore } from "@throughline/core";
 import { optionKinds, type OptionTable, systemClock, systemRandom } from "@throughline/core/internal";
 
-/** Options that every adapter has which keeps many sessions. */
+/** Holds the options that every adapter with more than one session takes. */
 export interface AdapterOptions {
-  /** The store of the sessions; stays the caller's to close. */
+  /** Sets the store that holds the sessions. The caller closes it. */
   readonly store: SessionStore;
-  /** The agent of the sessions. @default "main" */
+  /** Names the agent that the sessions belong to. @default "main" */
   readonly agentId?: string;
-  /** The namespace of the sessions. @default "" */
+  /** Names the namespace of the sessions in the store. @default "" */
   readonly namespace?: string;
-  /** The time that records state. @default the system's */
+  /** Supplies the time that new records state. @default the system clock */
   readonly clock?: Clock;
-  /** Source of session and record ids. @default the system's */
+  /** Supplies the randomness for session and record ids. @default the system's randomness */
   readonly random?: RandomSource;
 }
 
 const { filledText, objectWith, required, text } = optionKinds;
 
-/** What the values of these options are. */
+/** States the kind of value that each adapter option takes, for `assertKnownOptions`. */
 export const adapterOptionTable: OptionTable<AdapterOptions> = {
   store: required(objectWith("load", "append", "read")),
   agentId: filledText,
@@ -26,7 +26,7 @@ export const adapterOptionTable: OptionTable<AdapterOptions> = {
   random: objectWith("uuid"),
 };
 
-/** The options with their defaults. */
+/** Returns the options with every absent one replaced by its default. */
 export function adapterOptions({
   store,
   agentId = "main",

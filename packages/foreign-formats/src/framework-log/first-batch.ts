@@ -1,13 +1,16 @@
 import type { AppendDraft, RecordDraft, StoreLimits } from "@throughline/core";
 import { isSideRecord } from "@throughline/core/internal";
 
-/** What one append takes at most: a long history goes in pieces, so that a killed process begins in the middle. */
+/**
+ * Limits one append. A long history goes in several appends, so that a killed process does not start again from
+ * nothing.
+ */
 const mostRecords = 500;
 const mostCharacters = 4 * 1024 * 1024;
 
 /**
- * The first drafts of a list that one append takes, and never a part of an item: records that were derived from another one go
- * with it. The first item goes whole, whatever its size.
+ * Returns the first drafts that fit into one append. A draft that is derived from the draft before it goes into the
+ * same append, because one item must not be split. The first item always goes whole, whatever its size.
  */
 export function firstBatch(
   drafts: readonly AppendDraft[],
@@ -26,7 +29,9 @@ export function firstBatch(
   return drafts.slice(0, end);
 }
 
-/** Whether a draft becomes a record of the conversation, which moves the head. */
+/**
+ * Returns true when a draft becomes a record of the conversation, which moves the head. A side record leaves the head.
+ */
 export function movesHead(draft: AppendDraft): boolean {
   const isSourced = "source" in draft && !("type" in draft);
   return !isSideRecord(isSourced ? (draft.record as RecordDraft) : draft);
@@ -37,7 +42,7 @@ function lengthOf(draft: AppendDraft): number {
   return isSourced ? (draft as { readonly source: string }).source.length : JSON.stringify(draft).length;
 }
 
-/** A record beside the conversation, such as a piece of a long item, may come with a later append. */
+/** Side records are exempt: a side record, such as a piece of a long item, may come with a later append. */
 function isDerived(draft: AppendDraft | undefined): boolean {
   if (draft === undefined || !("derivedFrom" in draft) || draft["derivedFrom"] === undefined) return false;
   return draft["appendMode"] !== "side";

@@ -1,10 +1,14 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** Makes the framework's own error, with ours as its cause; ours where the framework cannot be loaded. */
+/**
+ * Creates the framework's error with a Throughline error as its cause. Resolves to the Throughline error when the
+ * framework cannot be loaded.
+ */
 export type MakeFrameworkError = (message: string, cause: ThroughlineError) => Promise<Error>;
 
 /**
- * What an adapter runs its work through: an error of ours comes as the cause of the framework's own, whose callers look for its class.
+ * Returns a function that runs an adapter's work. It wraps each Throughline error in the framework's error class,
+ * because callers of the framework check for that class.
  * @example const withSdkErrors = frameworkErrors((message, cause) => userError(message, cause));
  */
 export function frameworkErrors(make: MakeFrameworkError): <Result>(work: () => Promise<Result>) => Promise<Result> {
@@ -18,7 +22,9 @@ export function frameworkErrors(make: MakeFrameworkError): <Result>(work: () => 
   };
 }
 
-/** Loads a class of a framework once; null where the framework cannot be loaded. */
+/**
+ * Returns a function that loads a class of a framework once. It resolves to null when the framework cannot be loaded.
+ */
 export function loadedOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded | null> {
   let loaded: Promise<Loaded | null> | null = null;
   return () => (loaded ??= load().catch(() => null));

@@ -29,93 +29,98 @@ import {
   throughlineKind,
 } from "@throughline/core/internal";
 
-/** Options of `createFrameworkLog`. */
+/** Holds the options of `createFrameworkLog`. */
 export interface FrameworkLogOptions {
-  /** The store of the session; stays the caller's to close. */
+  /** Sets the store that holds the session. The caller closes it. */
   readonly store: SessionStore;
-  /** Where the store has the session, or will have it. */
+  /** Sets the address of the session in the store. The session may not exist yet. */
   readonly ref: SessionRef;
-  /** Fields of the entry when the session has to be created. @default none */
+  /** Sets fields of the session's entry for the case that the first append creates the session. @default none */
   readonly entry?: Readonly<Record<string, unknown>>;
-  /** Which records a view has: those that a context needs, or all of the session. @default "window" */
+  /** Sets which records a view holds: those that a context needs, or every record of the session. @default "window" */
   readonly reads?: "window" | "all";
-  /** The time that records state. @default the system's */
+  /** Supplies the time that new records state. @default the system clock */
   readonly clock?: Clock;
-  /** Source of session and record ids. @default the system's */
+  /** Supplies the randomness for session and record ids. @default the system's randomness */
   readonly random?: RandomSource;
 }
 
-/** What a session holds now. */
+/** Holds a session's state and records at the time of a read. */
 export interface LogView {
-  /** Null before the session was created. */
+  /** Holds the session's state; null before the session was created. */
   readonly state: SessionState | null;
-  /** In order of seq: the records that a context needs, or all of them, with their sources. */
+  /** Holds the records with their source text, in order of seq: those that a context needs, or all of them. */
   readonly records: readonly SourcedRecord[];
-  /** The last record of the branch; null before the first. */
+  /** States the id of the last record of the branch; null before the first record. */
   readonly headId: string | null;
-  /** The seq of the newest record; 0 when empty. */
+  /** States the seq of the newest record; 0 when the session is empty. */
   readonly lastSeq: number;
-  /** The id of the session behind the key. */
+  /** States the id of the session that the key resolves to; empty before the session was created. */
   readonly sessionId: string;
 }
 
-/** Where new records stand in a log. */
+/** Describes the position in a log at which new records are appended. */
 export interface LogPlace extends Pick<LogView, "records" | "headId" | "lastSeq"> {
-  /** The time now as records state it. */
+  /** States the current time in the format that records use. */
   readonly timestamp: string;
-  /** A new record id. */
+  /** Returns a new record id. */
   readonly nextId: () => string;
 }
 
-/** What is to be appended. */
+/** Describes one append. */
 export interface LogChange {
-  /** The records to append, oldest first. */
+  /** Holds the records to append, oldest first. */
   readonly drafts: readonly AppendDraft[];
-  /** Moves the head to an earlier record after the drafts. */
+  /** Moves the head to this earlier record after the drafts are appended. */
   readonly rewindTo?: string | null;
-  /** Fields of the entry. */
+  /** Sets fields of the session's entry in the same append. */
   readonly entry?: Readonly<Record<string, unknown>>;
 }
 
-/** Options of a turn. */
+/** Holds the options of `openTurn`. */
 export interface TurnOptions {
-  /** Who holds it, for people. */
+  /** Names the owner of the turn, for people who read the lock. */
   readonly owner: string;
-  /** How long it may give no sign of life before another may begin, in milliseconds. */
+  /**
+   * Sets the lease of the turn in milliseconds. Another process may open a turn when the lease was not renewed for this
+   * long.
+   */
   readonly leaseMs: number;
 }
 
-/** A session behind a framework: read as it grows, and appended to at its head. */
+/** Reads one session of a framework as it grows, and appends at its head. */
 export interface FrameworkLog {
-  /** Where the store has the session. */
+  /** States the address of the session in the store. */
   readonly ref: SessionRef;
-  /** A new record id. */
+  /** Returns a new record id. */
   nextId(): string;
-  /** Where new records stand behind a view. */
+  /** Returns the position at which new records follow a view. */
   place(view: LogView): LogPlace;
-  /** Reads what was added since. A session that does not exist is empty. */
+  /** Reads the records that were added since the last read. A session that does not exist gives an empty view. */
   view(): Promise<LogView>;
   /**
-   * Appends what `make` gives for the newest view, all or nothing. Where another writer was faster, `make` is asked again.
-   * Null appends nothing. Calls run one after the other.
-   * @returns the view after it
-   * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, and what the store and `make` throw
+   * Appends the change that `make` returns for the newest view, all or nothing. When another writer appended first,
+   * `make` is called again with a new view. A change of null appends nothing. Calls run one after the other.
+   * @returns the view after the append
+   * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, and any error of the store or of `make`
    */
   append(make: (view: LogView) => LogChange | null): Promise<LogView>;
   /**
-   * Opens a turn; every append until its end belongs to it.
+   * Opens a turn. Every append until its end belongs to the turn.
    * @throws {ThroughlineError} SESSION_BUSY
    */
   openTurn(options: TurnOptions): Promise<LogTurn>;
 }
 
-/** An open turn. */
+/** Represents an open turn of the session. */
 interface LogTurn {
-  /** Says nothing when it is another's by now. */
+  /**
+   * Closes the turn. With the state `failed` or `aborted`, the call ignores a turn that another process has taken over.
+   */
   close(state: "done" | "failed" | "aborted"): Promise<void>;
 }
 
-/** How often an append is made again because others were faster. */
+/** Limits the retries of an append that loses to other writers. */
 const maxAttempts = 64;
 
 const table: OptionTable<FrameworkLogOptions> = {
@@ -146,7 +151,7 @@ class Log implements FrameworkLog {
   readonly #readsAll: boolean;
   #records: SourcedRecord[] = [];
   #sessionId: string | null = null;
-  /** One call after the other. */
+  /** Calls chain on this promise, because two appends at once would both expect the same head. */
   #last: Promise<unknown> = Promise.resolve();
   #turn: { readonly fence: number; readonly renewed: ReturnType<typeof renewTurn> } | null = null;
 
@@ -199,7 +204,7 @@ class Log implements FrameworkLog {
     const start = this.#readsAll ? 0 : (windowSeq ?? 1) - 1;
     const known = this.#records.at(-1)?.seq ?? start;
     if (lastSeq > known && !(await this.#readAfter(known))) {
-      // A redaction changed records that are known already.
+      // A redaction changed records that are cached, so the whole range is read again.
       this.#forget(state.sessionId);
       await this.#readAfter(start);
     }
@@ -208,13 +213,13 @@ class Log implements FrameworkLog {
     return { state, records, headId, lastSeq, sessionId: state.sessionId };
   }
 
-  /** False when what was read says that older records have changed. */
+  /** Returns false when a new record invalidates older records that are cached. */
   async #readAfter(afterSeq: number): Promise<boolean> {
     const isFirst = this.#records.length === 0;
     const found: SourcedRecord[] = [];
     for await (const page of this.#store.read(this.ref, { afterSeq, payload: "source" })) found.push(...page.records);
     if (!isFirst && found.some(changesOlder)) return false;
-    // A new list: views that were given out stay as they are.
+    // Views that callers hold keep the old array, so the new records go into a new array.
     this.#records = [...this.#records, ...found];
     return true;
   }
@@ -231,7 +236,7 @@ class Log implements FrameworkLog {
       if (change === null) return view;
       if (view.state === null) {
         await openSession(this.#store, this.ref, { random: this.#random, entry: this.#entry });
-        // Somebody else may have created it with records.
+        // Another process may have created the session with records after the first read.
         if ((await this.#read()).lastSeq > 0) continue;
       }
       try {
@@ -257,7 +262,10 @@ class Log implements FrameworkLog {
     });
   }
 
-  /** The view after an append, without a read where nobody else wrote. */
+  /**
+   * Builds the view after an append from the append's result. The log reads the store only when another writer appended
+   * in between.
+   */
   async #after(before: LogView, { drafts }: LogChange, result: AppendResult): Promise<LogView> {
     const { stored, records, head } = result;
     const isNext = (records[0]?.seq ?? before.lastSeq + 1) === before.lastSeq + 1;
@@ -297,7 +305,7 @@ class Log implements FrameworkLog {
           try {
             await this.#write({ drafts: [mark(state)] }, { turn: { action: "close", fence } });
           } catch (error) {
-            // Another run has begun: there is nothing of this one to close.
+            // Another run has taken the turn over, so this run has no turn to close.
             if (state === "done" || !hasErrorCode(error, "TURN_FENCED")) throw error;
           }
         }),
@@ -305,7 +313,9 @@ class Log implements FrameworkLog {
   }
 }
 
-/** Whether a record says that ones before it are not what they were. */
+/**
+ * A note of this kind says that summaries of older records no longer match them, so those records must be read again.
+ */
 function changesOlder({ record }: SourcedRecord): boolean {
   if (throughlineKind(record) !== "note") return false;
   return (record["data"] as Fields | undefined)?.["kind"] === "summary-outdated";

@@ -10,51 +10,57 @@ import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { ResetPolicy, SendPolicy } from "@throughline/policy";
 import { resetBeforeTurn, sendDenialOf } from "@throughline/policy/internal";
 
-/** Options of every adapter that asks a model: what is checked before it does. */
+/** Holds the options of every adapter that calls a model: the checks that run before the call. */
 export interface RunPolicyOptions {
   /**
-   * The policy for where the agent may answer, from `readSendPolicy` of the package `policy`. A session's own `sendPolicy`
-   * decides before it. @default null: everywhere the entry does not say `deny`
+   * Sets the policy that decides whether the agent may answer, as `readSendPolicy` of the package `policy` returns it.
+   * The session's `sendPolicy` field takes precedence.
+   * @default null: the agent may answer unless the entry says `deny`
    */
   readonly sendPolicy?: SendPolicy | null;
   /**
-   * When a session resets by itself, as `readResetPolicy` of the package `policy` gives it. It is checked before a new message;
-   * the earlier session is archived. @default null: never
+   * Sets when a session resets by itself, as `readResetPolicy` of the package `policy` returns it. The adapter checks
+   * the policy before a new message. The earlier session is archived.
+   * @default null: never
    */
   readonly reset?: ResetPolicy | null;
-  /** An IANA zone, for daily resets. @default the system's */
+  /** Names the IANA time zone for daily resets. @default the system's zone */
   readonly timeZone?: string;
 }
 
 const { object, orNull, text } = optionKinds;
 
-/** The kind of value that each of these options takes. */
+/** States the kind of value that each of these options takes, for `assertKnownOptions`. */
 export const runPolicyTable: OptionTable<RunPolicyOptions> = {
   sendPolicy: orNull(object),
   reset: orNull(object),
   timeZone: text,
 };
 
-/** The session that a run is about. */
+/** Describes the session and the ports of one run. */
 export interface RunPlace {
-  /** The store of the session. */
+  /** Sets the store that holds the session. */
   readonly store: SessionStore;
-  /** The address of the session in the store; the session may not exist yet. */
+  /** Sets the address of the session in the store. The session may not exist yet. */
   readonly ref: SessionRef;
-  /** The time against which the rules are checked. */
+  /** Supplies the time that the policies are checked against. */
   readonly clock: Clock;
-  /** Source of the id of a session that is reset. */
+  /** Supplies the randomness for the id of the session that follows a reset. */
   readonly random: RandomSource;
-  /** Whether the run begins with a new message; one that continues belongs to the session that it was begun in. */
+  /**
+   * States whether the run begins with a new message. A run that continues never resets the session that it began in.
+   */
   readonly isNew: boolean;
-  /** Fields of the entry that a new session keeps beside those that every reset keeps. @default none */
+  /** Lists entry fields that a new session keeps, beside the fields that every reset keeps. @default none */
   readonly keeps?: readonly string[];
 }
 
 /**
- * Call before a run writes to its session. Refuses it where the agent may not answer, and resets the session when that is due.
+ * Checks the policies before a run writes to its session. Refuses the run when the agent may not answer, and resets the
+ * session when a reset is due.
  * @returns whether the session was reset
- * @throws {ThroughlineError} SEND_DENIED, with nothing written; REVISION_CONFLICT; what the policies and the store throw
+ * @throws {ThroughlineError} SEND_DENIED, with nothing written; REVISION_CONFLICT; any error of the policies or the
+ * store
  */
 export async function beforeRun(
   { store, ref, isNew, ...place }: RunPlace,
@@ -70,8 +76,9 @@ export async function beforeRun(
 }
 
 /**
- * Refuses an answer that the entry of a session or a policy denies. A session that does not exist has no entry: null.
- * @param stored what is stored of the run by now, as a sentence. @default nothing
+ * Refuses an answer that the session's entry or a policy denies. Pass null as the entry of a session that does not
+ * exist.
+ * @param stored a sentence that says which records of the run are stored. @default nothing was stored
  * @throws {ThroughlineError} SEND_DENIED; INPUT_INVALID for a policy of another shape
  */
 export function assertMaySend(
@@ -91,8 +98,9 @@ export function assertMaySend(
 }
 
 /**
- * Call before a model is asked again in a run that is under way: a person may have denied the session meanwhile.
- * @throws {ThroughlineError} SEND_DENIED; what the policies and the store throw
+ * Checks the policies before a run calls the model again, because a person may have denied the session since the last
+ * call.
+ * @throws {ThroughlineError} SEND_DENIED; any error of the policies or the store
  */
 export async function beforeNextCall(
   { store, ref }: Pick<RunPlace, "store" | "ref">,
@@ -101,5 +109,5 @@ export async function beforeNextCall(
   assertMaySend(ref, (await store.load(ref))?.entry ?? null, sendPolicy, keptOfRun);
 }
 
-/** What the refusal of a run that is under way says of its records. */
+/** Holds the sentence that a refusal of a running run gives about its records. */
 export const keptOfRun = "The run ends here; what it did before is stored.";

@@ -2,15 +2,18 @@ import { createHash } from "node:crypto";
 import { sessionRef, type SessionRef } from "@throughline/core";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 
-/** Whose session a framework's id names. */
+/** Identifies a session by the framework's ids. */
 export interface FrameworkSession {
-  /** The agent of the session. */
+  /** Names the agent that the session belongs to. */
   readonly agentId: string;
-  /** As keys name it: `openai-agents`. */
+  /** Names the framework as session keys spell it, such as `openai-agents`. */
   readonly framework: string;
-  /** The framework's id of the session, any text; a list where it has several, of which the first ones are what lists ask for. */
+  /**
+   * States the framework's id of the session, any text. A framework with several ids passes a list. Its first ids come
+   * first in the key, so that a list can ask for a key prefix.
+   */
   readonly id: string | readonly string[];
-  /** The namespace of the session. @default "" */
+  /** Names the namespace of the session in the store. @default "" */
   readonly namespace?: string;
 }
 
@@ -24,13 +27,13 @@ const table: OptionTable<FrameworkSession> = {
 };
 
 const maxKeyLength = 512;
-/** What a key may not hold, and the sign that says so. */
+/** A key may not hold these characters. The percent sign is escaped as well, because it starts an escape sequence. */
 const forbiddenInPart = /[%:\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 const forbidden = /[%\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * The address of a framework's session: `agent:<agentId>:<framework>:<id>`. Other ids get other keys. What a key may not
- * hold is written as `%` with its number, and an id that is too long ends with its hash.
+ * Returns the address of a framework's session: `agent:<agentId>:<framework>:<id>`. Different ids give different keys.
+ * A character that a key may not hold becomes `%` and its code in hex. An id that is too long ends with its hash.
  * @throws {ThroughlineError} INPUT_INVALID, AGENT_ID_INVALID, NAMESPACE_INVALID, KEY_INVALID
  */
 export function frameworkSessionKey(session: FrameworkSession): SessionRef {
@@ -41,16 +44,19 @@ export function frameworkSessionKey(session: FrameworkSession): SessionRef {
   return sessionRef({ key, agentId, namespace });
 }
 
-/** Together with the names before them they fit into a key. */
+/** The parts and the prefix together must fit into a key of 512 characters. */
 const maxPartLengths: readonly number[] = [220, 80, 110];
 
-/** What a part is at most, so that the key of every list that begins with the same parts begins with the same text. */
+/**
+ * Each part has a limit that does not depend on the other parts. Lists that begin with the same parts therefore give
+ * keys with the same prefix.
+ */
 function encodedParts(parts: readonly string[]): string {
   return parts.map((part, at) => encoded(part, maxPartLengths[at] ?? 80, forbiddenInPart)).join(":");
 }
 
 function encoded(id: string, length: number, signs: RegExp = forbidden): string {
-  // Neither can come of an id: its own percent signs are encoded.
+  // No id can produce this text, because a percent sign in an id is escaped.
   if (id === "") return "%empty";
   const text = encodeEnds(id.replace(signs, percent));
   if (text.length <= length) return text;
@@ -67,7 +73,7 @@ function percent(character: string): string {
   return `%${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** A key has no white space at its ends. */
+/** A key may not begin or end with white space, so it is escaped there. */
 function encodeEnds(text: string): string {
   const [first = "", last = ""] = [text.at(0), text.at(-1)];
   const start = first.trim() === "" ? percent(first) + text.slice(1) : text;

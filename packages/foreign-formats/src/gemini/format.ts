@@ -8,10 +8,13 @@ import { createGeminiReader } from "./read-gemini.ts";
 const anyName = /./;
 const sessionFile = /^session-.{1,200}\.jsonl?$/;
 const agentFile = /^[A-Za-z0-9_-]{1,200}\.jsonl$/;
-/** Where older versions have the messages in the one document that they kept of a session. */
+/** Older versions stored a session as one document, so the list of messages is inside of it. */
 const lists = [["messages"]];
 
-/** Gemini CLI's sessions: `tmp/<name of the project>/chats/session-<time>-<id>.jsonl`, and those of its sub-agents below. */
+/**
+ * The format covers Gemini CLI's sessions, `tmp/<name of the project>/chats/session-<time>-<id>.jsonl`, and those of
+ * their sub-agents below.
+ */
 export const geminiFormat: ForeignFormat = {
   name: "gemini",
   program: "Gemini CLI",
@@ -44,17 +47,17 @@ export const geminiFormat: ForeignFormat = {
   writer: geminiWriter,
 };
 
-/** Older versions kept a session as one document: the header, with the messages in it. */
+/** Older versions stored a session as one document: the header with the messages in it. */
 function isWholeSession(sample: FormatSample): boolean {
   const document = documentIn(sample, lists);
   if (document === null) return false;
-  // A line of a newer version is a header too, and may have a list of messages.
+  // A line of a newer version is a header too and may have a list of messages, so such a file is not one document.
   if (sample.path.endsWith(".jsonl") && firstObjects(sample).length > 0) return false;
   const { sessionId, projectHash } = { ...document.head, ...document.tail };
   return (typeof sessionId === "string" && typeof projectHash === "string") || document.elements.some(isMessage);
 }
 
-/** A file whose header was lost still says by its messages whose it is. */
+/** A file may have lost its header, but its messages still identify the program. */
 function isMessage({ id, type, timestamp, content, thoughts, tokens }: Fields): boolean {
   if (typeof id !== "string" || typeof timestamp !== "string" || content === undefined) return false;
   return type === "gemini" && (Array.isArray(thoughts) || isFields(tokens));

@@ -5,32 +5,32 @@ import { recordsFromMessages } from "@throughline/history/gemini";
 import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
-/** A message that a model is sent, read. */
 export interface SentPart {
-  /** The call that a result answers; null for everything else. */
+  /** Only a result names a call; the field is null for other messages. */
   readonly callId: string | null;
   readonly body: RecordBody;
 }
 
-/** A message that a model wrote. */
 export interface ReadReply {
   readonly kind: "reply";
-  /** Null where the message has no content of its own. */
+  /** The body is null when the message has no content of its own. */
   readonly body: RecordBody | null;
-  /** The blocks of `body` that call tools, by the call's id. */
+  /** The tool-call blocks of `body` are listed by call id, because a later copy of the message may add calls. */
   readonly calls: ReadonlyMap<string, Fields>;
-  /** In the order of the calls. What a result has beside its text, such as an image, follows it as a message. */
+  /**
+   * The results are in the order of the calls. Content beside a result's text, such as an image, follows the result as
+   * a message.
+   */
   readonly results: readonly SentPart[];
   readonly usage: Usage | null;
 }
 
-/** A message that a model is sent. */
 export interface ReadPrompt {
   readonly kind: "prompt";
   readonly bodies: readonly SentPart[];
 }
 
-/** A message of which a model sees nothing, or which is in no form that can be read. */
+/** A model gets no part of such a message, or the message has no known form. */
 export interface Unsent {
   readonly kind: "unsent";
   readonly isUnreadable: boolean;
@@ -39,7 +39,7 @@ export interface Unsent {
 const unsent: Unsent = { kind: "unsent", isUnreadable: false };
 const unreadable: Unsent = { kind: "unsent", isUnreadable: true };
 
-/** Reads a message of a session as the program resumes it. */
+/** The message is read the way the program reads it on resume, so that the context is the same. */
 export function readMessage(message: Fields): ReadReply | ReadPrompt | Unsent {
   switch (message["type"]) {
     case "user":
@@ -51,7 +51,10 @@ export function readMessage(message: Fields): ReadReply | ReadPrompt | Unsent {
   }
 }
 
-/** How messages of a person's begin that are commands, or that the program writes again when it resumes. */
+/**
+ * The program skips a person's message with such a beginning: it is a command, or the program writes it again on
+ * resume.
+ */
 const unsentBeginnings: readonly string[] = ["/", "?", "<session_context>", "<hook_context>"];
 
 function prompt({ content }: Fields): ReadPrompt | Unsent {
@@ -61,13 +64,13 @@ function prompt({ content }: Fields): ReadPrompt | Unsent {
   return bodies === null ? unreadable : { kind: "prompt", bodies };
 }
 
-/** Whether the program leaves a user's message with these parts out of what it resumes with. */
+/** Returns true when the program skips a user's message with these parts on resume. */
 export function isUnsentText(parts: readonly Fields[]): boolean {
   const words = parts.map(wordsOf).join("").trim();
   return words === "" || unsentBeginnings.some((beginning) => words.startsWith(beginning));
 }
 
-/** What the program takes for the words of a part: of one without text it takes its kind. */
+/** A part without text has its kind as words, so that the message does not count as empty. */
 function wordsOf(part: Fields): string {
   const { text } = part;
   if (typeof text === "string") return text;
@@ -92,15 +95,15 @@ function reply(message: Fields): ReadReply | Unsent {
   return { kind: "reply", body, calls: blocks, results: calls.flatMap(resultsOf), usage: usageOf(message["tokens"]) };
 }
 
-/** A call says how the reply ended; a reply without one may get calls later. */
+/** A call states how the reply ended. A reply without a call may get calls later, so its end stays open. */
 function replyBody(message: Fields): RecordBody {
   const { stopReason, ...fields } = message;
   return { type: "message", message: stopReason === "toolUse" ? { ...fields, stopReason } : fields };
 }
 
 /**
- * The parts of a reply. Newer versions keep all of them in the content; older ones keep its text there, and thoughts and calls
- * beside it.
+ * Newer versions store all parts of a reply in its content. Older versions store only text there, and thoughts and
+ * calls beside it.
  */
 function replyParts(message: Fields, calls: readonly Fields[]): readonly Fields[] {
   const content = partsOf(message["content"]);
@@ -109,7 +112,7 @@ function replyParts(message: Fields, calls: readonly Fields[]): readonly Fields[
   const { thoughts } = message;
   const thought = (Array.isArray(thoughts) ? (thoughts as readonly unknown[]) : []).flatMap(thoughtPart);
   const called = calls.map(({ id, name, args }) => ({ functionCall: { id, name, args } }));
-  // An empty text beside calls is none.
+  // The program writes an empty text beside calls, which carries nothing.
   return [...thought, ...content.filter(({ text }) => text !== ""), ...called];
 }
 
@@ -121,7 +124,7 @@ function thoughtPart(thought: unknown): readonly Fields[] {
   return text === "" ? [] : [{ text, thought: true }];
 }
 
-/** Calls without an id get that of the call of this name that is noted beside the content. */
+/** The content may lack the ids of calls. The list beside it has them, matched by name. */
 function withCallIds(parts: readonly Fields[], calls: readonly Fields[]): readonly Fields[] {
   const stated = new Set(parts.map((part) => callOf(part)?.["id"]).filter((id) => typeof id === "string"));
   const open = calls.filter(({ id }) => !stated.has(id as string));
@@ -155,7 +158,7 @@ function resultsOf(call: Fields): readonly SentPart[] {
   const parts = given.map((part) => {
     const { functionResponse } = part;
     if (!isFields(functionResponse)) return part;
-    // The call's own id and name: a copy beside it may lack them.
+    // The result may lack the id and the name, so the call's are used.
     return { ...part, functionResponse: { ...functionResponse, id, name } };
   });
   const bodies = bodiesOf(parts) ?? bodiesOf([{ functionResponse: { id, name, response: { result } } }]) ?? [];
@@ -166,7 +169,6 @@ function resultsOf(call: Fields): readonly SentPart[] {
   });
 }
 
-/** What a user content means; null where it cannot be read. */
 function bodiesOf(parts: readonly Fields[]): readonly SentPart[] | null {
   const drafts = attempt(() => recordsFromMessages([{ role: "user", parts }]));
   return (
@@ -178,14 +180,17 @@ function bodiesOf(parts: readonly Fields[]): readonly SentPart[] | null {
   );
 }
 
-/** Parts as the service has them; the program also keeps a text, or one part alone. */
+/** The program may store parts, a text, or one part alone. */
 function partsOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ text: content }];
   const list = Array.isArray(content) ? (content as readonly unknown[]) : [content];
   return list.flatMap((part) => (typeof part === "string" ? [{ text: part }] : isFields(part) ? [part] : []));
 }
 
-/** The program counts what was cached into the input, and thoughts and what tools added on their own. */
+/**
+ * The program's input count includes cached tokens, so they are subtracted. Its counts for thoughts and tools are
+ * separate, so they are added.
+ */
 function usageOf(tokens: unknown): Usage | null {
   if (!isFields(tokens)) return null;
   const count = (name: string): number => {

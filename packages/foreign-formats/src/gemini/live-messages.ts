@@ -1,18 +1,20 @@
-/** A message that the program would resume with. */
+/** The program would resume with this message. */
 export interface LiveMessage {
-  /** Its first record in the conversation; null while it has none. */
+  /** The id is that of the message's first record in the conversation; null while it has none. */
   recordId: string | null;
-  /** The head before it. */
   readonly headBefore: string | null;
-  /** The calls in its first record, and all calls that have records. */
+  /**
+   * A later copy of the message may add calls. The first set holds those in the first record, and the second all that
+   * have records.
+   */
   firstCalls: ReadonlySet<string>;
   readonly calls: Set<string>;
   hasUsage: boolean;
-  /** Differs where a later copy says something else. */
+  /** The hash differs when a later copy has other words, which become an edit. */
   words: string;
 }
 
-/** The messages of a session by the ids the program gave them, in the order in which each came first. */
+/** A rewind removes a message and all later ones, so the order of first appearance is kept. */
 export class LiveMessages {
   readonly #messages = new Map<string, LiveMessage>();
 
@@ -28,7 +30,7 @@ export class LiveMessages {
     this.#messages.clear();
   }
 
-  /** Takes a message and all behind it away; gives the head before it. One that is not there takes everything away. */
+  /** Removes a message and all later ones, and returns the head before it. An unknown id removes every message. */
   rewindTo(id: string): string | null {
     const found = this.#messages.get(id);
     if (found === undefined) {

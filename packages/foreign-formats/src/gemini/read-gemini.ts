@@ -10,14 +10,16 @@ import { readMessage, type ReadPrompt, type ReadReply, type SentPart } from "./g
 import { LiveMessages, type LiveMessage } from "./live-messages.ts";
 import { SessionFacts } from "./session-facts.ts";
 
-/** Creates a reader of a session's lines. */
 export function createGeminiReader(options: ForeignReaderOptions): ForeignReader {
   return new GeminiReader(options);
 }
 
-/** Of a list that replaces the conversation, the newest messages at most: a unit is stored in one piece. */
+/**
+ * A replacement list may be long, but its records form one item that is stored in one append. Only this many of its
+ * newest messages are kept.
+ */
 const mostReplacements = 400;
-/** Of a person's or a model's message. */
+/** Only messages of these types are reported when they cannot be read. */
 const messageTypes: ReadonlySet<unknown> = new Set(["user", "gemini"]);
 
 class GeminiReader implements ForeignReader {
@@ -25,7 +27,7 @@ class GeminiReader implements ForeignReader {
   readonly #records: UnitRecords;
   readonly #facts: SessionFacts;
   readonly #live = new LiveMessages();
-  /** Calls of the conversation that have a result. */
+  /** Repeated copies of a message repeat its results, so each result is stored once. */
   readonly #answered = new Set<string>();
 
   constructor(options: ForeignReaderOptions) {
@@ -49,7 +51,7 @@ class GeminiReader implements ForeignReader {
     return this.#facts.spawnedBy;
   }
 
-  /** Looks at the fields of a line in the order in which the program does. */
+  /** The fields of a line are checked in the program's order, because a line may have several of them. */
   push(unit: RecordSource, place: UnitPlace): ForeignUnit {
     if (place.part === "head" || place.part === "tail") return this.#frame(unit, place, place.part);
     const { value, reason } = this.#records.parse(unit, place);
@@ -72,7 +74,9 @@ class GeminiReader implements ForeignReader {
     return this.findings;
   }
 
-  /** What stands around the messages of a session that is one document. */
+  /**
+   * A session that is one document has fields before and after its messages, which may state facts about the session.
+   */
   #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignUnit {
     const fields = this.#records.frameFields(unit, place, part);
     this.#facts.take(fields);
@@ -86,7 +90,7 @@ class GeminiReader implements ForeignReader {
     return { records: [record], unparsed: null };
   }
 
-  /** Takes back a message and all that followed it. */
+  /** The program removes a message and all later ones, and the conversation continues before it. */
   #rewind(at: LinePlace, messageId: string): ForeignUnit {
     const targetId = this.#live.rewindTo(messageId);
     const body = { type: "leaf", targetId, native: { $rewindTo: messageId } };
@@ -95,7 +99,7 @@ class GeminiReader implements ForeignReader {
     return { records: [record], unparsed: null };
   }
 
-  /** A header that lists messages replaces the conversation by them. */
+  /** A header that lists messages replaces the conversation with them. */
   #header(at: LinePlace, name: string, fields: Fields): ForeignUnit {
     this.#facts.take(fields);
     const { messages } = fields;
@@ -119,7 +123,7 @@ class GeminiReader implements ForeignReader {
     return unit.isEmpty ? this.#side(at, message["type"], message) : this.#close(unit);
   }
 
-  /** Adds what a message says beyond its earlier copy; false for one that cannot be read. */
+  /** A later copy of a message adds only its new content. False means that the message cannot be read. */
   #take(unit: OpenUnit, messageId: string, message: Fields): boolean {
     const read = readMessage(message);
     const known = this.#live.get(messageId);
@@ -170,7 +174,7 @@ class GeminiReader implements ForeignReader {
     live.recordId = unit.add(partOf(counted, messageId, false));
   }
 
-  /** A later copy: the calls that are new, and other words in place of the earlier ones. */
+  /** A later copy of a reply may have new calls, which are added, and other words, which become an edit. */
   #continue(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls }: ReadReply): void {
     const content = contentOf(body) as readonly Fields[];
     const words = withoutCalls(content);
@@ -190,7 +194,7 @@ class GeminiReader implements ForeignReader {
     unit.add({ type: "context_edit", targetId: live.recordId, replacement: { content } });
   }
 
-  /** Adds a message or a result; a second result of a call is none. */
+  /** A later copy of the message repeats earlier results, so a second result of a call is skipped. */
   #addPart(unit: OpenUnit, { callId, body }: SentPart): string | null {
     if (callId !== null && this.#answered.has(callId)) return null;
     if (callId !== null) this.#answered.add(callId);
@@ -202,7 +206,6 @@ class GeminiReader implements ForeignReader {
     return unit.close();
   }
 
-  /** What no model sees. */
   #side(at: LinePlace, type: unknown, data: Fields): ForeignUnit {
     return this.#records.side(type, data, { ...at, parentId: this.headId });
   }
@@ -227,7 +230,7 @@ function withoutCalls(content: unknown): unknown {
   return (content as readonly Fields[]).filter(({ type }) => type !== "toolCall");
 }
 
-/** A short text that differs for contents that differ. */
+/** The hash keeps memory small: only equality of contents matters. */
 function hashOf(content: unknown): string {
   const text = typeof content === "string" ? [{ type: "text", text: content }] : content;
   return createHash("sha256").update(JSON.stringify(text)).digest("base64url").slice(0, 16);

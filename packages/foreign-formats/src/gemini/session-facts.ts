@@ -1,6 +1,6 @@
 import type { Fields } from "@throughline/core/internal";
 
-/** Gathers what the headers, and the place of the file, say of a session. */
+/** Collects the session's facts from its headers and from the path of its file. */
 export class SessionFacts {
   sessionId: string | null = null;
   spawnedBy: string | null = null;
@@ -8,7 +8,7 @@ export class SessionFacts {
 
   constructor(path: string | null) {
     const parts = (path ?? "").split(/[/\\]/);
-    // Sub-agents lie in a folder that is named after the session which spawned them.
+    // Sub-agents lie in a folder that is named after the session that spawned them.
     const isBelow = parts.at(-3) === "chats" && !(parts.at(-1) ?? "").startsWith("session-");
     this.spawnedBy = isBelow ? (parts.at(-2) ?? null) : null;
   }

@@ -15,7 +15,6 @@ import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../writ
 import { LossLog } from "../write-losses.ts";
 import { isUnsentText } from "./gemini-messages.ts";
 
-/** Writes sessions as `gemini --resume` takes them. */
 export const geminiWriter: FormatWriter = {
   writesHistory: true,
   *write(session, options) {
@@ -25,7 +24,7 @@ export const geminiWriter: FormatWriter = {
   sessionId: ({ sessionId }) => uuidOf("gemini", sessionId),
   path: ({ sessionId, cwd, createdAtMs, projectFolder }) => {
     const time = new Date(createdAtMs).toISOString().slice(0, 16).replaceAll(":", "-");
-    // A folder that is named by the hash is that of an older version; the program takes it over.
+    // Older versions named a folder by the hash, and the program migrates such a folder.
     const folder = projectFolder ?? hashOf(cwd);
     return [".gemini", "tmp", folder, "chats", `session-${time}-${sessionId.slice(0, 8)}.jsonl`];
   },
@@ -35,7 +34,7 @@ export const geminiWriter: FormatWriter = {
 
 const gemini = providerMappings.gemini({});
 
-/** The program itself joins what must be joined, and signs calls that lost their signature. */
+/** The program merges messages itself, and signs calls that lost their signature. */
 const rules: ProviderRules = {
   ...gemini.rules,
   mergesUsers: false,
@@ -45,7 +44,7 @@ const rules: ProviderRules = {
   callSignature: () => null,
 };
 
-/** A reply whose calls are not answered yet. */
+/** The reply stays open, because later results complete its calls. */
 interface OpenReply {
   readonly line: Fields;
   readonly calls: readonly Fields[];
@@ -128,7 +127,10 @@ class GeminiLines {
     this.#open = { line, calls };
   }
 
-  /** Results lie in the reply that has the calls; one whose reply is in the file already completes a copy of the call. */
+  /**
+   * A result belongs into the reply with its call. When the file already holds that reply, the result becomes a message
+   * of its own.
+   */
   *#result(result: ReplayResult): Generator<Fields> {
     const origin = this.#conversation.originOf(result.recordId);
     this.#timestamp = timeOf(origin?.stored, this.#timestamp);
@@ -155,7 +157,9 @@ class GeminiLines {
     yield open.calls.length === 0 ? open.line : { ...open.line, toolCalls: open.calls };
   }
 
-  /** The list of messages that takes the conversation's place: the summary as the program puts it, then what is kept. */
+  /**
+   * The list of messages replaces the conversation: first the summary in the program's form, then the kept messages.
+   */
   *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields | undefined> {
     yield* this.#closeReply();
     this.#timestamp = timeOf(stored, this.#timestamp);
@@ -175,7 +179,7 @@ class GeminiLines {
   }
 }
 
-/** The program finds the answer to a call by the call's id, which the service has no need of. */
+/** The program finds the answer to a call by the call's id, which the provider does not need. */
 function replyParts(turn: AssistantTurn): readonly Fields[] {
   return partsOf(turn).map((part, index) => {
     const block = turn.blocks[index];

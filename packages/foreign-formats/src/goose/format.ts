@@ -5,7 +5,7 @@ import { matchOfLines } from "../sample-lines.ts";
 import { gooseDatabase } from "./goose-database.ts";
 import { GooseMessages } from "./goose-messages.ts";
 
-/** Goose's sessions: its database, and the files of lines of versions before it. */
+/** The format covers Goose's sessions: its database, and the files of lines of earlier versions. */
 export const gooseFormat: ForeignFormat = {
   name: "goose",
   program: "Goose",
@@ -25,7 +25,7 @@ export const gooseFormat: ForeignFormat = {
   createReader: (options) => createListReader(new GooseMessages(), options),
 };
 
-/** Only the first line of a file says where the program ran. */
+/** Only the first line of a file states the folder that the program ran in. */
 function matchOf({ working_dir: folder, message_count: count, description, role }: Fields): FormatMatch | null {
   if (role !== undefined || typeof folder !== "string") return null;
   return typeof count === "number" && typeof description === "string" ? "certain" : null;

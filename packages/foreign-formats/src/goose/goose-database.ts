@@ -7,7 +7,10 @@ import {
   type RowQueries,
 } from "../format-database.ts";
 
-/** The database of Goose: a row for each session and message. The tables change with its versions. */
+/**
+ * Goose's database has a row for each session and message. Its columns vary between versions, so the optional ones are
+ * checked.
+ */
 export const gooseDatabase: FormatDatabase = {
   tables: {
     sessions: ["id", "working_dir"],
@@ -40,7 +43,7 @@ function sessionOf(database: RowQueries, row: DatabaseFields): DatabaseSession {
   };
 }
 
-/** A message on a line. The program orders them by the time of their rows, which is that of their numbers. */
+/** Each message is one line. The order of row numbers equals the program's order by time. */
 function* messageLines(database: RowQueries, sessionId: string): Generator<string> {
   const created = columnOf(database, "messages", "created_timestamp");
   const [messageId, metadata] = [

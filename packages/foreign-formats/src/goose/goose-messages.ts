@@ -5,7 +5,7 @@ import { fieldsWithout, type RecordBody } from "../unit-records.ts";
 
 const knownFields: ReadonlySet<string> = new Set(["row", "id", "role", "created", "content"]);
 
-/** Reads the messages of a session. A message that the model does not see any more stands beside the conversation. */
+/** Reads the messages of a session. A message that the model no longer gets becomes a side record. */
 export class GooseMessages implements MessageList {
   readonly name = "goose";
   readonly sessionId = null;
@@ -28,7 +28,6 @@ export class GooseMessages implements MessageList {
     return { bodies: bodies ?? [], isUnreadable: bodies === null, time, id, isHidden: seen === false };
   }
 
-  /** The first line of a file. */
   #note({ working_dir: folder, description }: Fields): void {
     if (typeof folder === "string" && folder !== "") this.#entry.set("cwd", folder);
     if (typeof description !== "string" || description.trim() === "") return;
@@ -44,7 +43,7 @@ function messageBodies(
 ): readonly RecordBody[] | null {
   const blocks = joinedThinking(content.filter(isFields).flatMap(blockOf));
   if (blocks.length === 0) return [];
-  // Results of tools that a reply lists stand in messages of the user.
+  // A reply may list results of tools, which belong into messages of the user.
   const isReply = (block: Fields): boolean => role === "assistant" && block["type"] !== "tool_result";
   const runs = [
     { role: "assistant", content: blocks.filter(isReply) },
@@ -56,7 +55,7 @@ function messageBodies(
   return bodies?.map((body, index) => (index === 0 ? { ...body, ...more } : body)) ?? null;
 }
 
-/** The program stores thinking as it was streamed, a word or two in each piece; a signature ends it. */
+/** The program stores thinking in streamed pieces of a word or two. A signature ends the thinking. */
 function joinedThinking(blocks: readonly Fields[]): readonly Fields[] {
   const joined: Fields[] = [];
   let words: string[] = [];
@@ -74,7 +73,7 @@ function joinedThinking(blocks: readonly Fields[]): readonly Fields[] {
   return joined;
 }
 
-/** A piece of content as a block of Anthropic's; what is for the screen is none. */
+/** A piece for the screen only gives no block. */
 function blockOf(piece: Fields): readonly Fields[] {
   const { type, text, data, mimeType, id, thinking, signature } = piece;
   switch (type) {
@@ -98,7 +97,7 @@ function blockOf(piece: Fields): readonly Fields[] {
   }
 }
 
-/** A call that the program could not read has no name: it sends none either. */
+/** A call that the program could not read has no name. The program does not send it either. */
 function callOf(id: unknown, call: unknown): readonly Fields[] {
   const { value } = isFields(call) ? call : {};
   if (!isFields(value) || typeof value["name"] !== "string" || typeof id !== "string") return [];
@@ -109,7 +108,7 @@ function resultOf(id: unknown, result: unknown): readonly Fields[] {
   if (typeof id !== "string" || !isFields(result)) return [];
   const { value, error } = result;
   if (typeof error === "string") return [{ type: "tool_result", tool_use_id: id, content: error, is_error: true }];
-  // Older versions have the list alone.
+  // Older versions have the list without an object around it.
   const inner = isFields(value) ? value : { content: value };
   const pieces = Array.isArray(inner["content"]) ? (inner["content"] as readonly unknown[]).filter(isFields) : [];
   const content = pieces.flatMap((piece) => (piece["type"] === "resource" ? resourceText(piece) : blockOf(piece)));

@@ -3,12 +3,12 @@ import { areTokens, messageCutter, readMarked } from "./harmony-marks.ts";
 import { createHarmonyReader } from "./read-harmony.ts";
 import { harmonyWriter } from "./write-harmony.ts";
 
-/** Conversations rendered for gpt-oss: what the model was sent, and what it wrote. */
+/** The format covers conversations rendered for gpt-oss: the model's input and its output. */
 export const harmonyFormat: ForeignFormat = {
   name: "harmony",
   program: "Harmony",
   layout: () => ({ unit: "text", lists: [], sessions: null, createCutter: messageCutter }),
-  // Whoever renders a conversation decides where it lies.
+  // The program that renders a conversation chooses the file's location, so none is known.
   places: [],
   detect: matchOf,
   createReader: createHarmonyReader,

@@ -1,37 +1,38 @@
 import type { TextCutter } from "../text-units.ts";
 
-/** What begins a message, what stands before its words, and what its channel and the form of its words stand behind. */
+/**
+ * A message begins with `startMark`, and its words follow `messageMark`. The other two precede the channel and the form
+ * of the words.
+ */
 export const startMark = "<|start|>";
 export const messageMark = "<|message|>";
 export const channelMark = "<|channel|>";
 export const constrainMark = "<|constrain|>";
 
-/** What a message ends with: nothing more, a call, or the end of a reply. */
+/** A message ends with one of these marks: `<|end|>` ends a message, `<|call|>` a call, and `<|return|>` a reply. */
 export const endMark = "<|end|>";
 export const callMark = "<|call|>";
 const returnMark = "<|return|>";
 
 const stopMarks: readonly string[] = [endMark, callMark, returnMark];
 
-/** No header is longer: names and channels are short. */
+/** A header is short, because names and channels are. A longer one is not a header. */
 const longestHeader = 1000;
 
-/** A message, cut at its marks. */
 export interface MarkedMessage {
-  /** Null where the role is that of a tool: then the name is the tool's. */
+  /** The role is null for a tool. The name is then the tool's name. */
   readonly role: "system" | "developer" | "user" | "assistant" | null;
   readonly name: string | null;
   readonly recipient: string | null;
   readonly channel: string | null;
-  /** As the header states it: `<|constrain|>json`, `code`. */
   readonly contentType: string | null;
-  /** Null for a header without words: a model is to write them. */
+  /** The text is null for a header without words, which a model is to complete. */
   readonly text: string | null;
-  /** Null where the text ends before the message does. */
+  /** The mark is null when the text ends before the message does. */
   readonly stop: string | null;
 }
 
-/** Reads a message; null for what has no header. A model's output begins behind the role that was given to it. */
+/** A text without a header gives null. A model's output begins after the role that the prompt gave it. */
 export function readMarked(unit: string): MarkedMessage | null {
   const given = unit.replace(/^\uFEFF/, "").trimStart();
   const begins = given.startsWith(startMark);
@@ -84,10 +85,10 @@ function readHeader(header: string): Omit<MarkedMessage, "text" | "stop"> | null
   };
 }
 
-/** The numbers of the tokens that begin a message, its channel and its words. */
+/** These token numbers of the vocabulary identify a file of tokens, which has no text marks. */
 const [startToken, channelToken, messageToken] = ["200006", "200005", "200008"] as const;
 
-/** Whether a text is numbers of tokens, of which some are marks: what the model wrote before anybody made text of it. */
+/** The model's output may be stored as token numbers before it was decoded to text. Some of the numbers are marks. */
 export function areTokens(beginning: string): boolean {
   const given = beginning.replace(/^\uFEFF/, "").trimStart();
   const [first, ...others] = given.split(/\s+/, 400);
@@ -96,10 +97,13 @@ export function areTokens(beginning: string): boolean {
   return others.includes(messageToken) && /^[\d\s]*$/.test(given.slice(0, 4000));
 }
 
-/** A message is a unit, up to the one that begins behind its end. Numbers of tokens have no marks: each line is a unit. */
+/**
+ * Each message is an item, up to the message that begins after its end. Token numbers have no text marks, so each line
+ * is an item.
+ */
 export function messageCutter(): TextCutter {
   const decoder = new TextDecoder("latin1");
-  /** The end of what came before, without white space. */
+  /** The last characters of the previous chunk are kept without white space, because an end mark may be among them. */
   let before = "";
   let isOfTokens: boolean | null = null;
   return (chunk) => {
@@ -117,7 +121,6 @@ export function messageCutter(): TextCutter {
   };
 }
 
-/** Where the words before a place end: behind the last character that is no white space. */
 function endOfWords(text: string, place: number): number {
   let end = place;
   while (end > 0 && text.charCodeAt(end - 1) <= 0x20) end -= 1;

@@ -1,12 +1,12 @@
 const heading = "# Instructions\n\n";
 const toolsHeading = "\n\n# Tools\n\n";
 
-/** The words of instructions without the heading that stands over them. With tools behind them they stay as they are. */
+/** Instructions that include tools stay unchanged, because their heading separates them from the tools. */
 export function wordsOfInstructions(text: string): string {
   return text.startsWith(heading) && !text.includes(toolsHeading) ? text.slice(heading.length) : text;
 }
 
-/** Instructions as the model was trained to read them. */
+/** The model was trained on instructions below this heading. */
 export function instructionsOf(words: string): string {
   return words.includes(toolsHeading) ? words : `${heading}${words}`;
 }

@@ -8,25 +8,22 @@ import { areTokens, readMarked, type MarkedMessage } from "./harmony-marks.ts";
 import { toolOf } from "./tool-names.ts";
 import { wordsOfInstructions } from "./instructions.ts";
 
-/** Creates a reader of a rendered conversation. */
 export function createHarmonyReader(options: ForeignReaderOptions): ForeignReader {
   return new HarmonyReader(options);
 }
 
-/** A call that no result answers yet. */
 interface OpenCall {
   readonly id: string;
   readonly tool: string;
 }
 
-/** No model waits for more results at once; of more calls the newest are known. */
+/** No model waits for more results at once, so older calls are dropped. */
 const mostOpenCalls = 256;
 
-/** What the next message depends on. */
 interface HarmonyState {
   readonly headId: string | null;
   readonly openCalls: readonly OpenCall[];
-  /** The first record of the reply that is being written; null while none is. */
+  /** The id is that of the first record of the current reply; null between replies. */
   readonly replyId: string | null;
 }
 
@@ -37,9 +34,12 @@ class HarmonyReader implements ForeignReader {
   readonly #records: UnitRecords;
   readonly #maxUnitBytes: number;
   #state: HarmonyState = { headId: null, openCalls: [], replyId: null };
-  /** The unit before: an import reads the beginning of one that has grown, and then all of it in its place. */
+  /**
+   * An import may read the beginning of an item, and later the grown item at the same line. The second read restores
+   * the state from before the first.
+   */
   #last: { readonly line: number; readonly state: HarmonyState } = { line: 0, state: this.#state };
-  /** Whether the file holds numbers, whose words only the model's vocabulary knows. */
+  /** Token numbers cannot be decoded without the model's vocabulary. */
   #isOfTokens: boolean | null = null;
 
   constructor(options: ForeignReaderOptions) {
@@ -83,7 +83,7 @@ class HarmonyReader implements ForeignReader {
     return this.findings;
   }
 
-  /** Null for a unit without a message of the conversation. */
+  /** Null means that the item has no message of the conversation. */
   #body(message: MarkedMessage, id: string, { line }: UnitPlace): RecordBody | null {
     const { role, name, text } = message;
     if (text === null) return null;
@@ -102,7 +102,7 @@ class HarmonyReader implements ForeignReader {
     let body: RecordBody | null;
     if (isCall) {
       const isText = contentType !== null && !contentType.endsWith("json") && !isObject(text);
-      // A call that was cut off was never made.
+      // The model never completed a call that was cut off, so no tool ran.
       if (stop === null && !isText && !isObject(text)) return null;
       const tool = toolOf(recipient);
       const callId = `call_${line}`;
@@ -124,12 +124,12 @@ class HarmonyReader implements ForeignReader {
     if (body === null) return null;
     const { replyId } = this.#state;
     const joined = partOf(body, replyId ?? id, replyId !== null);
-    // What the person reads ends a reply.
+    // Text in the final channel, which the person reads, ends a reply.
     this.#state = { ...this.#state, replyId: channel === "final" ? null : (replyId ?? id) };
     return joined;
   }
 
-  /** A result names its tool only: it answers the oldest call of that tool. */
+  /** A result names only its tool, so it answers the oldest open call of that tool. */
   #result(message: MarkedMessage, author: string, text: string, line: number): RecordBody | null {
     const tool = toolOf(author);
     const { openCalls } = this.#state;
@@ -146,7 +146,7 @@ class HarmonyReader implements ForeignReader {
   #mapped(messages: readonly Fields[], native: Fields, isEnd: boolean = true): RecordBody | null {
     const [draft] = attempt(() => recordsFromMessages(messages)) ?? [];
     if (draft === undefined) return null;
-    // A rendered conversation does not say which model wrote the replies.
+    // A rendered conversation does not state which model wrote the replies.
     const { api: _api, provider: _provider, stopReason, ...message } = plainMessage(draft.message);
     const ended = stopReason !== undefined && (isEnd || stopReason !== "stop") ? { stopReason } : {};
     const more = Object.keys(native).length === 0 ? {} : { native };

@@ -1,15 +1,18 @@
-/** Tools of the model's own, which need no namespace of functions. */
+/** The model has these tools built in, so they need no namespace of functions. */
 const ownTools = /^(?:python|browser\.[a-z_]{1,32}|container\.[a-z_]{1,32})$/;
 
 const functions = "functions.";
 
-/** The name of a tool, by whom a message is to or from. */
+/** The sender or the recipient of a message names the tool, possibly with a namespace. */
 export function toolOf(recipient: string): string {
   const name = recipient.startsWith(functions) ? recipient.slice(functions.length) : recipient;
   return name === "" || ownTools.test(name) ? recipient : name;
 }
 
-/** Whom a call of a tool is to, and its result from: what `toolOf` makes the same name of. */
+/**
+ * Returns the recipient of a call, which is also the sender of its result. `toolOf` maps the recipient back to the
+ * tool.
+ */
 export function recipientOf(tool: string): string {
   return toolOf(tool) === tool && (ownTools.test(tool) || tool.startsWith(functions)) ? tool : `${functions}${tool}`;
 }

@@ -16,7 +16,10 @@ import { recipientOf } from "./tool-names.ts";
 
 const { rules: chatRules } = providerMappings.openai({});
 
-/** A name ends at white space or a mark. Text only: images have no place. */
+/**
+ * A name ends at white space or a mark, so those characters are forbidden. The format is text only, so images are left
+ * out.
+ */
 const rules: ProviderRules = {
   ...chatRules,
   toolNames: { forbidden: /[\s<|]/g, maxLength: 200 },
@@ -27,7 +30,7 @@ const rules: ProviderRules = {
   trailingAssistant: () => "keep",
 };
 
-/** Writes what a model would be sent now, as it is rendered for gpt-oss. */
+/** The writer renders the messages that a model would get now, in the form for gpt-oss. */
 export const harmonyWriter: FormatWriter = {
   writesHistory: false,
   isText: true,
@@ -39,7 +42,7 @@ export const harmonyWriter: FormatWriter = {
 
 interface RenderedMessage {
   readonly author: string;
-  /** What stands between the author and the words. */
+  /** The header holds the text between the author and the words. */
   readonly header: string;
   readonly text: string;
   readonly stop: string;
@@ -51,12 +54,12 @@ class HarmonyText {
   readonly #session: WrittenSession;
   readonly #losses: LossLog;
   readonly #conversation: WrittenConversation;
-  /** The tools of the calls, by the ids of these. */
+  /** A result's author is the recipient of its call, so the map keeps that by call id. */
   readonly #tools = new Map<string, string>();
 
   constructor(session: WrittenSession, { onLoss }: WriteOptions) {
     this.#session = session;
-    // Thinking is text here: it stays, whoever wrote it.
+    // Thinking is text in this format, so it stays whichever model wrote it.
     this.#losses = new LossLog(onLoss, new Set(["thinking-removed", "empty-message-removed"]));
     this.#conversation = new WrittenConversation(session, rules, this.#losses);
   }
@@ -79,7 +82,10 @@ class HarmonyText {
       this.#losses.add({ what: "left-out", kind: "thinking", recordId });
   }
 
-  /** What the first message stands behind, instead of its own beginning, where the file ends within a message. */
+  /**
+   * The file may end within a message. The returned text replaces the start of the first new message, so that it
+   * continues that message or closes it.
+   */
   #opening(first: RenderedMessage | undefined): string | null {
     const last = first === undefined ? null : readMarked(this.#session.lastUnit ?? "");
     if (first === undefined || last === null || last.stop !== null) return null;
@@ -91,7 +97,10 @@ class HarmonyText {
     return `${channel}${messageMark}${endMark}${startMark}${first.author}`;
   }
 
-  /** The model is not shown how it came to an earlier answer: what it thought before the first one goes. */
+  /**
+   * The model does not get the thinking that led to earlier answers. Thinking before the first answer is therefore left
+   * out when the text ends with an answer.
+   */
   *#shown(messages: readonly RenderedMessage[]): Generator<RenderedMessage> {
     const firstFinal = messages.findIndex(({ channel }) => channel === "final");
     const endsFinal = messages.findLast(({ channel }) => channel !== null)?.channel === "final";
@@ -154,7 +163,7 @@ class HarmonyText {
     }
   }
 
-  /** Words that look like a mark would end the message. */
+  /** Text that looks like a mark would end the message, so it is changed. */
   #plain(text: string, recordId: string | null): string {
     const plain = text.replaceAll(marks, "< |$1|>");
     if (plain !== text) this.#losses.add({ what: "changed", kind: "words that are a mark here", recordId }, "mark");

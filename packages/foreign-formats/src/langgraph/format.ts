@@ -2,7 +2,7 @@ import { fileOfLines, type ForeignFormat } from "../foreign-format.ts";
 import { langgraphDatabase } from "./langgraph-database.ts";
 import { createLanggraphReader } from "./read-langgraph.ts";
 
-/** Threads of LangGraph's SQLite checkpointer. */
+/** The format covers threads of LangGraph's SQLite checkpointer. */
 export const langgraphFormat: ForeignFormat = {
   name: "langgraph",
   program: "LangGraph",

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
 
-/** The tables of LangGraph's SQLite checkpointer. A thread is a session. */
+/** Reads the tables of the checkpointer. A thread is a session. */
 export const langgraphDatabase: FormatDatabase = {
   tables: {
     checkpoints: ["thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "type", "checkpoint"],
@@ -21,7 +21,10 @@ function threadOf(database: RowQueries, sessionId: string): DatabaseSession {
   return { sessionId, entry: {}, spawnedBy: null, unread, lines: () => checkpointLines(database, sessionId) };
 }
 
-/** The program applies what is written behind the newest checkpoint when the thread continues; an interrupt waits there. */
+/**
+ * Writes after the newest checkpoint, such as an interrupt, take effect only when the thread continues. They are
+ * reported instead of read.
+ */
 function pendingWrites(database: RowQueries, threadId: string): readonly string[] {
   const newest = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''";
   const sql =
@@ -35,14 +38,14 @@ function pendingWrites(database: RowQueries, threadId: string): readonly string[
 }
 
 /**
- * A checkpoint holds everything that the thread knows. Its line has only what its parent has not: further messages, and values
- * of channels that changed. Where the messages do not begin with those of the parent, it has all of them.
+ * A checkpoint holds the whole state of a thread. Its line holds only the difference to its parent: new messages and
+ * changed channel values. A line holds all messages when they do not begin with the parent's messages.
  */
 function* checkpointLines(database: RowQueries, threadId: string): Generator<string> {
   const sql =
     "SELECT checkpoint_ns AS ns, checkpoint_id AS id, parent_checkpoint_id AS parent, type, checkpoint, metadata " +
     "FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id, checkpoint_ns";
-  // Forks of any of them may come.
+  // Any earlier checkpoint may be the parent of a fork, so all are remembered.
   const known = new Map<string, KnownCheckpoint>();
   for (const { ns, id, parent, type, checkpoint: column, metadata } of database.iterate(sql, threadId)) {
     const place = { ns, id, parent };
@@ -75,7 +78,6 @@ function* checkpointLines(database: RowQueries, threadId: string): Generator<str
   }
 }
 
-/** What a later checkpoint is compared with. */
 interface KnownCheckpoint {
   readonly messageCount: number;
   readonly messageHash: string;
@@ -98,7 +100,7 @@ function jsonIn(column: unknown): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Another serializer, or a row that is not whole: its checkpoint is told of as one that cannot be read.
+    // The row uses another serializer or is incomplete. The caller reports its checkpoint as unreadable.
     return null;
   }
 }

@@ -16,7 +16,7 @@ const roles: ReadonlyMap<unknown, string> = new Map([
   ["tool", "tool"],
 ]);
 
-/** Reads a message of LangChain as data; nothing is ever constructed of it. */
+/** A message is read as data only. No class that it names is ever constructed, because the file is not trusted. */
 export function readMessage(message: unknown): readonly RecordBody[] {
   const { role, fields } = messageIn(message);
   if (role === undefined) return [];
@@ -28,7 +28,7 @@ export function readMessage(message: unknown): readonly RecordBody[] {
   return drafts.map((draft) => bodyOf(plainMessage(draft.message), fields));
 }
 
-/** `{lc, type: "constructor", id: [..., class], kwargs}`, or the plain form with a `type` or a role. */
+/** The form is `{lc, type: "constructor", id: [..., class], kwargs}`, or a plain object with a `type` or a role. */
 function messageIn(message: unknown): { readonly role: string | undefined; readonly fields: Fields } {
   if (!isFields(message)) return { role: undefined, fields: {} };
   const { type, id, kwargs, data } = message;
@@ -50,7 +50,7 @@ function chatMessage(role: string, fields: Fields): Fields {
   return { role, content: partsOf(content), ...(made.length === 0 ? {} : { tool_calls: made }) };
 }
 
-/** Calls stand beside the content too: there they are not read again. */
+/** The calls are also listed beside the content, so those in the content are skipped. */
 const calledTypes: ReadonlySet<unknown> = new Set(["tool_use", "tool_call", "functionCall"]);
 
 function partsOf(content: unknown): unknown {
@@ -72,7 +72,7 @@ function bodyOf(message: Fields, { id, name, status, usage_metadata: counts }: F
   };
 }
 
-/** The input includes what was cached. */
+/** The input count includes cached tokens, so they are subtracted. */
 function usageOf(counts: unknown): Usage | null {
   if (!isFields(counts)) return null;
   const details = isFields(counts["input_token_details"]) ? counts["input_token_details"] : {};

@@ -6,13 +6,12 @@ import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import type { TurnWriter } from "../live/live-format.ts";
 import { readMessage } from "./langgraph-messages.ts";
 
-// Its messages are plain JSON, whose interfaces have no index signature.
+// The messages are plain JSON, but their interfaces have no index signature.
 const chat = providerMappings.openai({}) as unknown as ProviderMapping<Fields>;
 
-/** The rules that messages are rendered by. */
 export const langchainRules: ProviderRules = chat.rules;
 
-/** Reads messages of LangChain in the form that its serializer gives them. */
+/** Reads messages in the form of LangChain's serializer. */
 export class LangchainMessages implements MessageList {
   readonly name = "langgraph";
   readonly sessionId = null;
@@ -29,8 +28,8 @@ export class LangchainMessages implements MessageList {
 }
 
 /**
- * Writes turns as messages of LangChain, each complete with its turn. A message has the id of its record. One that was made up has
- * an id of what it says: a graph would give it one of its own, and it would be another message.
+ * Each turn gives complete messages, so `close` adds none. A message has the id of its record. A created message gets
+ * an id from its content: a graph would assign another id and then treat it as a new message.
  */
 export function createLangchainTurns(): TurnWriter {
   const used = new Map<string, number>();
@@ -78,7 +77,7 @@ function toolCall({ id, function: called }: Fields): Fields {
   return { id, name, args: JSON.parse(asText(text)) as unknown, type: "tool_call" };
 }
 
-/** Whether a value is a message in the form that LangChain's serializer gives it. */
+/** Returns true for a message in the form of LangChain's serializer. A `RemoveMessage` is not one. */
 export function isLangchainMessage(value: unknown): value is Fields {
   if (!isFields(value) || value["lc"] !== 1 || value["type"] !== "constructor") return false;
   const { id, kwargs } = value;

@@ -5,12 +5,10 @@ import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { readMessage } from "./langgraph-messages.ts";
 
-/** Creates a reader of a thread's checkpoints. */
 export function createLanggraphReader(options: ForeignReaderOptions): ForeignReader {
   return new LanggraphReader(options);
 }
 
-/** What is known of a checkpoint that was read. */
 interface ReadCheckpoint {
   readonly headId: string | null;
 }
@@ -38,7 +36,7 @@ class LanggraphReader implements ForeignReader {
     const { id, ns, ts } = value;
     const at = { id: this.#records.claim(id, place), timestamp: this.#records.timestamp(ts) };
     const beside = { ...at, parentId: this.headId };
-    // Sub-graphs have their own namespace: what is said in them is no part of the conversation.
+    // Sub-graphs have a namespace of their own. Their messages are not part of the conversation.
     if (typeof id !== "string" || ns !== "") return this.#records.side("checkpoint", value, beside);
     if (value["unread"] === true) {
       this.#records.tellUnreadable("checkpoint", at.id, place);
@@ -52,7 +50,10 @@ class LanggraphReader implements ForeignReader {
     return this.findings;
   }
 
-  /** The messages of a checkpoint follow those of its parent. The checkpoint with the greatest id is the current one. */
+  /**
+   * The messages of a checkpoint follow those of its parent. Lines are ordered by id, so the last checkpoint is the
+   * current one.
+   */
   #checkpoint(value: Fields, id: string, at: { readonly id: string; readonly timestamp: string }): ForeignUnit {
     const { parent, messages, replaces } = value;
     const before = this.#checkpoints.get(asText(parent))?.headId ?? null;

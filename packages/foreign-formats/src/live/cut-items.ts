@@ -5,17 +5,17 @@ import { walkBranch } from "@throughline/history/internal";
 import { editedContent } from "./edited-content.ts";
 import type { LiveChange, LiveItem, LivePlace, LiveSession } from "./live-format.ts";
 
-/** The type of the note that names items which were taken back although no branch holds them. */
+/** Returns the type of the note that names removed items whose records are on no branch. */
 export function removedTypeOf(format: string): string {
   return `${format}.removed`;
 }
 
-/** A record beside the conversation. */
+/** Returns the draft of a side record, which belongs to no branch. */
 export function liveNote(customType: string, data: Fields, { nextId, headId, timestamp }: LivePlace): RecordDraft {
   return { type: "custom", customType, appendMode: "side", id: nextId(), parentId: headId, timestamp, data };
 }
 
-/** Takes back the items behind the first `keep`. Nothing is erased: the log keeps what was there. */
+/** Removes the items after the first `keep` from the conversation. Nothing is erased: the log keeps the records. */
 export function cutLiveItems(
   format: string,
   session: LiveSession,
@@ -36,7 +36,7 @@ export function cutLiveItems(
   const before = first === undefined ? null : (path[path.indexOf(first) - 1] ?? null);
   const shared = removed[0]?.recordIds.findLast((id) => keptIds.has(id) && isOnBranch(id));
   const sideIds = goes.filter((id) => !isOnBranch(id));
-  // Stands on the branch that is left: on the one that is cut nobody would find it.
+  // The note follows the new branch's head: on the abandoned branch, no reader would find it.
   const notesBehind = (headId: string | null): readonly RecordDraft[] =>
     sideIds.length === 0 ? [] : [liveNote(removedTypeOf(format), { ids: sideIds }, { ...place, headId })];
   if (shared !== undefined) {
@@ -55,7 +55,10 @@ export function cutLiveItems(
   return edits.length > 0 ? { drafts, headId } : { drafts, rewindTo: targetId, headId };
 }
 
-/** The edits from a place of the path on, again, of what stands before it. The last one of each record counts. */
+/**
+ * Edits after this position that change earlier records must be repeated on the new branch. Only the last edit of each
+ * record counts.
+ */
 function keptEdits(
   path: readonly SourcedRecord[],
   from: number,
@@ -72,12 +75,12 @@ function keptEdits(
     const { id: _id, parentId: _parentId, ...fields } = record;
     const edit: RecordDraft = { ...fields, id: place.nextId(), parentId, timestamp: place.timestamp };
     parentId = edit.id as string;
-    // An item that the program put there is the source of the edit.
+    // An edit that holds an item of the program keeps the item as its source, so that the item is returned unchanged.
     return { id: parentId, draft: isSourceCanonical ? edit : { source, record: edit } };
   });
 }
 
-/** A record of somebody else that is several items, without the last of them. */
+/** A record of another program may give several items. An edit removes only the last of them. */
 function partlyCut(
   stored: SourcedRecord,
   path: readonly SourcedRecord[],

@@ -1,7 +1,10 @@
 import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, throughlineKind, type Fields } from "@throughline/core/internal";
 
-/** What a record that edits another one changes, and what it puts there; null for every other record. */
+/**
+ * The target may be edited by a `context_edit` or by a Throughline edit. Null means that the record edits no other
+ * record.
+ */
 export function editIn(
   record: SourcedRecord["record"],
 ): { readonly targetId: unknown; readonly replacement: unknown } | null {
@@ -11,8 +14,7 @@ export function editIn(
 }
 
 /**
- * The blocks of a message as the last edit on its branch left them. A next edit replaces all of them, so that it begins with
- * these.
+ * An edit replaces all blocks of a message, so the next edit must start from the blocks of the last edit on the branch.
  */
 export function editedContent(stored: SourcedRecord | undefined, path: readonly SourcedRecord[]): readonly unknown[] {
   const edit = path.map(({ record }) => editIn(record)).findLast((one) => one !== null && one.targetId === stored?.id);

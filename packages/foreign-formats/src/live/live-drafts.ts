@@ -13,7 +13,10 @@ import type { MessageList } from "../message-list.ts";
 import { derivedId, type RecordBody } from "../unit-records.ts";
 import type { LiveDrafts, LivePlace } from "./live-format.ts";
 
-/** The drafts of a running program's items. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * @throws {ThroughlineError} INPUT_INVALID for an item that JSON cannot represent, RECORD_INVALID for one that is
+ * nested too deep
+ */
 export function liveDrafts(
   name: string,
   list: Pick<MessageList, "element">,
@@ -25,7 +28,7 @@ export function liveDrafts(
   return items.map((item, index) => {
     const source = sourceOf(name, item);
     const value = JSON.parse(source) as Fields;
-    // Names an open reply, so it must be another one in every call.
+    // The line names an open reply, so it must be unique across calls.
     const { bodies, id: stated } = list.element(value, { line: place.lastSeq + 1 + index, byteOffset: 0 });
     const id = place.nextId();
     const frame = { timestamp: place.timestamp, sourceFormat: name };
@@ -50,7 +53,7 @@ export function liveDrafts(
   });
 }
 
-/** A record puts levels of its own around what is in an item. */
+/** A record adds nesting levels around an item's content, so an item may have fewer levels than a record. */
 const maxItemNesting = maxNesting - 12;
 
 function sourceOf(name: string, item: unknown): string {
@@ -58,7 +61,7 @@ function sourceOf(name: string, item: unknown): string {
   try {
     if (isFields(item)) source = JSON.stringify(item);
   } catch (cause) {
-    // Circular, or a value that JSON does not know.
+    // The item is circular, or holds a value that JSON cannot represent.
     throw invalidItem(name, cause);
   }
   if (source?.startsWith("{") !== true) throw invalidItem(name, undefined);
@@ -76,7 +79,7 @@ function invalidItem(name: string, cause: unknown): ThroughlineError {
   });
 }
 
-/** Results do not say of which tool they are. */
+/** A result does not state its tool, so the name comes from the call. */
 function named(body: RecordBody, toolNames: Map<string, string>, place: LivePlace): RecordBody {
   const message = body["message"] as Fields | undefined;
   for (const call of callsOf(message?.["content"])) toolNames.set(call.id, call.name);
@@ -86,7 +89,7 @@ function named(body: RecordBody, toolNames: Map<string, string>, place: LivePlac
   return toolName === undefined ? body : { ...body, message: { ...message, toolName } };
 }
 
-/** An item that no model sees, or that nobody can read. Its source holds all of it. */
+/** A model gets no part of such an item, or no reader knows its form. The record's source keeps the whole item. */
 function sideBody(name: string, { type, role }: Fields, stated: unknown): RecordBody {
   const kind = asText(type ?? role);
   const isName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(kind);
@@ -94,7 +97,7 @@ function sideBody(name: string, { type, role }: Fields, stated: unknown): Record
   return { type: "custom", customType: `${name}.${isName ? kind : "unknown"}`, appendMode: "side", ...itemId };
 }
 
-/** A result follows its call closely. */
+/** A result follows its call closely, so older records are not searched. */
 const farthestCall = 1000;
 
 function calledTool(records: readonly SourcedRecord[], callId: string): string | undefined {

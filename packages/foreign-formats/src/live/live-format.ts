@@ -6,106 +6,106 @@ import type { MessageList } from "../message-list.ts";
 import type { WrittenConversation } from "../write-conversation.ts";
 import type { LossLog } from "../write-losses.ts";
 
-/** Where new items of a running program stand in a log. */
+/** Describes the position in a log at which new items of a running program are appended. */
 export interface LivePlace {
-  /** The head before them. */
+  /** States the head before the new items; null for an empty branch. */
   readonly headId: string | null;
-  /** The seq of the last record in the log; 0 for an empty log. */
+  /** States the seq of the last record in the log; 0 for an empty log. */
   readonly lastSeq: number;
-  /** ISO 8601. */
+  /** States the time of the new records, in ISO 8601. */
   readonly timestamp: string;
-  /** Makes the id of a record. */
+  /** Returns a new record id. */
   nextId(): string;
-  /** The log before them, where calls may stand that the items answer. @default none is known */
+  /** Holds the records before the new items, which may contain the calls that the items answer. @default none */
   readonly records?: readonly SourcedRecord[];
 }
 
-/** The drafts of one item: the first has the item as its source. */
+/** Holds the drafts of one item. The first has the item as its source. */
 export interface LiveDrafts {
-  /** The item as JSON gives it back, a copy of what was handed over. */
+  /** Holds a copy of the item after a round trip through JSON. */
   readonly item: Fields;
-  /** At least one: an item that no model sees becomes a side record. */
+  /** Holds at least one draft. An item that a model does not get becomes a side record. */
   readonly drafts: readonly [AppendDraft, ...AppendDraft[]];
-  /** Of the first record. */
+  /** States the id of the first record. */
   readonly recordId: string;
-  /** The head after them. */
+  /** States the head after the drafts. */
   readonly headId: string | null;
 }
 
-/** What of a log a program is to see. */
+/** Holds the records of a log that a program reads. */
 export interface LiveSession {
-  /** In order of seq: all records, or the end of them that holds the context. */
+  /** Holds the records in order of seq: all of them, or the end of the log that holds the context. */
   readonly records: readonly SourcedRecord[];
-  /** The record at the end of the active branch; null for a session without a main record. */
+  /** States the last record of the active branch; null for a session without a main record. */
   readonly headId: string | null;
-  /** The session's id. Rendered items state it, or derive their ids from it. */
+  /** States the session's id. Rendered items state it, or derive their ids from it. */
   readonly sessionId: string;
 }
 
-/** An item of a program, with the records it was made of. */
+/** Holds an item of a program and the records that it comes from. */
 export interface LiveItem {
-  /** The item as the program has it, a JSON object that is the caller's to change. */
+  /** Holds the item in the program's form, a JSON object. The caller may change it. */
   readonly value: Fields;
-  /** Of the first it has a record of its own; empty for what was made up. */
+  /** Lists the ids of the item's records; empty for a created item. */
   readonly recordIds: readonly string[];
-  /** True when the program itself handed over exactly this item. */
+  /** States whether the program itself passed exactly this item. */
   readonly isNative: boolean;
-  /** The item as a record keeps it; null where no record keeps it in this form. */
+  /** Holds the item's JSON as a record stores it; null when no record stores the item in this form. */
   readonly source: string | null;
 }
 
-/** The items of a program that runs: in as drafts, out as the program knows them. */
+/** Converts the items of a running program: items to drafts, and records to items. */
 export interface LiveFormat {
-  /** `sourceFormat` of its records. */
+  /** States the `sourceFormat` of the records. */
   readonly name: string;
   /**
-   * The drafts of items, in order. Each item is the source of its first record.
-   * @throws {ThroughlineError} INPUT_INVALID for an item that is no JSON object; RECORD_INVALID for one that is nested too
-   *   deep. Nothing is drafted then.
+   * Returns the drafts of items, in order. Each item is the source of its first record.
+   * @throws {ThroughlineError} INPUT_INVALID for an item that is not a JSON object, RECORD_INVALID for one that is
+   * nested too deep; then nothing is drafted
    */
   drafts(items: readonly unknown[], place: LivePlace): readonly LiveDrafts[];
   /**
-   * The active branch as items: those that the program handed over come back as they were; what others wrote, or what was
-   * edited or redacted, is rendered. What has no place is reported.
+   * Returns the active branch as items. Items that the program passed are returned unchanged. Records of other
+   * programs, and edited or redacted items, are rendered. `onLoss` receives the data that the format cannot hold.
    */
   items(session: LiveSession, options?: LiveItemsOptions): readonly LiveItem[];
 }
 
-/** A change of a branch. */
+/** Describes a change of a branch. */
 export interface LiveChange {
-  /** What to append, in order; empty when nothing changes. */
+  /** Holds the drafts to append, in order; empty when nothing changes. */
   readonly drafts: readonly AppendDraft[];
-  /** The record that becomes the head; null for the beginning. Absent: the drafts set the head. */
+  /** States the record that becomes the head; null for the beginning. Absent when the drafts set the head. */
   readonly rewindTo?: string | null;
-  /** The head after it. */
+  /** States the head after the change. */
   readonly headId: string | null;
 }
 
-/** Options of `LiveFormat.items`. */
+/** Holds the options of `LiveFormat.items`. */
 export interface LiveItemsOptions extends Partial<WriteOptions> {
-  /** True: as a model is to be sent it. Every call is answered, and replies that failed are left out. @default false */
+  /**
+   * Returns the items in a form that a model accepts: every call is answered, and failed replies are left out.
+   * @default false
+   */
   readonly repaired?: boolean;
 }
 
-/** Writes turns of a conversation as items. */
 export interface TurnWriter {
-  /** The items that are complete with this turn. */
+  /** A turn may leave an item open, so only the complete items are returned. */
   turn(turn: ReplayTurn): readonly Fields[];
-  /** The item that is still open. */
   close(): readonly Fields[];
 }
 
-/** How a format is read and written while its program runs. */
 export interface LiveMapping {
   readonly name: string;
   readonly createList: () => Pick<MessageList, "element">;
   readonly rules: ProviderRules;
   readonly createWriter: (session: LiveSession, conversation: WrittenConversation, losses: LossLog) => TurnWriter;
-  /** Whether an item holds the results of its own calls. */
+  /** A result then has no item of its own, so an item with another program's result must be rendered. */
   readonly holdsResults: boolean;
   /**
-   * Adds an answer to each call of an item that has none, where items hold the results of their calls. The rest of the item
-   * stays. Without this function such an item is rendered for a model.
+   * Adds an answer to each unanswered call of an item, for formats whose items hold the results of their calls. The
+   * rest of the item stays. A format without this function renders the item again.
    */
   readonly answered?: (item: Fields, isLast: boolean) => Fields;
 }

@@ -23,7 +23,7 @@ function liveFormat(mapping: LiveMapping): LiveFormat {
   };
 }
 
-/** Items of a session of OpenAI's Agents SDK. */
+/** Converts items of a session of OpenAI's Agents SDK. */
 export const openAiAgentsItems: LiveFormat = liveFormat({
   name: "openai-agents",
   createList: () => new AgentItems(),
@@ -32,7 +32,7 @@ export const openAiAgentsItems: LiveFormat = liveFormat({
   holdsResults: false,
 });
 
-/** Messages of LangChain, as the serializer of LangGraph's checkpoints gives them. */
+/** Converts messages of LangChain in the form of LangGraph's checkpoint serializer. */
 export const langchainMessages: LiveFormat = liveFormat({
   name: "langgraph",
   createList: () => new LangchainMessages(),
@@ -41,7 +41,7 @@ export const langchainMessages: LiveFormat = liveFormat({
   holdsResults: false,
 });
 
-/** The id and the metadata of each message that a program handed over, by its first record. */
+/** A rendered message keeps the id and the metadata that the program once gave it. */
 function namesOfMessages(records: readonly SourcedRecord[]): MessageNames {
   const byId = new Map(records.map((stored) => [stored.id, stored]));
   return (recordId) => {
@@ -53,7 +53,7 @@ function namesOfMessages(records: readonly SourcedRecord[]): MessageNames {
   };
 }
 
-/** Messages that the AI SDK keeps for a user interface. */
+/** Converts messages that the AI SDK keeps for a user interface. */
 export const aiSdkMessages: LiveFormat = liveFormat({
   name: "ai-sdk",
   createList: () => new UiMessages(),
@@ -64,7 +64,7 @@ export const aiSdkMessages: LiveFormat = liveFormat({
   answered: answeredCalls,
 });
 
-/** Messages that the AI SDK gives to a model of provider specification 3 or 4. */
+/** Returns the format of the messages that the AI SDK passes to a model, for provider specification 3 or 4. */
 export function aiSdkPrompt(version: 3 | 4): LiveFormat {
   return liveFormat({
     name: "ai-sdk.prompt",
@@ -75,7 +75,10 @@ export function aiSdkPrompt(version: 3 | 4): LiveFormat {
   });
 }
 
-/** Events of a session of Google's ADK. `agentName` is the author of replies that another program wrote. */
+/**
+ * Returns the format of the events of Google's ADK. `agentName` becomes the author of replies that another program
+ * wrote.
+ */
 export function adkEvents(agentName: string): LiveFormat {
   return liveFormat({
     name: "adk",

@@ -15,15 +15,13 @@ import { editIn } from "./edited-content.ts";
 import { removedTypeOf } from "./cut-items.ts";
 import type { LiveItem, LiveItemsOptions, LiveMapping, LiveSession } from "./live-format.ts";
 
-/** An item that the program handed over, with the records that stand for it. */
 interface Unit {
   readonly first: SourcedRecord;
   readonly records: SourcedRecord[];
-  /** Where the program replaced the item: the record of that. */
+  /** This record holds the item with which the program replaced the original. */
   replacedBy?: SourcedRecord;
 }
 
-/** The active branch as items of a program. */
 export function liveItems(
   mapping: LiveMapping,
   session: LiveSession,
@@ -39,7 +37,6 @@ export function liveItems(
   const rendersUnanswered = repaired && answered === undefined;
   const native = new NativeUnits(branch, turns, { holdsResults, repaired, rendersUnanswered });
   const items: LiveItem[] = [];
-  /** Of the item that the writer holds open. */
   let openIds: readonly string[] = [];
   const add = (values: readonly Fields[], ids: readonly string[]): void => {
     for (const [index, value] of values.entries())
@@ -55,7 +52,7 @@ export function liveItems(
     const ids = idsOf(turn, branch);
     const units = native.unitsOf(ids);
     if (units.length === 0) {
-      // A result that was made up for a call of the program's own is the program's to make up.
+      // The program itself creates the result of an unanswered call in its own item, so it is skipped here.
       if (!rendersUnanswered && ids.length === 0 && native.answers(turn)) continue;
       const isResult = turn.role === "user" && turn.results.length > 0;
       const foreign = isResult ? undefined : branch.path[branch.placeOf(ids[0] ?? "")];
@@ -85,16 +82,14 @@ function nativeItem({ first, records, replacedBy }: Unit): LiveItem {
   return { value: JSON.parse(source) as Fields, recordIds: records.map(({ id }) => id), isNative: true, source };
 }
 
-/** What a branch holds of a program's own items. */
 class LiveBranch {
   readonly path: readonly SourcedRecord[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #firstIds: ReadonlySet<string>;
-  /** Records that an edit leaves out. */
   readonly removed: ReadonlySet<string>;
-  /** In the order of the log: those of which every record is as it was handed over. */
+  /** The list is in the order of the log. It holds the items whose every record is unchanged. */
   readonly units: readonly Unit[];
-  /** Whether nothing of the context is anybody else's. */
+  /** True means that the program wrote the whole context. */
   readonly isAllNative: boolean;
 
   constructor(name: string, { records, headId }: LiveSession) {
@@ -126,15 +121,14 @@ class LiveBranch {
     this.units = [...units].flatMap(([id, unit]) => (broken.has(id) || !isWhole(unit) ? [] : [unit]));
     this.#firstIds = new Set(this.units.map(({ first }) => first.id));
     const own = new Set(this.units.flatMap((unit) => unit.records.map(({ id }) => id)));
-    // A record that an edit leaves out is in nobody's context.
+    // No context shows a record that an edit removes, so such a record does not count as another program's.
     for (const id of this.removed) own.add(id);
-    // The last of several edits of a record counts.
+    // The last of several edits of a record counts, so earlier edits do not mark the branch as changed.
     for (const { id, record } of path) if ((edits.get(editTarget(record)) ?? null) !== null) own.add(id);
     const isPlain = boundary === undefined || (boundary.type === "reset" && !keepsRecords(boundary));
     this.isAllNative = isPlain && path.slice(start).every(({ id, type }) => own.has(id) || !contextTypes.has(type));
   }
 
-  /** Whether an item that the program handed over begins with this record. */
   begins(id: string | undefined): boolean {
     return id !== undefined && this.#firstIds.has(id);
   }
@@ -149,7 +143,7 @@ function removedIds({ data }: SourcedRecord["record"]): readonly string[] {
   return ids.filter((id) => typeof id === "string");
 }
 
-/** Types that a context shows, or that change what it shows. */
+/** A context shows records of these types, or they change what it shows. */
 const contextTypes: ReadonlySet<string> = new Set([
   "message",
   "custom_message",
@@ -174,7 +168,9 @@ function removes(edit: SourcedRecord | null | undefined): edit is SourcedRecord 
   return edit !== null && edit !== undefined && isRemoval(edit);
 }
 
-/** The last edit of each record: by the program itself, with the item that it put there; null for anybody else's. */
+/**
+ * The value is null when the last edit comes from another program and is no removal. The item must then be rendered.
+ */
 function editsOf(name: string, path: readonly SourcedRecord[]): ReadonlyMap<unknown, SourcedRecord | null> {
   const edits = new Map<unknown, SourcedRecord | null>();
   for (const stored of path) {
@@ -190,7 +186,7 @@ function isWhole({ first }: Unit): boolean {
   return typeof first.source === "string" && derivedFromOf(first.record) === null && !first.isSourceCanonical;
 }
 
-/** The item that a redacted record was a part of. */
+/** A redacted record may be a derived record, whose id begins with the id of the item. */
 function derivedParent(id: string): string {
   const at = id.lastIndexOf("~d");
   return at > 0 && /^[1-9][0-9]*$/.test(id.slice(at + 2)) ? id.slice(0, at) : id;
@@ -208,14 +204,14 @@ function editTarget(record: SourcedRecord["record"]): unknown {
   return editIn(record)?.targetId;
 }
 
-/** A turn of the user with results is a turn for each result and one for what the user said. */
+/** Each result of a user's turn becomes a turn, because each result may be an item of its own. */
 function piecesOf(turn: ReplayTurn): readonly ReplayTurn[] {
   if (turn.role !== "user" || turn.results.length === 0) return [turn];
   const results = turn.results.map((result) => ({ ...turn, recordId: null, results: [result], blocks: [] }));
   return turn.blocks.length === 0 ? results : [...results, { ...turn, results: [] }];
 }
 
-/** The records of a piece, those between the first and the last of a reply included. */
+/** The ids of a reply include all its records between the first and the last one, because they form one turn. */
 function idsOf(turn: ReplayTurn, branch: LiveBranch): readonly string[] {
   if (turn.role === "user" && turn.results.length > 0)
     return turn.results.flatMap(({ recordId }) => (recordId === null ? [] : [recordId]));
@@ -232,11 +228,11 @@ function roleOf(record: SourcedRecord["record"]): unknown {
   return (record["message"] as Fields | undefined)?.["role"];
 }
 
-/** The units to hand back among what others wrote. */
+/** Tracks the original items, so that they are returned unchanged among rendered ones. */
 class NativeUnits {
   readonly #byRecord: Map<string, Unit>;
   readonly #callIds = new Set<unknown>();
-  /** Those that were not given yet, in the order of the log: also what no model sees, and what a history would move. */
+  /** The list is in the order of the log. It includes side records and items that a rendered history would move. */
   readonly #left: Unit[];
 
   constructor(branch: LiveBranch, turns: readonly ReplayTurn[], rules: UnitRules) {
@@ -245,29 +241,28 @@ class NativeUnits {
     const mixed = mixedUnits(branch, turns, this.#byRecord, rules);
     this.#left = branch.units.filter((unit) => !mixed.has(unit));
     for (const unit of mixed) for (const { id } of unit.records) this.#byRecord.delete(id);
-    // The ids are those of the turns: of two calls of one id, the later one has another id there.
+    // The call ids must be those of the turns, because a repeated id gets another value there.
     for (const turn of turns)
       if (turn.role === "assistant" && this.unitsOf(idsOf(turn, branch)).length > 0)
         for (const block of turn.blocks) if (block.type === "toolCall") this.#callIds.add(block.id);
   }
 
-  /** The units of a piece; none where a part of it is somebody else's. */
+  /** The result is empty when another program wrote a part of the piece. */
   unitsOf(ids: readonly string[]): readonly Unit[] {
     const found = ids.map((id) => this.#byRecord.get(id));
     return found.includes(undefined) ? [] : [...new Set(found as Unit[])];
   }
 
-  /** Whether a piece answers a call of one of the units. */
   answers(turn: ReplayTurn): boolean {
     return turn.role === "user" && turn.results.some(({ callId }) => this.#callIds.has(callId));
   }
 
-  /** Those that were not given yet, up to the last of these. */
+  /** Earlier items are returned with them, so that the order of the log is kept. */
   take(units: readonly Unit[]): readonly Unit[] {
     return this.#left.splice(0, Math.max(...units.map((unit) => this.#left.indexOf(unit))) + 1);
   }
 
-  /** Those that were not given yet and stand before a record of somebody else. */
+  /** The items before a foreign record are returned first, so that the order of the log is kept. */
   before({ seq }: SourcedRecord): readonly Unit[] {
     const end = this.#left.findIndex(({ first }) => first.seq > seq);
     return this.#left.splice(0, end < 0 ? this.#left.length : end);
@@ -281,11 +276,11 @@ class NativeUnits {
 interface UnitRules {
   readonly holdsResults: boolean;
   readonly repaired: boolean;
-  /** Whether a unit with a call without a result is rendered. */
+  /** True means that an item with an unanswered call is rendered. */
   readonly rendersUnanswered: boolean;
 }
 
-/** Units of which somebody else wrote a part: they are rendered. */
+/** Another program wrote a part of such an item, so the item must be rendered. */
 function mixedUnits(
   branch: LiveBranch,
   turns: readonly ReplayTurn[],
@@ -306,12 +301,12 @@ function mixedUnits(
     if (!holdsResults || turn.role !== "user") continue;
     for (const { callId, recordId } of turn.results) {
       const asking = callUnits.get(callId);
-      // A result that a unit holds is of its own call, also where an earlier call has the same id.
+      // A result inside the item belongs to the item's call, even when an earlier call has the same id.
       const isOthers = recordId === null ? rendersUnanswered : units.get(recordId) === undefined;
       if (asking !== undefined && isOthers) mixed.add(asking);
     }
   }
-  // A model is not sent what a reply that failed has said.
+  // A model does not get the text of a failed reply, so such an item is rendered.
   for (const unit of repaired ? units.values() : [])
     if (unit.records.some(({ id, side }) => !side && !shown.has(id))) mixed.add(unit);
   return mixed;

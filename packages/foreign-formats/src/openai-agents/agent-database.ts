@@ -1,7 +1,10 @@
 import { asText } from "../as-text.ts";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
 
-/** What `SQLiteSession` of the Python SDK writes, under the names its tables have when nobody gives others. */
+/**
+ * The database has the default table names of `SQLiteSession` in the Python SDK. A database with other names is not
+ * found.
+ */
 export const agentDatabase: FormatDatabase = {
   tables: { agent_sessions: ["session_id"], agent_messages: ["id", "session_id", "message_data"] },
   *sessions(database) {
@@ -20,7 +23,7 @@ function sessionOf(database: RowQueries, sessionId: string): DatabaseSession {
     unread: unreadOf(database, sessionId),
     *lines() {
       for (const { id, message_data: data, created_at: at } of database.iterate(sql, sessionId)) {
-        // SQLite's times are in UTC and do not say so.
+        // SQLite's times are in UTC without a zone, so the zone is added.
         const time = typeof at === "string" ? `${at.replace(" ", "T")}Z` : at;
         yield JSON.stringify({ row: id, created_at: time, message_data: asText(data) });
       }
@@ -28,7 +31,10 @@ function sessionOf(database: RowQueries, sessionId: string): DatabaseSession {
   };
 }
 
-/** Tables that `AdvancedSQLiteSession` has beside. Its rows of all branches lie in the same table of messages. */
+/**
+ * `AdvancedSQLiteSession` adds these tables. It stores the rows of all branches in one table of messages, so they
+ * cannot be told apart here.
+ */
 function unreadOf(database: RowQueries, sessionId: string): readonly string[] {
   const count = (table: string, what: string): number => {
     if (!database.columns(table).has("session_id") || (what !== "*" && !database.columns(table).has(what))) return 0;

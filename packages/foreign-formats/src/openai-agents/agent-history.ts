@@ -7,12 +7,18 @@ import { editedContent } from "../live/edited-content.ts";
 import type { LiveChange, LiveItem, LiveItemsOptions, LivePlace, LiveSession } from "../live/live-format.ts";
 import { openAiAgentsItems } from "../live/live-formats.ts";
 
-/** What a session's history begins with after the SDK compacted it: its items, those of the log by their records. */
+/**
+ * The history of a compacted session begins with this note. It names items of the log by their records, and holds the
+ * others.
+ */
 const compactionType = "openai-agents.compaction";
 
 const table: OptionTable<LiveItemsOptions> = { onLoss: optionKinds.callback, repaired: optionKinds.flag };
 
-/** The items of a session as the OpenAI Agents SDK is to see them. @throws {ThroughlineError} INPUT_INVALID for an option */
+/**
+ * Returns the items of a session in the form of the OpenAI Agents SDK.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option
+ */
 export function readAgentItems(session: LiveSession, options: LiveItemsOptions = {}): readonly LiveItem[] {
   assertKnownOptions<LiveItemsOptions>("readAgentItems", options, table);
   const items = openAiAgentsItems.items(session, options);
@@ -20,13 +26,13 @@ export function readAgentItems(session: LiveSession, options: LiveItemsOptions =
   return boundary === undefined ? items : afterBoundary(boundary, items, session);
 }
 
-/** The note that says with which items the history begins; undefined for one that was never compacted. */
+/** The note states the items that the history begins with. Undefined means that the history was never compacted. */
 function boundaryOf({ records, headId }: LiveSession): SourcedRecord | undefined {
   const notes = records.filter(({ side, record }) => side && isCompaction(record));
   if (notes.length === 0) return undefined;
   const { path } = walkBranch(records, headId);
   const onPath = new Set(path.map(({ id }) => id));
-  // A context that was cleared or summarized since then begins with something else.
+  // A context that was cleared or summarized since then has another beginning, so older notes are ignored.
   const sinceSeq = path.findLast(({ type }) => type === "reset" || type === "compaction")?.seq ?? 0;
   return notes.findLast(({ parentId, seq }) => seq > sinceSeq && (parentId === null || onPath.has(parentId)));
 }
@@ -45,7 +51,7 @@ function afterBoundary(boundary: SourcedRecord, items: readonly LiveItem[], sess
   const kept = listOf(dataOf(boundary.record)["items"]).flatMap((one): readonly LiveItem[] => {
     if (!isFields(one)) return [];
     if (isFields(one["item"])) return [{ value: one["item"], recordIds: [boundary.id], isNative: true, source: null }];
-    // A record that was redacted meanwhile is not here any more.
+    // A record that was redacted since then is absent, so its item is skipped.
     const item = byName.get(nameOf(one["recordId"], one["index"]));
     return item === undefined ? [] : [item];
   });
@@ -53,7 +59,7 @@ function afterBoundary(boundary: SourcedRecord, items: readonly LiveItem[], sess
   return [...kept, ...later];
 }
 
-/** An item by its record, and by which of its record's items it is. */
+/** One record may give several items, so the name includes the item's index. */
 function nameOf(recordId: unknown, index: unknown): string {
   return `${String(recordId)} ${Number(index ?? 0)}`;
 }
@@ -68,8 +74,8 @@ function namesOf(items: readonly LiveItem[]): readonly string[] {
 }
 
 /**
- * The note that history begins with these items from now on. Items that the log holds are named, not copied: what is redacted
- * there is gone here too.
+ * Returns the note that makes the history begin with these items. Items of the log are named and not copied, so that a
+ * redaction of them takes effect here too.
  */
 export function compactAgentItems(
   items: readonly Fields[],
@@ -97,7 +103,7 @@ function isCompaction(record: SourcedRecord["record"]): boolean {
   return record["customType"] === compactionType;
 }
 
-/** Takes back the items behind the first `keep`. Nothing is erased: the log keeps what was there. */
+/** Removes the items after the first `keep` from the conversation. Nothing is erased: the log keeps the records. */
 export function cutAgentItems(
   session: LiveSession,
   items: readonly LiveItem[],
@@ -109,7 +115,7 @@ export function cutAgentItems(
   const byId = new Map(session.records.map((stored) => [stored.id, stored]));
   const isBefore = (id: string): boolean => (byId.get(id)?.seq ?? Number.POSITIVE_INFINITY) <= (boundary?.seq ?? 0);
   if (!removed.some(isBefore)) return cutLiveItems(openAiAgentsItems.name, session, items, keep, place);
-  // What began a compacted history is written again without what goes; for others it is edited out.
+  // The note of the compacted history is written again without the removed items. Edits remove them for other programs.
   let headId = place.headId;
   const edits = removed.flatMap((targetId) => {
     if (byId.get(targetId)?.side !== false) return [];
@@ -123,7 +129,7 @@ export function cutAgentItems(
   return { drafts: [...edits, ...drafts], headId };
 }
 
-/** Puts a function call in the place of another, wherever that one stands. Others with its id go. */
+/** Replaces a function call wherever it stands. Further calls with its id are removed. */
 export function replaceAgentCall(
   session: LiveSession,
   { callId, replacement }: { readonly callId: string; readonly replacement: Fields },
@@ -161,7 +167,10 @@ export function replaceAgentCall(
   return { drafts, headId };
 }
 
-/** A call of a compacted history, which no record of the conversation holds: the history begins with the changed items. */
+/**
+ * No record of the conversation holds a call of a compacted history, so a new note with the changed items replaces the
+ * history's beginning.
+ */
 function replacedInBoundary(
   items: readonly LiveItem[],
   { isFound, replacement }: { readonly isFound: (item: LiveItem) => boolean; readonly replacement: Fields },
@@ -176,7 +185,6 @@ function isCall(block: unknown, callId: string): boolean {
   return isFields(block) && block["type"] === "toolCall" && block["id"] === callId;
 }
 
-/** The blocks that a call is in a message of ours. */
 function blocksOf(call: Fields, place: LivePlace): readonly unknown[] {
   const [draft] = openAiAgentsItems.drafts([call], place)[0]?.drafts ?? [];
   const record = draft !== undefined && "record" in draft ? (draft.record as RecordDraft) : null;

@@ -5,12 +5,12 @@ import { partOf } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
 
-/** Reads the items of a session: those of the JavaScript SDK, and those of the Python SDK, which are the API's own. */
+/** Reads the items of the JavaScript SDK, or those of the Python SDK, which have the API's form. */
 export class AgentItems implements MessageList {
   readonly name = "openai-agents";
   sessionId: string | null = null;
   readonly entry = {};
-  /** The reply that is open: reasoning, message and calls between two results are one. */
+  /** Reasoning, message and calls between two results form one reply. The id is that of the open reply. */
   #replyId: string | null = null;
 
   frame({ session_id: snake, sessionId: camel }: Fields): ReadFrame {
@@ -21,7 +21,7 @@ export class AgentItems implements MessageList {
 
   element(value: Fields, place: UnitPlace): ReadElement {
     const { message_data: text, created_at: time } = value;
-    // The SDK skips a row that is broken.
+    // The SDK skips a broken row, so the row gives no message here either.
     const item = typeof text === "string" ? parsedFields(text) : value;
     if (item === null) return { bodies: [], isUnreadable: true, time };
     const given = asResponseItem(item);
@@ -44,7 +44,7 @@ export class AgentItems implements MessageList {
   }
 }
 
-/** Fields of an item that its record has in another form. */
+/** A record holds these fields of an item in another form, so `native` leaves them out. */
 const knownFields: ReadonlySet<string> = new Set([
   "type",
   "id",
@@ -68,7 +68,6 @@ function modelOf({ providerData }: Fields): string | null {
   return typeof model === "string" && model !== "" ? model : null;
 }
 
-/** An item as the Responses API has it. */
 function asResponseItem(item: Fields): Fields {
   const { type, callId, output, providerData, ...rest } = item;
   switch (type) {
@@ -83,7 +82,7 @@ function asResponseItem(item: Fields): Fields {
   }
 }
 
-/** A part of a message: the JavaScript SDK has other names for images and files. */
+/** The JavaScript SDK has other names than the API for images and files, so they are converted. */
 function partOfInput(part: unknown): unknown {
   if (!isFields(part)) return part;
   const { type, image, file, ...rest } = part;
@@ -91,7 +90,7 @@ function partOfInput(part: unknown): unknown {
   return type === "input_file" && typeof file === "string" ? { ...rest, type, file_data: file } : part;
 }
 
-/** What a tool gave: a text, an object with it, or parts. */
+/** The output of a tool may be a text, an object with a text, or a list of parts. */
 function outputOf(output: unknown): unknown {
   if (isFields(output) && output["type"] === "text") return output["text"];
   if (!Array.isArray(output)) return isFields(output) ? [partOfOutput(output)] : output;

@@ -9,7 +9,7 @@ import { agentItemWriter } from "./write-agent-items.ts";
 
 const lists = [[], ["items"], ["history"]];
 
-/** Sessions of OpenAI's Agents SDK: lists of items, and the database of its Python version. */
+/** The format covers sessions of OpenAI's Agents SDK: lists of items, and the database of its Python version. */
 export const openAiAgentsFormat: ForeignFormat = {
   name: "openai-agents",
   program: "OpenAI Agents SDK",
@@ -20,7 +20,7 @@ export const openAiAgentsFormat: ForeignFormat = {
     const document = firstConversation(sample, lists);
     if (document === null) return null;
     const matches = document.elements.map(matchOf);
-    // What has neither a type nor a role may come in later versions.
+    // Later versions may add elements without a type and a role, so such elements are allowed.
     const isOther = document.elements.some(({ role }, at) => role !== undefined && matches[at] === null);
     return matches[0] !== null && !isOther && matches.includes("certain") ? "certain" : null;
   },
@@ -35,7 +35,7 @@ const itemTypes: ReadonlySet<unknown> = new Set([
   "reasoning",
 ]);
 
-/** A message may stand without a type; what distinguishes the list is an item that is none, or a message of the API's own form. */
+/** A message may lack a type. Only an item that is no message, or a message in the API's form, identifies the list. */
 function matchOf({ type, role, content, callId, call_id: snakeId, timestamp, payload }: Fields): FormatMatch | null {
   if (timestamp !== undefined || payload !== undefined) return null;
   if (itemTypes.has(type)) return type === "reasoning" || typeof (callId ?? snakeId) === "string" ? "certain" : null;

@@ -1,9 +1,12 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** Bytes stand in JSON as base64 under a name that no item has. */
+/** JSON holds bytes as base64 under this name, which no item uses. */
 const bytesName = "throughline.bytes";
 
-/** An item as JSON has it: bytes as text, without what is undefined. Null for what JSON cannot hold. */
+/**
+ * Returns an item as plain JSON: bytes become text, and undefined fields are dropped. Returns null when JSON cannot
+ * represent the item.
+ */
 export function plainJson(value: unknown): Fields | null {
   try {
     const plain: unknown = encode(value, new Set());
@@ -34,7 +37,7 @@ function encode(value: unknown, above: Set<object>): unknown {
   return made;
 }
 
-/** An item with its bytes. */
+/** Returns an item with its bytes restored. The function reverses `plainJson`. */
 export function withBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withBytes);
   if (!isFields(value)) return value;
@@ -43,7 +46,7 @@ export function withBytes(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withBytes(one)]));
 }
 
-/** Whether two lists of items are equal, whatever the order of their fields. */
+/** Returns whether two lists of items are equal. The order of fields does not matter. */
 export function sameItems(one: readonly Fields[], other: readonly Fields[]): boolean {
   return one.length === other.length && one.every((item, at) => isSame(item, other[at]));
 }
@@ -60,24 +63,29 @@ function isSame(one: unknown, other: unknown): boolean {
   );
 }
 
-/** Whether an item is a call of a tool. */
+/** Returns whether an item is a call of a tool. */
 export function isAgentCall({ type, callId }: Fields): boolean {
   return typeof callId === "string" && typeof type === "string" && type.endsWith("_call");
 }
 
-/** Whether an item answers a call. */
+/** Returns whether an item answers a call. */
 export function isAgentResult({ type, callId }: Fields): boolean {
   return typeof callId === "string" && typeof type === "string" && /_(?:result|output)$/.test(type);
 }
 
-/** As the runner stores it: the provider's id of a call does not go back. */
+/**
+ * Returns an item in the form that the runner stores. The runner drops the provider's id of a call and of its result.
+ */
 export function agentItemAsStored(item: Fields): Fields {
   if (item["type"] !== "function_call" && item["type"] !== "function_call_result") return item;
   const { id: _id, ...rest } = item;
   return rest;
 }
 
-/** Whether two items are the same one: by their call, or by what they say. */
+/**
+ * Returns whether two items are the same one. Calls and results are compared by call id and type, other items by
+ * content.
+ */
 export function isSameAgentItem(one: Fields, other: Fields): boolean {
   if (one["type"] !== other["type"] && one["role"] !== other["role"]) return false;
   if (typeof one["callId"] === "string" || typeof other["callId"] === "string")
@@ -85,7 +93,7 @@ export function isSameAgentItem(one: Fields, other: Fields): boolean {
   return sameItems([meaning(one)], [meaning(other)]);
 }
 
-/** What an item says, without what the runner or a provider adds to it. */
+/** The runner or a provider adds ids, a status and provider data. Those fields do not count in a comparison. */
 function meaning({ type = "message", role, content, ...rest }: Fields): Fields {
   const texts = typeof content === "string" ? [{ text: content }] : content;
   const said = Array.isArray(texts)

@@ -6,16 +6,15 @@ import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { sentMessages } from "../message-texts.ts";
 
-// Its messages are plain JSON, whose interfaces have no index signature.
+// The messages are plain JSON, but their interfaces have no index signature.
 const responses = providerMappings["openai-responses"]({}) as unknown as ProviderMapping<Fields>;
 
-/** Writes what a model would be sent now, as the items that a session of the JavaScript SDK holds. */
+/** The writer renders the messages that a model would get now, as items of a session of the JavaScript SDK. */
 export const agentItemWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, agentItems);
 
-/** The rules that items are rendered by. */
 export const agentItemRules: ProviderRules = responses.rules;
 
-/** Writes turns as items, each complete with its turn. */
+/** Each turn gives complete items, so `close` adds none. */
 export function createAgentItemTurns(): TurnWriter {
   const names = new Map<unknown, unknown>();
   return {
@@ -36,7 +35,7 @@ function* agentItems(session: WrittenSession, options: WriteOptions): Generator<
   }
 }
 
-/** An item of the Responses API as the SDK keeps it. */
+/** The SDK stores an item of the Responses API with other names and a status. */
 function agentItem(item: Fields, names: ReadonlyMap<unknown, unknown>): Fields {
   const { type, role, content, call_id: callId, output, summary, encrypted_content: encrypted, id, ...rest } = item;
   const stated = id === undefined ? {} : { id };

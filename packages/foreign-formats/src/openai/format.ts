@@ -7,7 +7,10 @@ import { openAiWriter } from "./write-openai.ts";
 
 const lists = [...messageLists, ["choices"], ["response", "choices"], ["response", "body", "choices"]];
 
-/** Messages of OpenAI's Chat Completions: a list, a request or an answer, or lines of these as in fine-tuning and batches. */
+/**
+ * The format covers messages of OpenAI's Chat Completions: a list, a request or an answer, or lines of these as in
+ * fine-tuning and batches.
+ */
 export const openAiFormat: ForeignFormat = {
   name: "openai",
   program: "OpenAI Chat Completions",
@@ -31,7 +34,7 @@ export const openAiFormat: ForeignFormat = {
 };
 
 const roles: ReadonlySet<unknown> = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
-/** Roles, fields and parts that no other format of messages has. */
+/** No other message format has these roles and parts, so one of them identifies the format. */
 const ownRoles: ReadonlySet<unknown> = new Set(["developer", "function"]);
 const ownParts: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "refusal", "file"]);
 

@@ -17,16 +17,16 @@ const knownFields: ReadonlySet<string> = new Set([
   "function_call",
 ]);
 
-/** Reads the messages of a chat, of a request, or of an answer to one. */
+/** Reads the messages of a chat or of a request, or the choices of an answer. */
 export class OpenAiMessages implements MessageList {
   readonly name = "openai";
   sessionId: string | null = null;
   readonly entry = {};
   #model: string | null = null;
-  /** Of an answer whose choices are the list. */
+  /** The usage belongs to an answer whose choices are the list. */
   #usage: unknown = undefined;
   #hasChoices = false;
-  /** Calls of the time before calls had ids. */
+  /** Older calls have no ids, so a result is matched to an open call by its name. */
   readonly #openCalls: { readonly id: string; readonly name: unknown }[] = [];
 
   frame(fields: Fields, part: "head" | "tail"): ReadFrame {
@@ -44,7 +44,7 @@ export class OpenAiMessages implements MessageList {
     const time = value["created_at"] ?? value["timestamp"];
     if (isFields(value["message"]) && value["role"] === undefined) {
       this.#hasChoices = true;
-      // A model was asked for several answers: the first one counts.
+      // A request may ask for several answers; only the first one is part of the conversation.
       const body = (value["index"] ?? 0) === 0 ? this.#reply({ choices: [value] }, place.line) : null;
       return { bodies: body === null ? [] : [body], isUnreadable: body === null && (value["index"] ?? 0) === 0, time };
     }
@@ -73,7 +73,7 @@ export class OpenAiMessages implements MessageList {
     }));
   }
 
-  /** Calls and results get the ids that they lack: made of their place, and the same ones each time. */
+  /** Missing ids are derived from the line, so that every read gives the same ids. */
   #withIds(value: Fields, line: number): Fields {
     const { role, tool_calls: listed, function_call: single, name, ...rest } = value;
     if (role === "function") {
@@ -93,7 +93,7 @@ export class OpenAiMessages implements MessageList {
     return { ...rest, role, tool_calls: [{ id, type: "function", function: single }] };
   }
 
-  /** The answer that stands beside a request, or the one that was preferred. */
+  /** The answer stands beside the request. Data for preference training has the preferred answer there. */
   #answerIn(fields: Fields): readonly RecordBody[] {
     const { preferred_output: preferred, response } = fields;
     if (Array.isArray(preferred)) return preferred.filter(isFields).flatMap((one) => this.#message(one, 0) ?? []);

@@ -5,7 +5,7 @@ import { sentMessages } from "../message-texts.ts";
 
 const chat = providerMappings.openai({});
 
-/** Writes what a model would be sent now, as the messages of a request. */
+/** The writer renders the messages that a model would get now, in the form of a request. */
 export const openAiWriter: FormatWriter = documentWriter(
   { head: '{"messages":[', tail: "\n]}\n" },
   (session, options) => sentMessages(session, chat, options),

@@ -10,7 +10,10 @@ import { opencodeWriter } from "./write-opencode.ts";
 
 const lists = [["messages"]];
 
-/** opencode's sessions: its database, the files of its older versions, and what `opencode export` writes. */
+/**
+ * The format covers opencode's sessions: its database, the files of older versions, and the output of `opencode
+ * export`.
+ */
 export const opencodeFormat: ForeignFormat = {
   name: "opencode",
   program: "opencode",
@@ -39,7 +42,7 @@ export const opencodeFormat: ForeignFormat = {
   writer: opencodeWriter,
 };
 
-/** The first field of a session's file is its id; a broken file of its name has none. */
+/** A session's file begins with its id. A broken file of that name does not, and is not detected. */
 function isSessionFile({ head }: FormatSample): boolean {
   const text = new TextDecoder().decode(head);
   return asText(headFields(text)["id"]).startsWith("ses_") || text.trimStart().startsWith('{"id":"ses_');

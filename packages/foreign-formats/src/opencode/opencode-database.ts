@@ -9,7 +9,7 @@ import {
 } from "../format-database.ts";
 import { heldBack, SettledMessages } from "./settled-messages.ts";
 
-/** The database of opencode since 1.2: a row for each session, message and part. */
+/** opencode has this database since version 1.2, with a row for each session, message and part. */
 export const opencodeDatabase: FormatDatabase = {
   tables: {
     session: ["id", "parent_id", "directory", "title"],
@@ -51,7 +51,7 @@ function newestReply(
   return null;
 }
 
-/** What the program says of a session, in a row or in a file. */
+/** The fields have the same names in a row and in a file, so both use this function. */
 export function sessionFacts({ parentId, directory, title }: DatabaseFields): {
   readonly entry: DatabaseFields;
   readonly spawnedBy: string | null;
@@ -62,7 +62,7 @@ export function sessionFacts({ parentId, directory, title }: DatabaseFields): {
   return { entry: { ...named, ...placed }, spawnedBy };
 }
 
-/** A message with its parts on a line. */
+/** A message with its parts is one line, because a line is an item. */
 function* messageLines(database: RowQueries, sessionId: string, revertedId: string | null): Generator<string> {
   const messages = database.iterate(
     "SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id",
@@ -84,7 +84,7 @@ function* messageLines(database: RowQueries, sessionId: string, revertedId: stri
 
 function partLine({ id, data }: DatabaseFields): string {
   const text = jsonLine(data);
-  // The id is a column of its own.
+  // The id is in a column of its own, so it is added to the part.
   return text.startsWith("{") && text !== "{}"
     ? `{"id":${JSON.stringify(id)},${text.slice(1)}`
     : `{"id":${JSON.stringify(id)},"data":${text}}`;

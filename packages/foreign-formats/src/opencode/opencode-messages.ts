@@ -6,18 +6,18 @@ import type { UnitPlace } from "../foreign-format.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
 
-/** Reads the messages of a session, each with its parts. */
+/** Reads the messages of a session. Each message includes its parts. */
 export class OpencodeMessages implements MessageList {
   readonly name = "opencode";
   sessionId: string | null = null;
   spawnedBy: string | null = null;
   readonly #entry = new Map<string, unknown>();
-  /** The message that is taken back, with all that follow it; and the part that this begins with. */
+  /** The program removed this message and all later ones. When a part is named, the message's earlier parts stay. */
   #revert: { readonly messageId: string; readonly partId: string | null } | null = null;
   #isReverted = false;
-  /** The messages so far, as a compaction may keep them from one on. */
+  /** A compaction may keep the messages from one of these on, so their record ids are remembered. */
   readonly #recordIds = new Map<string, string>();
-  /** What the compaction that is under way keeps; undefined while none is. */
+  /** The field holds the first message that the current compaction keeps; undefined while there is no compaction. */
   #keptFrom: string | null | undefined = undefined;
 
   get entry(): Readonly<Record<string, unknown>> {
@@ -58,7 +58,7 @@ export class OpencodeMessages implements MessageList {
     return { bodies: bodies ?? [], isUnreadable, hasUnreadablePart, id, time, isHidden };
   }
 
-  /** Of a message that is taken back in part, the parts before that stay. */
+  /** A message that was removed in part keeps its earlier parts. */
   #shown(
     parts: readonly Fields[],
     messageId: string,
@@ -95,7 +95,7 @@ export class OpencodeMessages implements MessageList {
     this.#keptFrom = undefined;
     const texts = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
     const summary = texts.join("\n\n");
-    // A summary that failed compacts nothing.
+    // A failed summary compacts nothing.
     if (summary === "" || isFields(info["error"])) return [];
     const own = typeof info["id"] === "string" ? info["id"] : `${line}`;
     const counts = usage === null ? {} : { usage };
@@ -117,7 +117,7 @@ function firstWith(bodies: readonly RecordBody[] | null, native: Fields): readon
   return first === undefined ? bodies : [{ ...first, native }, ...others];
 }
 
-/** The usage of all calls of a message stands in its first reply. */
+/** The program states the usage of all calls of a message together, so the first reply gets it. */
 function counted(bodies: readonly RecordBody[], usage: Usage | null): readonly RecordBody[] {
   const at = bodies.findIndex(({ message }) => (message as Fields | undefined)?.["role"] === "assistant");
   if (usage === null || at < 0) return bodies;
@@ -126,7 +126,7 @@ function counted(bodies: readonly RecordBody[], usage: Usage | null): readonly R
   );
 }
 
-/** A message that ended in an error: the program leaves it out, but for what came before somebody stopped it. */
+/** The program leaves out a message that ended in an error. A message that a person stopped keeps its content. */
 function ended(bodies: readonly RecordBody[], error: unknown): readonly RecordBody[] {
   if (!isFields(error) || error["name"] === "MessageAbortedError") return bodies;
   const data = isFields(error["data"]) ? error["data"] : {};
@@ -139,7 +139,7 @@ function ended(bodies: readonly RecordBody[], error: unknown): readonly RecordBo
   });
 }
 
-/** What stands in a context for an output that was cleared. */
+/** The program sends this text to the model in place of an output that it cleared. */
 const clearedOutput = "[Old tool result content cleared]";
 
 const toolStates: ReadonlyMap<unknown, string> = new Map([
@@ -147,7 +147,7 @@ const toolStates: ReadonlyMap<unknown, string> = new Map([
   ["error", "output-error"],
 ]);
 
-/** A part as the AI SDK has it, which the program makes of it. */
+/** The program converts its parts to those of the AI SDK, so the same conversion applies here. */
 function uiPart(part: Fields): readonly Fields[] {
   const { type, ignored, mime, tool, callID, state, metadata } = part;
   if (type === "text") return ignored === true ? [] : [part];
@@ -169,7 +169,7 @@ function uiPart(part: Fields): readonly Fields[] {
   ];
 }
 
-/** The program counts reasoning beside the output. */
+/** The program counts reasoning apart from the output, while records include it there. */
 function usageOf(tokens: unknown): Usage | null {
   if (!isFields(tokens)) return null;
   const cache = isFields(tokens["cache"]) ? tokens["cache"] : {};

@@ -5,13 +5,13 @@ import { objectIn } from "../sample-lines.ts";
 import { sessionFacts } from "./opencode-database.ts";
 import { heldBack, SettledMessages } from "./settled-messages.ts";
 
-/** Names of the program's own files; nothing else in its folders is opened. */
+/** The program's files have these names, and no other file in its folders may be opened. */
 const [messageName, partName] = [/^msg_\w{1,100}\.json$/, /^prt_\w{1,100}\.json$/];
 const sessionPath = /^(.{1,4096})[/\\]session[/\\][^/\\]{1,255}[/\\](ses_\w{1,100})\.json$/s;
 
 /**
- * The files of opencode before 1.2: `session/<project>/<session>.json`, `message/<session>/<message>.json`,
- * `part/<message>/<part>.json`. A message gives the same line as the row that later versions made of it.
+ * opencode before version 1.2 stored files: `session/<project>/<session>.json`, `message/<session>/<message>.json` and
+ * `part/<message>/<part>.json`. A message gives the same line as its row in a later version, so one reader serves both.
  */
 export const opencodeTree: FormatTree = {
   placeOf(path) {
@@ -70,7 +70,7 @@ async function partTexts(files: TreeFiles, folder: string): Promise<readonly str
   return texts;
 }
 
-/** What a file without fields holds; `unread` of one that cannot be read. */
+/** A file without fields keeps its text, and a file that cannot be read gives `unread`. */
 function unreadField(text: string | null): string {
   return text === null ? '"unread":true,' : `"data":${jsonLine(text)},`;
 }
@@ -79,7 +79,7 @@ async function namesOf(files: TreeFiles, folder: string, form: RegExp): Promise<
   return (await files.names(folder)).filter((name) => form.test(name));
 }
 
-/** Ids are those of the names: earlier versions moved files and left the ids in them. */
+/** Earlier versions moved files without changing the ids in them, so the name states the id. */
 function idOf(name: string): string {
   return name.slice(0, -".json".length);
 }

@@ -1,13 +1,13 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
 /**
- * Holds back a reply that is still being written, and what follows it: its row or file will change. Behind a later reply it was
- * left as it is, as by a crash.
+ * Holds back a reply that the program is still writing, and the lines after it, because its row or file will change. An
+ * unfinished reply before a later reply was left by a crash, so it is released.
  */
 export class SettledMessages {
   #held: string[] = [];
 
-  /** The lines that will not change any more, this one among them or not. */
+  /** Returns the lines that will not change any more, in order. The new line may be held back. */
   after(info: Fields, line: string): readonly string[] {
     const settled = info["role"] === "assistant" ? this.#held.splice(0) : [];
     if (this.#held.length === 0 && !isOpen(info)) return [...settled, line];
@@ -17,7 +17,8 @@ export class SettledMessages {
 }
 
 /**
- * Says that a reply is held back, for a reader; null when the newest reply is finished, or there is none.
+ * Returns a sentence for people about a reply that is held back. Null means that the newest reply is finished, or that
+ * there is none.
  * @param newest the newest message that is a reply
  */
 export function heldBack(newest: { readonly id: string; readonly info: Fields } | null): string | null {

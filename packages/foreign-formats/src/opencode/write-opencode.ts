@@ -5,10 +5,10 @@ import { uiMessagesOf } from "../ai-sdk/write-ui-messages.ts";
 import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 
-/** The version whose documents these are. */
+/** The documents have the form of this version, so they state it. */
 const writtenVersion = "1.18.33";
 
-/** Writes what a model would be sent now, as `opencode export` writes a session. */
+/** The writer renders the messages that a model would get now, in the form of `opencode export`. */
 export const opencodeWriter: FormatWriter = {
   ...documentWriter(
     (session) => ({ head: `{"info":${JSON.stringify(infoOf(session))},"messages":[`, tail: "\n]}\n" }),
@@ -17,7 +17,7 @@ export const opencodeWriter: FormatWriter = {
   sessionId: writtenId,
 };
 
-/** The program takes no session with an id of another form. */
+/** The program refuses a session whose id has another form. */
 function writtenId({ sessionId, createdAtMs }: Pick<WrittenSession, "sessionId" | "createdAtMs">): string {
   return sessionId.startsWith("ses_") ? sessionId : idOf("ses", createdAtMs, 0, sessionId);
 }
@@ -36,7 +36,7 @@ function infoOf(session: WrittenSession): Fields {
   };
 }
 
-/** An id as the program makes them: they sort by time, and then by number. */
+/** The program's ids sort by time and then by number, so these do too. */
 function idOf(prefix: string, atMs: number, count: number, text: string): string {
   const time = (BigInt(Math.max(0, Math.trunc(atMs))) * 4096n + BigInt(count % 4096)).toString(16);
   const letters = createHash("sha256").update(text).digest("hex").slice(0, 14);
@@ -83,7 +83,7 @@ class OpencodeDocument {
     return { info, parts: parts.flatMap((part) => this.#part(part, id, isTyped ? {} : { synthetic: true })) };
   }
 
-  /** A message for each call of the model. */
+  /** The program stores one message for each call of the model. */
   *#replies(parts: readonly Fields[], { model, provider }: Fields): Generator<Fields> {
     const steps: Fields[][] = [];
     for (const part of parts) {
@@ -144,7 +144,7 @@ class OpencodeDocument {
 
   #id(prefix: string): string {
     this.#count += 1;
-    // More of one millisecond would begin anew.
+    // The number restarts after 4096 ids, so the time advances by a millisecond to keep the order.
     if (this.#count % 4096 === 0) this.#atMs += 1;
     return idOf(prefix, this.#atMs, this.#count, `${this.#sessionId} ${this.#count}`);
   }

@@ -8,7 +8,10 @@ import { shareGptWriter } from "./write-sharegpt.ts";
 
 const lists = [["conversations"]];
 
-/** Data sets for training in ShareGPT's form: a list of conversations, one on each line, or one alone. */
+/**
+ * The format covers training data in ShareGPT's form: a list of conversations, one conversation on each line, or one
+ * conversation alone.
+ */
 export const shareGptFormat: ForeignFormat = {
   name: "sharegpt",
   program: "ShareGPT",
@@ -32,13 +35,13 @@ function isList({ head }: FormatSample): boolean {
   return head[startOf(head)] === 0x5b;
 }
 
-/** The first conversation of a list, and what stands behind it. */
+/** The outer bracket is dropped, so that the sample begins with the first conversation. */
 function withoutList({ path, head, isWhole }: FormatSample): FormatSample {
   return { path, head: head.subarray(startOf(head) + 1), isWhole };
 }
 
 function startOf(head: Uint8Array): number {
-  // A byte order mark may stand before it.
+  // A byte order mark may precede the bracket.
   return Math.max(
     0,
     head.findIndex((byte) => byte > 0x20 && byte < 0x80),

@@ -5,7 +5,7 @@ import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { fieldsWithout } from "../unit-records.ts";
 
-/** Who speaks, by the names that data sets use. */
+/** The data sets of different authors use these names for the author of a message. */
 export const speakers: ReadonlyMap<unknown, "user" | "assistant" | "system" | "call" | "result"> = new Map([
   ["human", "user"],
   ["user", "user"],
@@ -23,12 +23,12 @@ export const speakers: ReadonlyMap<unknown, "user" | "assistant" | "system" | "c
 
 const knownFields: ReadonlySet<string> = new Set(["from", "value"]);
 
-/** Reads a conversation of a data set. Results answer the calls before them in order, because calls have no ids. */
+/** Calls have no ids in a data set, so results answer the earlier calls in order. */
 export class ShareGptMessages implements MessageList {
   readonly name = "sharegpt";
   sessionId: string | null = null;
   readonly entry = {};
-  /** Ids made for calls that were not answered yet. */
+  /** The list holds the ids that were created for unanswered calls, because a result states none. */
   #openCalls: string[] = [];
 
   frame({ id }: Fields): ReadFrame {
@@ -43,7 +43,7 @@ export class ShareGptMessages implements MessageList {
     const native = fieldsWithout(value, knownFields);
     const more = Object.keys(native).length === 0 ? {} : { native };
     const bodies = drafts.map((draft) => {
-      // A data set does not say which model wrote the replies.
+      // A data set does not state which model wrote the replies.
       const { api: _api, provider: _provider, ...message } = plainMessage(draft.message);
       return { type: "message", ...more, message };
     });
@@ -55,7 +55,7 @@ export class ShareGptMessages implements MessageList {
     if (speaker === undefined || typeof value !== "string") return null;
     if (speaker === "call") {
       const calls = callsIn(value);
-      // What is no call is what the model wrote.
+      // A text that is no call is the model's answer.
       if (calls === null) return [{ role: "assistant", content: value }];
       const made = calls.map((call, index) => ({ id: `call_${line}_${index + 1}`, type: "function", function: call }));
       this.#openCalls.push(...made.map(({ id }) => id));
@@ -70,7 +70,7 @@ export class ShareGptMessages implements MessageList {
   }
 }
 
-/** The calls that a text states; null where it states none. */
+/** The text must consist of calls only; otherwise the result is null. */
 function callsIn(text: string): readonly Fields[] | null {
   const value = parsed(text);
   const listed: readonly unknown[] = Array.isArray(value) ? (value as readonly unknown[]) : [value];

@@ -13,7 +13,7 @@ const mapping: ProviderMapping<Fields> = {
   system: () => ({ field: null, first: [] }),
 };
 
-/** Writes what a model would be sent now, as a data set of one conversation. */
+/** The writer renders the messages that a model would get now, as a data set of one conversation. */
 export const shareGptWriter: FormatWriter = documentWriter(
   { head: '[{"conversations":[', tail: "\n]}]\n" },
   (session, options) => sentMessages(session, mapping, options, false),

@@ -12,17 +12,20 @@ import type { Context } from "@throughline/history";
 import type { TargetName } from "@throughline/history/internal";
 import { historyTargets, renderSteps, validationSteps } from "@throughline/history/internal";
 
-/** Options of `inspectMessages`. */
+/** Holds the options of `inspectMessages`. */
 interface InspectMessagesOptions {
-  /** The provider they are for. */
+  /** Names the provider that the messages are for. */
   readonly provider: TargetName;
-  /** The model that gets them; what only some models refuse is judged by it. @default the strictest */
+  /**
+   * Names the model that gets the messages, because some rules hold for some models only.
+   * @default the strictest model
+   */
   readonly model?: string | null;
-  /** Named in the findings. */
+  /** States the path that the findings name. @default null */
   readonly path?: string | null;
 }
 
-/** Findings about a pair of call and result have names of their own. */
+/** The check of records reports broken pairs of a tool call and its result under these codes, so both checks agree. */
 const pairCodes: ReadonlyMap<string, FindingCode> = new Map<string, FindingCode>([
   ["call-answered", "TOOL_CALL_UNANSWERED"],
   ["result-asked-for", "TOOL_RESULT_ORPHAN"],
@@ -38,8 +41,8 @@ const messagesTable: OptionTable<InspectMessagesOptions> = {
 };
 
 /**
- * What a provider would refuse about messages that somebody else put together, such as a captured request: each broken
- * rule in the provider's words.
+ * Returns a finding for each rule of a provider that messages break, in the provider's words. Use it for messages that
+ * another program built, such as a captured request.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export function inspectMessages(messages: readonly unknown[], options: InspectMessagesOptions): readonly Finding[] {
@@ -58,14 +61,14 @@ function* messageSteps(
 }
 
 /**
- * Renders a context for every provider and says what any of them would still refuse. An empty list means that the
- * session can go on anywhere.
+ * Renders a context for every provider and returns a finding for each rule that the result would break. An empty list
+ * means that the session can continue with any provider.
  */
 export function inspectReplays(context: Context): readonly Finding[] {
   return runSteps(replaySteps(context));
 }
 
-/** What `inspectReplays` gives, a message a step for each provider. */
+/** Does the work of `inspectReplays` in steps of one message per provider, so that a caller can pause in between. */
 export function* replaySteps(context: Context): Steps<readonly Finding[]> {
   const model = context.model?.modelId ?? null;
   const findings: Finding[] = [];

@@ -14,7 +14,7 @@ import type { RepairRule } from "@throughline/history/internal";
 import { contextSteps, providerMappings, renderSteps, walkSteps } from "@throughline/history/internal";
 import { replaySteps } from "./inspect-messages.ts";
 
-/** Repairs that point to a problem in the log. The others only turn good records into a provider's shapes. */
+/** These repairs point to a problem in the log. The other repairs only convert good records to a provider's shapes. */
 const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = new Map<
   RepairRule,
   readonly [FindingCode, string]
@@ -29,16 +29,19 @@ const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = 
 ]);
 
 /**
- * Finds the problems in the records of one session: on the path to the head, unreadable records that the context leaves
- * out, and records that a provider would refuse.
+ * Finds the problems in the records of one session. On the path to the head, it reports unreadable records, which the
+ * context leaves out, and records that a provider would refuse.
  *
- * @param records all of them, in order of seq
+ * @param records all records of the session, in order of seq
  */
 export function inspectRecords(records: readonly StoredRecord[], headId: string | null): readonly Finding[] {
   return runSteps(recordSteps(records, headId));
 }
 
-/** What `inspectRecords` gives, a record a step in each part of the check. */
+/**
+ * Does the work of `inspectRecords` in steps of one record in each part of the check, so that a caller can pause in
+ * between.
+ */
 export function* recordSteps(records: readonly StoredRecord[], headId: string | null): Steps<readonly Finding[]> {
   const { findings } = yield* walkSteps(records, headId);
   for (const record of records) {
@@ -66,7 +69,6 @@ export function* recordSteps(records: readonly StoredRecord[], headId: string | 
   return [...findings, ...context.findings, ...rewrites, ...(yield* replaySteps(context))];
 }
 
-/** What a single record shows by itself. */
 function findingsOf({ id, type, record }: StoredRecord): readonly Finding[] {
   if (!isKnownRecordType(type)) {
     return [
@@ -87,7 +89,7 @@ function findingsOf({ id, type, record }: StoredRecord): readonly Finding[] {
       ];
 }
 
-/** An empty line is kept for the sake of its bytes and says nothing. */
+/** The reason `blank` is absent: an empty line is kept for its bytes and is no problem. */
 const unparsedCodes: ReadonlyMap<string, FindingCode> = new Map<string, FindingCode>([
   ["malformed", "LINE_MALFORMED"],
   ["nul", "LINE_MALFORMED"],

@@ -12,9 +12,9 @@ import { recordSteps } from "./inspect-records.ts";
 import { lightRecord } from "./light-record.ts";
 import { mergeSteps } from "./merge-findings.ts";
 
-/** Options of `inspectStore`. */
+/** Holds the options of `inspectStore`. */
 export interface InspectStoreOptions {
-  /** The sessions to look at. @default all of them, archived ones too */
+  /** Selects the sessions to check. @default all sessions, archived ones included */
   readonly query?: ListQuery;
   /** Ends the check with ABORTED. */
   readonly signal?: AbortSignal;
@@ -23,9 +23,9 @@ export interface InspectStoreOptions {
 const storeTable: OptionTable<InspectStoreOptions> = { query: optionKinds.object, signal: optionKinds.signal };
 
 /**
- * Reads every session of a store and reports what is odd: findings of the store's own check, if it has one, and of the
- * records. A session that cannot be read is a finding; the others are still read.
- * @throws {ThroughlineError} INPUT_INVALID for a wrong option, ABORTED, and what listing sessions throws
+ * Reads every session of a store and reports problems: the findings of the store's own check, if it has one, and those
+ * of the records. A session that cannot be read is a finding; the check continues with the next one.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option, ABORTED, and any error of listing sessions
  */
 export async function* inspectStore(
   store: SessionStore,
@@ -40,13 +40,13 @@ export async function* inspectStore(
       yield finding;
     }
   for await (const state of sessionsOf(store, options)) {
-    // The store has reported the line, with its place; the record of that line is not reported again.
+    // The store's own check has reported this line with its position, so the record of that line is not reported again.
     const found = await inspectSession(store, state, signal);
     yield* found.filter((finding) => !ofLines.has(finding.code) || !reported.has(recordOf(finding)));
   }
 }
 
-/** Every session of a query, page by page; archived ones too unless the query says otherwise. */
+/** The default includes archived sessions, because damage in them matters too. */
 export async function* sessionsOf(
   store: SessionStore,
   { query, signal }: InspectStoreOptions,
@@ -66,7 +66,7 @@ export async function* sessionsOf(
   } while (cursor !== null);
 }
 
-/** An error that ends the store's own check is a finding as well: its sessions may still be readable. */
+/** An error that ends the store's own check becomes a finding, because its sessions may still be readable. */
 async function* ownFindings(
   maintenance: MaintenanceFacet,
   signal: AbortSignal | undefined,
@@ -79,14 +79,14 @@ async function* ownFindings(
   }
 }
 
-/** What was written and cannot be read back is damage; anything else may be a matter of permissions. */
+/** Only written data that cannot be read back is damage. Any other error may be a matter of permissions. */
 function unreadable(error: ThroughlineError, key: string | null): Finding {
   const path = error.details["path"];
   const place = { key, path: typeof path === "string" ? path : null };
   return createFinding(error.code === "STORE_CORRUPT" ? "STORE_DAMAGED" : "FILE_UNREADABLE", error.message, place);
 }
 
-/** What is odd in one session. A session that cannot be read is a finding. @throws {ThroughlineError} ABORTED */
+/** Checks one session. A session that cannot be read is a finding. @throws {ThroughlineError} ABORTED */
 export async function inspectSession(
   store: SessionStore,
   { ref, head }: SessionState,
@@ -96,7 +96,7 @@ export async function inspectSession(
   const { key } = ref;
   try {
     for await (const page of store.read(ref, signal === undefined ? {} : { signal })) {
-      // A store that answers at once would let no signal in until all of it is read.
+      // A store that answers at once never yields to the event loop, so a signal could not arrive before the last page.
       await pause();
       for (const stored of page.records) records.push({ ...stored, record: lightRecord(stored.record, stored.bytes) });
     }
@@ -114,7 +114,10 @@ function recordOf({ key, recordId }: Finding): string {
 
 const ofLines: ReadonlySet<string> = new Set(["LINE_MALFORMED", "LINE_TOO_LONG", "TAIL_TORN"]);
 
-/** A line that was odd before it was imported is no damage of the store. Its own check reports lines damaged since. */
+/**
+ * A line that was malformed before its import is no damage of the store. The store's own check reports lines that were
+ * damaged later.
+ */
 function asImported(finding: Finding): Finding {
   if (!ofLines.has(finding.code)) return finding;
   const remedy =
@@ -122,7 +125,7 @@ function asImported(finding: Finding): Finding {
   return { ...finding, severity: "warning", remedy };
 }
 
-/** Sequence numbers are dense from 1; a hole means that a record is gone. */
+/** Sequence numbers are dense from 1, so a gap means that a record is lost. */
 function gaps(records: readonly StoredRecord[], key: string): readonly Finding[] {
   const at = records.findIndex(({ seq }, index) => seq !== index + 1);
   if (at < 0) return [];

@@ -1,20 +1,21 @@
 import { crc32 } from "node:zlib";
 import type { SessionRecord } from "@throughline/core";
 
-/** Longer texts are cut, to about so much. */
+/** No finding depends on a long text, so texts longer than `longCharacters` are cut to about `keptCharacters`. */
 const longCharacters = 1024;
 const keptCharacters = 64;
-/** A record of fewer bytes is kept as it is. */
+/** A record with fewer bytes is kept whole, because cutting it saves too little memory. */
 const longRecordBytes = 4096;
 
-/** Fields that hold plain text: no finding depends on them. */
+/** These fields hold plain text, on which no finding depends, so they may be cut. */
 const textFields: ReadonlySet<string> = new Set(["text", "thinking", "content", "summary", "data"]);
-/** Fields that hold nothing else, however deep. */
+/** No finding depends on any text below these fields, so they may be cut at any depth. */
 const deepFields: ReadonlySet<string> = new Set(["arguments", "details"]);
 
 /**
- * A record with its long texts cut, for finding what is odd about a session: that hangs on no text, and texts are nearly all
- * of a long session. Texts that differed differ still; how long the record is its place says.
+ * Returns a record with its long texts cut, to limit the memory of a check. Findings do not depend on texts, and texts
+ * are most of a long session. Two texts that differed still differ, because a cut text ends with its length and
+ * checksum. The record's original size stays in `StoredRecord.bytes`.
  */
 export function lightRecord(record: SessionRecord, sizeBytes: number): SessionRecord {
   return sizeBytes < longRecordBytes ? record : (lightFields(record, false) as SessionRecord);
@@ -24,7 +25,10 @@ function lightFields(fields: object, isDeep: boolean): object {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, lightValue(name, value, isDeep)]));
 }
 
-/** `name`: of the field that it is the value of, or an element in. */
+/**
+ * The `name` of a list's element is the field that holds the list, because the field decides whether the text may be
+ * cut.
+ */
 function lightValue(name: string, value: unknown, isWithinDeep: boolean): unknown {
   const isDeep = isWithinDeep || deepFields.has(name);
   if (typeof value === "string") return isDeep || textFields.has(name) ? cut(value, name === "data") : value;
@@ -35,9 +39,9 @@ function lightValue(name: string, value: unknown, isWithinDeep: boolean): unknow
 function cut(text: string, isBase64: boolean): string {
   if (text.length <= longCharacters) return text;
   const kept = text.slice(0, keptCharacters);
-  // Whether there is anything to be read in it must stay as it is.
+  // Some rules ask whether a text is blank, so a text that begins with white space is kept whole.
   if (kept.trim() === "") return text;
   const ending = isBase64 ? "" : `… ${text.length} ${crc32(text)}`;
-  // Made anew: a part of a text keeps all of it in memory.
+  // The text is copied through a buffer, because a slice keeps the whole original string in memory.
   return Buffer.from(kept + ending).toString();
 }

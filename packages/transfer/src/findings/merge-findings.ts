@@ -1,33 +1,33 @@
 import type { Finding } from "@throughline/core";
 import { runSteps, type Steps } from "@throughline/core/internal";
 
-/** Where a record stands in its file. */
+/** Describes the position of a record in its file. */
 export interface RecordPlace {
-  /** The line of the record, from 1. */
+  /** States the line of the record, from 1. */
   readonly line: number;
-  /** Where the line of the record begins, in bytes from 0. */
+  /** States the byte offset of the record's line, from 0. */
   readonly byteOffset: number;
 }
 
 /**
- * Merges the findings of several finders. The same code about the same record counts once, with the text of the first.
- * A finding that knows only its record gets the record's place. The order is that of the file.
+ * Merges the findings of several checks. The same code about the same record counts once, with the text of the first
+ * finding. A finding without a line gets the line of its record. The result is in the order of the file.
  */
 export function mergeFindings(lists: Iterable<readonly Finding[]>, place: FindingPlace = {}): readonly Finding[] {
   return runSteps(mergeSteps(lists, place));
 }
 
-/** What is known of the place of findings that do not name one themselves. */
+/** Describes the location of findings that state none themselves. */
 export interface FindingPlace {
-  /** The file they are about. @default null */
+  /** States the file of the findings. @default null */
   readonly path?: string | null;
-  /** The key of their session. @default null */
+  /** States the key of the session. @default null */
   readonly key?: string | null;
-  /** Where records stand in the file, by the record's id. @default none */
+  /** Maps record ids to positions in the file. @default none */
   readonly places?: ReadonlyMap<string, RecordPlace>;
 }
 
-/** What `mergeFindings` gives, a finding a step. */
+/** Does the work of `mergeFindings` in steps of one finding, so that a caller can pause in between. */
 export function* mergeSteps(lists: Iterable<readonly Finding[]>, place: FindingPlace): Steps<readonly Finding[]> {
   const merged: Finding[] = [];
   const seen = new Set<string>();
@@ -49,7 +49,10 @@ export function* mergeSteps(lists: Iterable<readonly Finding[]>, place: FindingP
   return merged.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }
 
-/** True when somebody should look: something was lost, is in doubt, or had to be worked around. */
+/**
+ * Returns true when a finding needs a person's attention: data is lost or in doubt, or the reader had to work around a
+ * problem.
+ */
 export function needsAttention(findings: readonly Finding[]): boolean {
   return findings.some(({ severity }) => severity !== "info");
 }

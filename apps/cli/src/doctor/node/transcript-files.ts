@@ -4,19 +4,18 @@ import { basename, join } from "node:path";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { classifySessionFile } from "@throughline/openclaw-format/internal";
 
-/** A file that holds a session, or an index of sessions. */
 export interface TranscriptFile {
   readonly path: string;
   readonly kind: "transcript" | "index";
 }
 
-/** The ending of a repaired copy, behind the name of its original. */
+/** A later search skips files with this ending, so that a repaired copy is not checked as a session. */
 export const repairedSuffix = ".repaired.jsonl";
 
 /**
- * Finds the transcripts and indexes below a directory, in the order of their paths; of a file, the file itself. Links are not
- * followed: they could lead in a circle.
- * @param path absolute
+ * Finds the transcripts and indexes below a directory, in the order of their paths. For a file, the result is the file
+ * itself. Links are not followed, because they could form a loop.
+ * @param path an absolute path
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
  */
 export function findTranscriptFiles(path: string): readonly TranscriptFile[] {
@@ -36,7 +35,7 @@ export function findTranscriptFiles(path: string): readonly TranscriptFile[] {
   });
 }
 
-/** The names in the directory of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
+/** Returns the names in the directory of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
 export function namesBeside(path: string): ReadonlySet<string> {
   return fileAccess(path, () => new Set(readdirSync(join(path, ".."))));
 }
@@ -49,8 +48,8 @@ export async function readText(path: string): Promise<string> {
 const chunkBytes = 256 * 1024;
 
 /**
- * Reads a regular file in pieces of at most 256 KiB; bytes that are written after it was opened are not read. A named pipe
- * and a device are refused: they may never end, and no signal ends the wait.
+ * Reads a regular file in pieces of at most 256 KiB. Bytes that are appended after the open are not read, so the loop
+ * ends. Named pipes and devices are refused: they may never end, and no signal can end the wait.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
  */
 export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void> {
@@ -77,7 +76,10 @@ export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void
   }
 }
 
-/** The names of the folders in a folder; none where it does not exist. @throws {ThroughlineError} FILE_UNREADABLE */
+/**
+ * Returns the names of the folders in a folder. A folder that does not exist has none.
+ * @throws {ThroughlineError} FILE_UNREADABLE
+ */
 export function foldersIn(path: string): readonly string[] {
   try {
     return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
@@ -88,7 +90,7 @@ export function foldersIn(path: string): readonly string[] {
   }
 }
 
-/** Runs a file operation and gives what fails a code of ours. */
+/** Callers see error codes of Throughline, never those of the file system. */
 function fileAccess<Result>(path: string, access: () => Result): Result {
   try {
     return access();
