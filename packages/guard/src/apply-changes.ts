@@ -4,8 +4,8 @@ import { joinParts } from "./shorten-text.ts";
 import { reapplyThinking } from "./strip-thinking.ts";
 
 /**
- * Shortens and leaves out again what earlier calls did, with the thinking that is bound to what was there before. A change
- * whose text is no longer there is passed over.
+ * Applies the changes of earlier calls again: shortens tool results, leaves media out, and removes thinking. A change
+ * whose original text is no longer in the messages is skipped.
  */
 export function applyChanges(
   messages: readonly unknown[],
@@ -23,7 +23,7 @@ export function applyChanges(
     if (key === null || slot === undefined) continue;
     const text = joinParts(slot.text, kept.headCharacters, kept.tailCharacters);
     current = replaceAt(current, slot, text);
-    // A result may have been shortened more than once.
+    // Another change may have shortened the same result before, so the next change must see the shortened text.
     slots.set(key, { ...slot, text });
   }
   const media = indexSlots(findMedia(messages), recordIds);
@@ -31,9 +31,9 @@ export function applyChanges(
     const slot = change.what === "media" ? media.get(slotKey(change, change.path ?? [])) : undefined;
     return slot?.sizeBytes === change.beforeBytes ? [slot] : [];
   });
-  // From the end, so that the places before stay where they are.
+  // Media are removed from the end, so that the positions of earlier blocks stay valid.
   current = gone.toReversed().reduce<readonly unknown[]>((list, slot) => replaceMedia(list, slot), current);
-  // Last, because the places above are those of the blocks as they came.
+  // Thinking is removed last, because the positions above refer to the blocks as they arrived.
   return reapplyThinking(current, changes);
 }
 
@@ -42,8 +42,8 @@ function hasLength(slot: ResultSlot | undefined, characters: number): boolean {
 }
 
 /**
- * Where a provider has no call ids, a result is named by its index, which a compaction changes. It is the first such result
- * of the same length then: one that was that long has been too long.
+ * Without call ids a result is identified by its index, and a compaction shifts indexes. The fallback is the first
+ * result at the same path with the same length. Length is enough, because a result of this length was too long before.
  */
 function movedSlot(
   { recordId, callId, path = [] }: GuardChange,
@@ -70,12 +70,12 @@ function indexSlots<Slot extends ResultSlot | MediaSlot>(
   );
 }
 
-/** A record or a call keeps its name when messages before it come or go; an index is the last resort. */
+/** A record id or a call id stays the same when messages before it come or go. The index is the last resort. */
 function slotKey(
   { recordId, index, callId }: Pick<GuardChange, "recordId" | "index" | "callId">,
   path: readonly (string | number)[],
 ): string {
-  // The block's place in its message changes when results of several records are merged into one message.
+  // The position of a block in its message changes when the results of several records are merged into one message.
   if (callId !== null) return `call ${callId} ${path.slice(path[2] === "content" ? 2 : 0).join("/")}`;
   return `${recordId === null ? `index ${index}` : `record ${recordId}`} ${path.join("/")}`;
 }

@@ -9,35 +9,33 @@ import { usualLimits } from "./result-limits.ts";
 import { leastCharacters, shortenText, shortenToHead } from "./shorten-text.ts";
 import { truncateResults, type ResultLimits, type Shrunk } from "./truncate-results.ts";
 
-/** What a remedy knows. */
 export interface RemedyContext {
   readonly request: GuardedRequest;
   readonly recordIds: RecordIdsOfMessages;
   readonly kind: OverflowKind;
-  /** Null when the look before the call said that it does not fit. */
+  /** Is null when the estimate before the call, and not a provider, found that the request does not fit. */
   readonly overflow: OverflowClassification | null;
   readonly estimatedTokens: number;
-  /** What the provider said of this very request; null once it was made smaller. */
+  /** Holds the prompt size that the provider stated for this exact request. Null once the request was made smaller. */
   readonly statedTokens: number | null;
-  /** Tokens the prompt may have; null when no window is known. */
+  /** Limits the tokens of the prompt; null when no window is known. */
   readonly targetTokens: number | null;
   readonly windowTokens: number | null;
-  /** The window that tool results have shares of; null when neither a window nor a refusal is known. */
+  /** Holds the window that the shares of tool results refer to. Null when neither a window nor a refusal is known. */
   readonly resultWindowTokens: number | null;
   readonly leastOutputTokens: number;
-  /** Tokens of messages together with system and tools. */
+  /** Estimates the tokens of messages together with system and tools. */
   readonly estimate: (messages: readonly unknown[]) => number;
-  /** Null for shares of the window. */
+  /** Null means shares of the window. */
   readonly resultLimits: (ResultLimits & { readonly keep?: "head" | "head-and-tail" }) | null;
 }
 
-/** A smaller request. */
 export interface Remedied {
   readonly request: GuardedRequest;
   readonly changes: readonly GuardChange[];
 }
 
-/** Applies a remedy other than compaction; null when it finds nothing to do. */
+/** Applies a remedy other than compaction; null when the remedy changes nothing. */
 export function applyRemedy(remedy: Exclude<Remedy, "compact">, context: RemedyContext): Remedied | null {
   switch (remedy) {
     case "output-budget":
@@ -61,7 +59,7 @@ export function applyRemedy(remedy: Exclude<Remedy, "compact">, context: RemedyC
   }
 }
 
-/** Asks for as much of an answer as there is room for; null when that is too little to be useful. */
+/** Lowers the output budget to the room that the prompt leaves. Null when the room is too small for a useful answer. */
 function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...context }: RemedyContext): Remedied | null {
   const asked = request.maxOutputTokens ?? overflow?.maxOutputTokens ?? null;
   const window = overflow?.limitTokens ?? windowTokens;
@@ -69,7 +67,8 @@ function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...cont
   const prompt = context.statedTokens ?? estimatedTokens;
   const least = Math.min(context.leastOutputTokens, asked);
   if (prompt + asked <= window || prompt + least > window) return null;
-  // A provider's own count needs little margin, an estimate more, but no more than leaves a useful answer.
+  // A provider's own count needs little margin, and an estimate needs more. The margin never takes the room of a useful
+  // answer.
   const margin = Math.max(16, window * 0.005) + (context.statedTokens === null ? estimatedTokens * 0.02 : 0);
   const room = Math.max(least, Math.floor(window - prompt - margin));
   const change: GuardChange = {
@@ -84,10 +83,10 @@ function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...cont
   return { request: { ...request, maxOutputTokens: room }, changes: [change] };
 }
 
-/** As short as it takes to meet the target; without one, a quarter of what there is. */
+/** Shortens results until the target is met. Without a target, a quarter of their characters stays. */
 function squeezedLimits({ request, estimatedTokens, targetTokens }: RemedyContext): ResultLimits {
   const total = findResults(request.messages).reduce((sum, { text }) => sum + text.length, 0);
-  // Four characters a token: when results shrink by too little the call fails once more.
+  // Four characters a token is a high ratio on purpose: if results shrink by too little, the next call fails as well.
   const rest = targetTokens === null ? total / 4 : total - Math.max(0, estimatedTokens - targetTokens) * 4;
   const totalCharacters = Math.max(leastCharacters, Math.floor(rest));
   return { eachCharacters: Number.MAX_SAFE_INTEGER, totalCharacters };
@@ -106,7 +105,6 @@ function shrunkOf({ request }: RemedyContext, { messages, changes }: Shrunk): Re
   return changes.length === 0 ? null : { request: { ...request, messages }, changes };
 }
 
-/** The request with another list of messages; null when there is none. */
 export function replaceHistory(
   { request, kind }: Pick<RemedyContext, "request" | "kind">,
   messages: readonly unknown[] | null,
@@ -125,7 +123,7 @@ export function replaceHistory(
   return { request: { ...request, messages }, changes: [change] };
 }
 
-/** How many messages at the end are the same ones. */
+/** Counts the messages at the end that both lists share by reference. The change reports the rest as left out. */
 function commonEnd(one: readonly unknown[], other: readonly unknown[]): number {
   let length = 0;
   while (length < Math.min(one.length, other.length) && one.at(-1 - length) === other.at(-1 - length)) length += 1;

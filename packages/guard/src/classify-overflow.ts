@@ -11,22 +11,22 @@ import { delayInText } from "./retry-delay.ts";
 import { statusCategory } from "./status-category.ts";
 import { readTokenSizes, type TokenSizes } from "./token-sizes.ts";
 
-/** Options of `classifyOverflow`. */
+/** Adds facts that `classifyOverflow` cannot read from the error. */
 export interface ClassifyOptions {
-  /** Who answered, when the error does not say. @default null */
+  /** Names the provider that answered, for errors that do not name it. @default null */
   readonly provider?: string | null;
 }
 
-/** Says what an error means for the window. */
+/** Classifies what an error means for the window. */
 export type OverflowClassifier = (error: unknown, options?: ClassifyOptions) => OverflowClassification;
 
 interface Reading {
   readonly facts: ErrorFacts;
   readonly provider: string;
-  /** Texts and codes, each in the spelling the rules read. */
+  /** Holds texts and codes in the normalized form that the rules match. */
   readonly lines: readonly string[];
   readonly joined: string;
-  /** The same without class names of SDKs, which repeat the status: a spent quota is a RateLimitError too. */
+  /** Leaves out the class names of SDKs, which only repeat the status: a spent quota is a RateLimitError too. */
   readonly said: string;
   readonly sizes: TokenSizes;
 }
@@ -36,7 +36,7 @@ interface CompiledRule extends OverflowRule {
   readonly never: LinearExpression | null;
 }
 
-/** Servers that run a model themselves: their 500 says what a hosted one says with 400. */
+/** These servers run the model themselves. They answer 500 where a hosted provider answers 400. */
 const localServers =
   /ollama|llama|lm ?-?studio|vllm|sglang|\btgi\b|local|mlx|kobold|exllama|gpt4all|tabby|oobabooga|triton/;
 const windowStops = linearExpression(
@@ -55,10 +55,13 @@ const sumOfBoth = linearExpression(
   String.raw`(?:inputs?|prompts?|messages?|either one)(?: \w+){0,3} (?:and|plus|or|\+)(?: \w+){0,3} (?:outputs?|completions?|predictions?|outputbudget|generation|response)|outputbudget(?: \w+){0,3} (?:and|plus|or|\+)|(?:outputs?|completions?|outputbudget)(?: \w+){0,3} (?:and|plus|\+)(?: \w+){0,3} (?:inputs?|prompts?|messages)|outputbudget~?.*(?:context|window)`,
 );
 
-/** The texts and codes of one error have at most this many characters together; the first ones say what happened. */
+/**
+ * Limits the characters of one error's texts and codes together. The first texts state what happened, so the last ones
+ * are dropped.
+ */
 const mostCharacters = 32_768;
 
-/** Builds a classifier from rules and words; tools take some away to see what is lost. */
+/** The parameters exist for `tools/overflow-recall.ts`, which removes rules and words to measure the loss. */
 export function createOverflowClassifier(
   rules: readonly OverflowRule[] = overflowRules,
   words: Lexicon = lexicon,
@@ -75,12 +78,12 @@ export function createOverflowClassifier(
  * Decides whether an error, or a stop reason, means that a request did not fit, and which part of it. Takes what any
  * client throws, a body as text or JSON, or `{provider, status, headers, body, message, stopReason}`; never throws.
  *
- * Precision comes first. Errors about rates, quotas, credentials, time or the output alone are excluded before any
- * wording of an overflow is searched. Shortening a history without need costs more than one failed call.
+ * Precision has priority. Errors about rates, quotas, credentials, time or the output alone are excluded before any
+ * rule for an overflow is tried. Shortening a history without need costs more than one failed call.
  */
 export const classifyOverflow: OverflowClassifier = createOverflowClassifier();
 
-/** Whether a stop reason alone says that the window is full. */
+/** Matches stop reasons that mean a full window without any further text. */
 export function isWindowStop(reason: string): boolean {
   return windowStops.test(reason);
 }
@@ -131,7 +134,10 @@ function classify(reading: Reading, rules: readonly CompiledRule[]): OverflowCla
   return otherOf(reading, labelOf(reading), found === null ? "none" : "status");
 }
 
-/** A hosted server's 500 is a fault of its own unless the text proves the overflow with its figures. */
+/**
+ * A 500 of a hosted server is usually a fault of the server. It counts as an overflow only when the stated figures
+ * prove one.
+ */
 function isCredible({ facts, provider, sizes, joined }: Reading): boolean {
   const isFault =
     statusCategory(facts.status) !== null || /service unavailable|bad gateway|internal server error/.test(joined);
@@ -139,7 +145,9 @@ function isCredible({ facts, provider, sizes, joined }: Reading): boolean {
   return sizes.inputTokens !== null && sizes.limitTokens !== null && sizes.inputTokens > sizes.limitTokens;
 }
 
-/** A rate limit that one request alone is over: waiting cures it no more than shortening by a little does. */
+/**
+ * Matches a rate limit that is smaller than this one request. Neither waiting nor shortening by a little helps then.
+ */
 function isCeiling({ joined }: Reading): boolean {
   const isRate =
     /too large|too big|reduce|must be reduced/.test(joined) && /rate|\btpm\b|per (?:minute|min|day)/.test(joined);
@@ -149,12 +157,14 @@ function isCeiling({ joined }: Reading): boolean {
   return Number(requested[1]) > Number(limit[1]);
 }
 
-/** Images are named among what a request is too large with. */
+/**
+ * A text about the size of the whole request may list images among its parts. Such a text is not about an image limit.
+ */
 function isOfWholeRequest(vetoId: string, joined: string): boolean {
   return vetoId === "media" && wholeRequest.test(joined);
 }
 
-/** No text of a conversation is held to so few characters: it is an id, a name or a key. */
+/** No text of a conversation has a limit below 1,024 characters. The error is about an id, a name or a key. */
 function isShortString(joined: string): boolean {
   const start = longString.search(joined);
   const most = start === -1 ? null : limitOf(joined.slice(start), /maximum length:? (\d{1,15})/);
@@ -166,7 +176,7 @@ function isBodyless({ facts, joined }: Reading): boolean {
   return isEmpty && (facts.status === 400 || facts.status === 413);
 }
 
-/** Cerebras says nothing at all when a prompt is too long; of others an empty 413 says what 413 means. */
+/** Cerebras answers an overlong prompt without any text. From other providers an empty 413 means too many bytes. */
 function classifyBodyless(reading: Reading): OverflowClassification {
   if (/cerebras/.test(reading.provider)) return overflowOf(reading, "input", "bodyless:cerebras");
   if (reading.facts.status === 413) return overflowOf(reading, "bytes", "status:413");
@@ -190,7 +200,7 @@ function findOverflow(reading: Reading, rules: readonly CompiledRule[]): { kind:
   return null;
 }
 
-/** Two figures of tokens, more sent than allowed: whatever the words between them are. */
+/** Two token figures, more sent than allowed, prove an overflow whatever the words between them are. */
 function isProvenByFigures({ sizes: { inputTokens, limitTokens }, joined }: Reading): boolean {
   if (inputTokens === null || limitTokens === null || inputTokens <= limitTokens) return false;
   return (
@@ -199,7 +209,7 @@ function isProvenByFigures({ sizes: { inputTokens, limitTokens }, joined }: Read
   );
 }
 
-/** Names, ids and metadata have length limits too, which no history is to blame for. */
+/** Names, ids and metadata have length limits too. Shortening the history would not help there. */
 function isContentItem({ facts, joined }: Reading): boolean {
   const named =
     /(?:invalid|parameter|field|for) ([^\s:]{1,80})[ :]{1,3}string/.exec(joined)?.[1] ?? numberedPart(joined);
@@ -211,19 +221,22 @@ function isContentItem({ facts, joined }: Reading): boolean {
   );
 }
 
-/** "messages[3].content" up to the next colon or comma. */
+/** Cuts `messages[3].content` out of a text, up to the next colon or comma. */
 function numberedPart(joined: string): string | undefined {
   const at = joined.search(/\b(?:messages?|contents?|parts?|input)[[. ]{1,4}\d/);
   return at === -1 ? undefined : joined.slice(at).split(/[:,]/, 1)[0];
 }
 
-/** A text that names the output beside the prompt is about their sum, unless its figures say that the prompt is it. */
+/**
+ * A text that names the output beside the prompt is about their sum, unless its figures show that the prompt alone is
+ * too large.
+ */
 function inputOrBoth({ sizes, joined, provider, facts }: Reading): OverflowKind {
   if (sizes.maxOutputTokens !== null) return "io";
-  // The figure beside such words is that of both.
+  // The figure beside these words is the sum of prompt and output.
   if (totalOfBoth.test(joined)) return "io";
   if (sizes.inputTokens !== null && sizes.limitTokens !== null && sizes.inputTokens > sizes.limitTokens) return "input";
-  // llama.cpp says this when the answer, not the prompt, runs into the end of the window.
+  // llama.cpp sends this text when the answer, not the prompt, reaches the end of the window.
   if (/context size has been exceeded/.test(joined) && (/llama/.test(provider) || facts.status === 500)) return "io";
   if (/mid-generation|generation (?:cannot|could not) (?:continue|go on|be completed)/.test(joined)) return "io";
   return sumOfBoth.test(joined) ? "io" : "input";
@@ -233,7 +246,7 @@ function isClassName(code: string): boolean {
   return /^[A-Z]\w*Error$/.test(code);
 }
 
-/** Providers answer an exhausted account with the status of a rate limit. */
+/** Providers answer an exhausted account with the status of a rate limit, so the text decides between the two. */
 function refined(category: FailureCategory, said: string): FailureCategory {
   if (category !== "rate_limit") return category;
   const found = vetoes.filter(({ pattern }) => pattern.test(said)).map((rule) => rule.category);
@@ -294,7 +307,7 @@ function otherOf(reading: Reading, category: FailureCategory, rule: string): Ove
   };
 }
 
-/** The most a model writes: "100000 > 64000", "at most 16384", "[1, 8192]". */
+/** Reads the most tokens a model writes: "100000 > 64000", "at most 16384", "[1, 8192]". */
 function capIn(joined: string): number | null {
   return limitOf(
     joined,

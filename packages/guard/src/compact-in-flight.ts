@@ -5,27 +5,30 @@ import type { CompactMessages, GuardEvent } from "./guard-options.ts";
 import { serializeMessages } from "./serialize-messages.ts";
 import { shortenText } from "./shorten-text.ts";
 
-/** A question to a summarizer. */
+/** Describes one question to a summarizer. */
 interface InFlightSummaryRequest {
-  /** The instructions for the summarizer. */
+  /** Holds the instructions for the summarizer. */
   readonly system: string;
-  /** The question, with the conversation in it. */
+  /** Holds the question, which includes the conversation. */
   readonly prompt: string;
-  /** The most tokens of the summary. */
+  /** Limits the tokens of the summary. */
   readonly maxOutputTokens: number;
-  /** Ends the call; null where the caller gave none. */
+  /** Ends the call; null when the caller passed no signal. */
   readonly signal: AbortSignal | null;
 }
 
-/** Options of `compactInFlight`. */
+/** Sets who writes the summary, for which window, and in which form. */
 export interface CompactInFlightOptions {
-  /** Gives the summary's text. */
+  /** Asks a model for the summary and resolves to its text. */
   readonly summarize: (request: InFlightSummaryRequest) => Promise<string>;
-  /** The summarizer's window, which its question is cut to. @default the target of the request that overflowed */
+  /** Limits the question to the summarizer's window, in tokens. @default the target of the request that overflowed */
   readonly windowTokens?: number | null;
-  /** How the acknowledgement is written: Anthropic's list of blocks, or a string, which everyone takes. @default "text" */
+  /**
+   * Sets the form of the acknowledgement: Anthropic's list of blocks, or a string, which every provider accepts.
+   * @default "text"
+   */
   readonly content?: "blocks" | "text";
-  /** Called with `guard.summary-failed`. @default none */
+  /** Receives the event `guard.summary-failed`. @default none */
   readonly onEvent?: (event: GuardEvent) => void;
 }
 
@@ -40,20 +43,20 @@ const system = "You are a conversation summarizer. Be concise and factual.";
 const question =
   "Summarize the conversation below so that it can continue without it. Keep decisions, facts, names, paths, numbers and what is still open.";
 const maxOutputTokens = 2048;
-/** The question is halved so often when the summarizer itself overflows. */
+/** Limits how often the question is halved when the summarizer itself overflows. */
 const mostHalvings = 3;
 const charactersPerToken = 3;
 
-/** How many of n messages are compressed and kept: a half and at least two, a fifth and at least four. */
+/** Splits n messages: half of them, and at least two, are compressed. A fifth of them, and at least four, are kept. */
 export function inFlightSplit(messageCount: number): { readonly compress: number; readonly keep: number } {
   const keep = Math.max(4, Math.floor(messageCount * 0.2));
   return { keep, compress: Math.min(Math.max(2, Math.floor(messageCount * 0.5)), Math.max(0, messageCount - keep)) };
 }
 
 /**
- * Compacts a list of messages during a call: the older half becomes a summary. One call writes it, with a prompt that
- * fits the summarizer's window. When that call fails the old messages are dropped for a note, with the event
- * `guard.summary-failed`. Four messages and fewer stay as they are.
+ * Creates a compaction for use during a call: the older half of the messages becomes a summary. One call writes the
+ * summary, with a prompt that fits the summarizer's window. When that call fails, a note replaces the old messages, and
+ * the event `guard.summary-failed` reports the error. Four messages and fewer stay unchanged.
  */
 export function compactInFlight(options: CompactInFlightOptions): CompactMessages {
   assertKnownOptions<CompactInFlightOptions>("compactInFlight", options, inFlightTable);
@@ -71,7 +74,7 @@ export function compactInFlight(options: CompactInFlightOptions): CompactMessage
       messages: [
         ...messages.slice(0, instructions),
         { role: "user", content: `[Previous conversation summary]\n${summary}` },
-        // Without it two messages of the user would follow each other.
+        // Without the acknowledgement two user messages would follow each other, and roles must alternate.
         ...(isUserNext ? [acknowledgement(options.content ?? "text")] : []),
         ...rest,
       ],

@@ -1,6 +1,9 @@
 import type { CompactionRequest, CompactMessages, GuardTurn } from "./guard-options.ts";
 
-/** Compacts unless this turn was compacted before. A port that found nothing to compact has used nothing up. */
+/**
+ * Compacts at most once in a turn. A compaction that changes nothing does not count, because the request is as large as
+ * before.
+ */
 export async function compactOnce(
   compact: CompactMessages | null,
   turn: GuardTurn,

@@ -3,7 +3,6 @@ import type { GuardAttempt } from "./guard-options.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
 import type { OverflowKind } from "./overflow.ts";
 
-/** What is known of a request that nothing made small enough. */
 interface OverflowSituation {
   readonly kind: OverflowKind;
   readonly estimatedTokens: number;
@@ -12,7 +11,9 @@ interface OverflowSituation {
   readonly limits: LearnedLimits;
 }
 
-/** `CONTEXT_OVERFLOW` with every attempt, and the provider's error where there was one. */
+/**
+ * Creates the `CONTEXT_OVERFLOW` error with every attempt in its details, and with the provider's error as its cause.
+ */
 export function contextOverflowError(situation: OverflowSituation, calls: number, cause: unknown): ThroughlineError {
   const { kind, estimatedTokens: tokens, windowTokens: limit } = situation;
   const size = limit === null ? `about ${tokens} tokens` : `about ${tokens} of ${limit} tokens`;

@@ -3,19 +3,18 @@ import { countInstructions, findCut } from "./find-cut.ts";
 import { findResults } from "./message-slots.ts";
 
 export interface DropOptions {
-  /** Tokens of a list of messages. */
   readonly estimate: (messages: readonly unknown[]) => number;
-  /** Tokens the messages may have; null for half of what they have. */
+  /** Limits the tokens of the messages. Null means half of their current size. */
   readonly targetTokens: number | null;
 }
 
-/** Of the newest request, when the messages that hold it go. */
+/** Limits the newest request when it is quoted in the note, in characters. */
 const mostRequestCharacters = 2000;
 
 /**
- * Leaves out as few of the oldest messages as it takes, without a model. What a conversation begins with stays when it
- * is short, because that is a summary or the goal, and so do the words of the newest request. Null when there is no
- * place to cut or nothing is saved.
+ * Drops as few of the oldest messages as the target requires, without asking a model. A short first message stays,
+ * because it is a summary or the goal. The text of the newest dropped request stays too. Null when no cut is possible
+ * or the result is not smaller.
  */
 export function dropOldest(messages: readonly unknown[], options: DropOptions): readonly unknown[] | null {
   const instructions = countInstructions(messages);
@@ -30,14 +29,14 @@ export function dropOldest(messages: readonly unknown[], options: DropOptions): 
   let high = conversation.length;
   let found: readonly unknown[] | null = null;
   let isEnough = false;
-  // The later the cut, the smaller the list: the first cut that fits leaves out the least.
+  // A later cut gives a smaller list. The binary search finds the first cut that fits, which drops the least.
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const cut = findCut(conversation, middle, low - 1);
     const candidate = cut === null ? null : build(cut);
     if (cut === null || candidate === null) break;
     const fits = options.estimate(candidate) <= target;
-    // One that is too large is only of use while none has been enough.
+    // A candidate that is still too large is kept only until one fits.
     if (fits || !isEnough) found = candidate;
     isEnough ||= fits;
     if (fits) high = Math.min(middle, cut);
@@ -46,7 +45,10 @@ export function dropOldest(messages: readonly unknown[], options: DropOptions): 
   return found !== null && options.estimate(found) < options.estimate(messages) ? found : null;
 }
 
-/** The first message, a note, and the newest request that was left out; then an acknowledgement where a user follows. */
+/**
+ * Builds the messages before the cut: the first message, a note, and the newest dropped request. An acknowledgement
+ * follows when the next message is a user's, because roles must alternate.
+ */
 function opening(
   conversation: readonly unknown[],
   cut: number,
@@ -70,7 +72,7 @@ function opening(
   return isUserNext ? [note, { role: "assistant", content: "Understood." }] : [note];
 }
 
-/** A message that a user wrote, other than the results of tools. */
+/** Tool results may come as user messages. They are not text that a user wrote. */
 function isTyped(message: unknown): boolean {
   return (
     isFields(message) && message["role"] === "user" && findResults([message]).length === 0 && textOf(message) !== ""

@@ -1,17 +1,17 @@
-/** A text taken apart: the JSON values that stand in it, and what stands around them. */
+/** Holds the JSON values that a text contains, and the text around them. */
 export interface TakenApart {
   readonly values: readonly unknown[];
   readonly rest: string;
 }
 
-/** A body that is longer is an HTML page or an echoed prompt; what matters stands at its ends. */
+/** A longer body is an HTML page or an echoed prompt. The facts about the error are at its ends. */
 export const longestText = 65_536;
-/** How many opening brackets are tried, so that a text of brackets does not cost quadratic time. */
+/** Limits the opening brackets that are tried, so that a text of brackets does not cost quadratic time. */
 const mostStarts = 32;
 
 /**
- * Finds the JSON values in an error text: the body that an SDK puts behind the status, events of a stream, lines of
- * NDJSON, and dictionaries of Python clients.
+ * Finds the JSON values in an error text. Examples are the body that an SDK appends to the status, stream events, lines
+ * of NDJSON, and dictionaries of Python clients.
  */
 export function takeApart(text: string): TakenApart {
   const short = text.length > longestText ? `${text.slice(0, longestText / 2)} ${text.slice(-4096)}` : text;
@@ -38,7 +38,7 @@ export function takeApart(text: string): TakenApart {
 
 function firstBracket(text: string, from: number): number {
   for (let index = from; index < text.length; index++) {
-    // An array is only of interest when it holds objects: "[1, 8192]" is part of a sentence.
+    // An array matters only when it holds objects: "[1, 8192]" is part of a sentence.
     if (text[index] === "{" || (text[index] === "[" && /^\[\s*[{]/.test(text.slice(index, index + 8)))) return index;
   }
   return -1;
@@ -68,12 +68,15 @@ function parseJson(text: string): unknown {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
-    // Not JSON: the caller keeps the text as it is.
+    // The text is not JSON, so the caller keeps it as text.
     return undefined;
   }
 }
 
-/** `{'code': None, 'message': "it's"}` as JSON. */
+/**
+ * Converts a Python dictionary such as `{'code': None, 'message': "it's"}` to JSON, because Python clients put its text
+ * into their errors.
+ */
 function fromPython(text: string): string {
   let json = "";
   for (let at = 0; at < text.length;) {
@@ -88,7 +91,7 @@ function fromPython(text: string): string {
   return json;
 }
 
-/** Behind the quote that ends what begins at `start`; the end of the text where none does. */
+/** Returns the position after the closing quote. Returns the end of the text when the quote is never closed. */
 function endOfQuoted(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === "\\") at += 1;

@@ -2,20 +2,23 @@ import { longestText, takeApart } from "./embedded-json.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 import { readProperty, ownKeys } from "./read-property.ts";
 
-/** What an error says, wherever it says it. */
+/** Holds the facts of an error, from its fields, its causes and its nested bodies. */
 export interface ErrorFacts {
   readonly provider: string | null;
-  /** The innermost HTTP status, which is the model server's own; null when none is stated. */
+  /**
+   * Holds the innermost HTTP status, which is the status of the model server itself. Null when the error states no
+   * status.
+   */
   readonly status: number | null;
-  /** Every status on the way in: a gateway's 429 counts although it wraps another. */
+  /** Holds every status from the outside in. A gateway's 429 counts although the error wraps another status. */
   readonly statuses: readonly number[];
-  /** Machine-readable words: types, codes and class names. */
+  /** Holds machine-readable words: types, codes and class names. */
   readonly codes: readonly string[];
   readonly texts: readonly string[];
-  /** Names of parameters the error points at. */
+  /** Holds the names of the parameters that the error points at. */
   readonly params: readonly string[];
   readonly stopReasons: readonly string[];
-  /** Error numbers, which are no sizes where a text repeats them. */
+  /** Holds error numbers, which must not count as sizes when a text repeats them. */
   readonly numbers: ReadonlySet<number>;
   readonly inputTokens: number | null;
   readonly limitTokens: number | null;
@@ -39,9 +42,9 @@ interface OpenFacts {
 }
 
 const deepest = 10;
-/** Values looked at; an error that holds a whole response is not walked to its end. */
+/** Limits the values that one error is searched for. An error may hold a whole response. */
 const mostValues = 600;
-/** Characters of all texts looked at together. */
+/** Limits the characters of all texts that are searched. */
 const mostCharacters = 1_048_576;
 
 const statusKeys = ["status", "statusCode", "status_code", "httpStatus", "http_status", "httpStatusCode"];
@@ -52,14 +55,14 @@ const textKeys = new Set(
   ),
 );
 const stopKeys = ["stopReason", "stop_reason", "finishReason", "finish_reason", "done_reason", "native_finish_reason"];
-/** What was sent, which an error may hold and which says nothing of why it failed. */
+/** These keys hold what was sent. An error may echo them, and they state nothing about why the call failed. */
 const echoKeys = new Set(
   "messages prompt input inputs request requestBody requestBodyValues request_body config url path stack headers responseHeaders tools system contents query params param loc ctx usage content choices".split(
     " ",
   ),
 );
 
-/** Collects what an error says. Takes anything, follows causes and nested bodies, and never throws. */
+/** Collects the facts of any thrown value. Follows causes and nested bodies, and never throws. */
 export function readErrorFacts(error: unknown): ErrorFacts {
   const open: OpenFacts = {
     provider: null,
@@ -110,7 +113,7 @@ function visit(value: unknown, depth: number, open: OpenFacts): void {
   }
 }
 
-/** Of a wrapper around several attempts, only the last one counts. */
+/** A retry wrapper holds the errors of several attempts. Only the last attempt decides. */
 function visitLastAttempt(value: object, depth: number, open: OpenFacts): boolean {
   const errors = readProperty(value, "errors");
   const last = readProperty(value, "lastError") ?? (Array.isArray(errors) ? (errors.at(-1) as unknown) : undefined);
@@ -119,7 +122,9 @@ function visitLastAttempt(value: object, depth: number, open: OpenFacts): boolea
   return true;
 }
 
-/** A stream that started with status 200 reports its failure in a choice; everything else is the answer. */
+/**
+ * A stream that started with status 200 reports its failure in a choice. The other parts of a choice are the answer.
+ */
 function visitChoices(choices: unknown, depth: number, open: OpenFacts): void {
   if (!Array.isArray(choices)) return;
   for (const choice of choices.slice(0, 8)) {
@@ -128,7 +133,7 @@ function visitChoices(choices: unknown, depth: number, open: OpenFacts): void {
   }
 }
 
-/** Own keys, and those of an error that are not enumerable. */
+/** `message`, `error` and `cause` of an Error are not enumerable, so `Object.keys` does not list them. */
 function keysOf(value: object): readonly string[] {
   return [...new Set(["message", "error", "cause", ...ownKeys(value)])].slice(0, 80);
 }
@@ -170,7 +175,7 @@ function readMarks(value: object, open: OpenFacts): void {
 function addStatus(value: unknown, open: OpenFacts): void {
   const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
   if (typeof status === "number" && status >= 100 && status < 600) open.statuses.push(status);
-  // Google's "INVALID_ARGUMENT" stands where others have a number.
+  // Google puts a word such as "INVALID_ARGUMENT" into the field where other providers put a number.
   else if (typeof value === "string" && value !== "") open.codes.add(value);
 }
 
@@ -196,7 +201,10 @@ function figure(value: object, keys: readonly string[]): number | null {
   return null;
 }
 
-/** "413 Request too large", "HTTP 400", "Ollama responded 400", "status code: 400". */
+/**
+ * Reads the status from texts such as "413 Request too large", "HTTP 400", "Ollama responded 400" and "status code:
+ * 400".
+ */
 function statusInText(text: string): number[] {
   const match =
     /^\W{0,8}(?:[a-z ]{0,12}error:? ?)?(?:http ?)?([45]\d\d)\b(?! ?(?:tokens|[,.]\d))/i.exec(text.slice(0, 60)) ??

@@ -1,18 +1,18 @@
 import { linearExpression, type LinearExpression } from "@throughline/core/internal";
 import type { FailureCategory } from "./overflow.ts";
 
-/** An error that is not an overflow although it may mention tokens, context and limits. */
+/** Describes errors that are no overflow although they may mention tokens, context and limits. */
 export interface ExclusionRule {
   readonly id: string;
   readonly category: FailureCategory;
-  /** Over `plainText`. */
+  /** Matches text in the form that `plainText` returns. */
   readonly pattern: LinearExpression;
 }
 
 const perTime =
   "(?:per|a|each|every|in (?:one|a|1)|in the last)[ -](?:\\d+[ -])?(?:second|sec|minute|min|hour|day|week|month)|/ ?(?:s|sec|min|minute|hour|h|day)\\b";
 
-/** What outweighs every wording of an overflow: looked at first, because a false alarm costs history. */
+/** These rules run before every overflow rule, because a false alarm costs history. */
 export const vetoes: readonly ExclusionRule[] = [
   {
     id: "cancelled",
@@ -114,17 +114,19 @@ export const vetoes: readonly ExclusionRule[] = [
   },
 ];
 
-/** The output budget alone, without a word of prompt or window. */
+/**
+ * Matches a statement about the output budget, which is no overflow when the text mentions neither prompt nor window.
+ */
 export const outputVeto: LinearExpression = linearExpression(
   String.raw`(?:^|[^a-z])(?:outputbudget|(?:max(?:imum)? )?(?:output|completion|generated|generation|new|response|answer|reply|reasoning|thinking) (?:tokens?|length|limit|budget|size)|output|completion|budget tokens|thinking)(?![a-z])`,
 );
 
-/** Words that make a statement about the output one about the window as well. */
+/** These words show that a statement about the output is about the window as well. */
 export const windowWords: LinearExpression = linearExpression(
   String.raw`context[ -]?(?:length|len|window|size|limit|capacity|budget)|(?:^|[^a-z])(?:prompts?|inputs?(?! (?:validation|error|argument|parameter|field|schema|format))|messages|conversation|history)(?![a-z])|(?:max(?:imum)?|total) (?:model|sequence|seq) len|(?:n|num)[ -]ctx`,
 );
 
-/** Names for what is left; these decide nothing. */
+/** These rules run last and only name the category. They never decide whether an error is an overflow. */
 export const labels: readonly ExclusionRule[] = [
   {
     id: "param",

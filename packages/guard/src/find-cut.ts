@@ -3,8 +3,9 @@ import { isFields } from "@throughline/core/internal";
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The place nearest to `wanted`, first towards the start, where a list may be cut. It is a message of the user or the
- * assistant, with every call answered on its own side. Null when there is none between `least` and the end.
+ * Finds the position nearest to `wanted` where a list may be cut, and searches towards the start first. A cut is valid
+ * before a user or assistant message when no call and its result end up on different sides. Null when no position
+ * between `least` and the end is valid.
  */
 export function findCut(messages: readonly unknown[], wanted: number, least: number): number | null {
   const open = openCalls(messages);
@@ -15,7 +16,7 @@ export function findCut(messages: readonly unknown[], wanted: number, least: num
   return null;
 }
 
-/** Instructions stand in front of a conversation and are no part of it. */
+/** Instructions come before the conversation and must survive every cut. */
 export function countInstructions(messages: readonly unknown[]): number {
   const first = messages.findIndex(
     (message) => !["system", "developer"].includes(String(isFields(message) && message["role"])),
@@ -33,7 +34,10 @@ function isReasoning(message: unknown): boolean {
   return isFields(message) && message["type"] === "reasoning";
 }
 
-/** For each place, how many calls before it are answered only after it. Ollama has no ids, so they are counted. */
+/**
+ * For each position, counts the calls before it that are answered only after it. The calls are counted, because Ollama
+ * has no call ids.
+ */
 function openCalls(messages: readonly unknown[]): readonly number[] {
   let open = 0;
   const before: number[] = [];
@@ -41,7 +45,7 @@ function openCalls(messages: readonly unknown[]): readonly number[] {
     before.push(open);
     if (!isFields(message)) continue;
     const calls = callCount(message);
-    // A reply with calls begins anew: what was never answered before it stays unanswered.
+    // A reply with calls resets the count, because older unanswered calls are never answered later.
     open = calls > 0 && message["type"] !== "function_call" ? calls : Math.max(0, open + calls - resultCount(message));
     if (message["role"] === "user" && resultCount(message) === 0) open = 0;
   }

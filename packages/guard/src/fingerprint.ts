@@ -1,8 +1,9 @@
 const known = new WeakMap<object, string>();
 
 /**
- * A short name for the content of a block or message: 64 bits of FNV-1a over its JSON. It finds the message again after
- * messages before it were added or removed. It only distinguishes the parts of one conversation.
+ * Returns a short name for the content of a block or message: 64 bits of FNV-1a over its JSON. The name finds the
+ * message again after messages before it were added or removed. The hash only has to distinguish the parts of one
+ * conversation.
  */
 export function fingerprint(value: object): string {
   const kept = known.get(value);

@@ -1,14 +1,14 @@
 import { linearExpression, type LinearExpression } from "@throughline/core/internal";
-/** What is sent, and being too large, in a language: both in one sentence make an overflow. */
+/** Matches an overflow in another language: a subject and a word for "too large" in the same sentence. */
 export interface ForeignRule {
   readonly language: string;
   readonly subject: LinearExpression;
   readonly large: LinearExpression;
-  /** Words of rate limits, quotas and output limits. */
+  /** Matches rate limits, quotas and output limits, which use the same words for "too large". */
   readonly never: LinearExpression;
 }
 
-/** Gateways translate what providers say. Sentences are those of `plainText`. */
+/** Gateways translate the texts of providers, so the English rules miss them. Sentences are those of `plainText`. */
 export const foreignRules: readonly ForeignRule[] = [
   {
     language: "zh",

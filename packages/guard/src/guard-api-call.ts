@@ -5,39 +5,43 @@ import { guardCall } from "./guard-call.ts";
 import type { GuardEvent } from "./guard-options.ts";
 import { resultLimitsFor } from "./result-limits.ts";
 
-/** What the client's `messages.create` is called with. */
+/** Holds the arguments that the client's `messages.create` receives. */
 export interface ApiCallRequest {
-  /** The provider's id of the model. */
+  /** Holds the provider's id of the model. */
   readonly model: string;
-  /** The most tokens that the model may write. */
+  /** Limits the tokens that the model may write. */
   readonly max_tokens: number;
-  /** The system prompt. */
+  /** Holds the system prompt. */
   readonly system: string;
-  /** The messages, in the shape of the Messages API. */
+  /** Holds the messages, in the shape of the Messages API. */
   readonly messages: readonly unknown[];
-  /** Only there when tools were given. */
+  /** Holds the tools; absent when the caller passed none. */
   readonly tools?: readonly unknown[];
 }
 
-/** Options of `guardApiCall`. */
+/** Sets the request, the client function and the limits of `guardApiCall`. */
 export interface GuardApiCallOptions<Reply> {
-  /** Asks the model, also for the summary; Anthropic's Messages API or one like it. */
+  /** Asks the model, for the answer and for the summary. The shape is Anthropic's Messages API or a compatible one. */
   readonly create: (request: ApiCallRequest, signal: AbortSignal | null) => Promise<Reply>;
-  /** The provider's id of the model. */
+  /** Holds the provider's id of the model. */
   readonly modelId: string;
-  /** The system prompt. */
+  /** Holds the system prompt. */
   readonly system: string;
-  /** Changed in place when the call succeeded with less than was given. */
+  /** Holds the messages. The list is changed in place when the call succeeded with a smaller request. */
   readonly messages: unknown[];
-  /** The tools, in the shape of the Messages API. @default none */
+  /** Holds the tools, in the shape of the Messages API. @default none */
   readonly tools?: readonly unknown[];
-  /** Calls after the first. @default 2 */
+  /** Limits the calls after the first one. @default 2 */
   readonly maxRetries?: number;
-  /** The window, in tokens: the summary is asked for inside it, and tool results may have a share of it. @default 180000 */
+  /**
+   * Sets the window, in tokens. The summary is asked for inside this window, and tool results are limited to a share of
+   * it.
+   * @default 180000
+   */
   readonly windowTokens?: number;
-  /** Gives the text of a summary. @default the texts of the reply's `content` */
+  /** Returns the text of a summary reply. @default the texts of the reply's `content` */
   readonly readText?: (reply: Reply) => string;
-  /** Called with what the guard does. @default none */
+  /** Receives the events of the guard. @default none */
   readonly onEvent?: (event: GuardEvent) => void;
   /** Ends the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
@@ -61,11 +65,12 @@ const apiCallTable: OptionTable<GuardApiCallOptions<never>> = {
 };
 
 /**
- * The guard of claw0's third lesson, in three stages: the call as it is; tool results over 30 % of the limit cut to
- * their head; the older half summarized. Then CONTEXT_OVERFLOW.
+ * Guards a call in three stages, as the third lesson of claw0 does. The call goes out unchanged first. Then tool
+ * results over 30 % of the limit are cut to their head. Then the older half is summarized. The function throws
+ * CONTEXT_OVERFLOW when the request still does not fit.
  *
- * Differences: only a real overflow counts as one, a tool result keeps its call, and roles alternate. The summary's own
- * call cannot overflow, and a stage that changes nothing costs no call.
+ * It differs from the lesson in these points: only a real overflow counts as one, a tool result keeps its call, and
+ * roles alternate. The summary's own call cannot overflow, and a stage that changes nothing costs no call.
  *
  * @throws {ThroughlineError} INPUT_INVALID, CONTEXT_OVERFLOW, and what `create` throws
  */

@@ -8,12 +8,13 @@ import { guardTable, type GuardOptions, type GuardOutcome } from "./guard-option
 /**
  * Asks a model with a request that is kept inside its window.
  *
- * The request goes out unchanged when it fits. Otherwise, before the call by estimate or after an overflow by what the
- * provider said, the least is done that makes it fit: `SPEC.md` has the remedies and their order. The caller's messages
- * are never changed; the outcome has the request that was sent and the changes to keep.
+ * The request goes out unchanged when it fits. Otherwise the guard takes the smallest measure that makes it fit. The
+ * estimate decides before the call, and the provider's error decides after an overflow. `SPEC.md` lists the remedies
+ * and their order. The caller's messages are never changed. The outcome holds the request that was sent and the changes
+ * to keep.
  *
- * @throws {ThroughlineError} INPUT_INVALID for a wrong option; CONTEXT_OVERFLOW, with the provider's error as cause and every attempt in the details, when nothing helps. Any
- * other error of `call` at once, as it came.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option. CONTEXT_OVERFLOW when no remedy helps, with the
+ * provider's error as cause and every attempt in the details. Any other error of `call` is rethrown unchanged at once.
  */
 export async function guardCall<Reply>(options: GuardOptions<Reply>): Promise<GuardOutcome<Reply>> {
   assertKnownOptions<GuardOptions<Reply>>("guardCall", options, guardTable);
@@ -25,7 +26,7 @@ export async function guardCall<Reply>(options: GuardOptions<Reply>): Promise<Gu
   const run = new GuardRun({ ...options, counter }, calibration);
   let state: GuardState = "checking";
   while (!isFinal(state)) {
-    // What is taken out is judged by the size of all messages.
+    // A remedy that removes messages is judged by the size of all messages, so each of them must be counted.
     if (state === "shrinking") await ahead(0);
     state = nextState(state, await act(run, state));
   }
@@ -40,7 +41,7 @@ async function act<Reply>(run: GuardRun<Reply>, state: GuardState): Promise<Guar
 
 function nextState(state: GuardState, step: GuardStep): GuardState {
   const next = guardSteps[state][step];
-  // The table is total; a step it has no room for is a defect of the run and must not look like an answer.
+  // The table lists every step. A step without a next state is a defect of the run, and must not look like an answer.
   if (next === null) throw new TypeError(`${step} cannot happen while ${state}`);
   return next;
 }

@@ -1,53 +1,53 @@
 import type { OverflowKind } from "./overflow.ts";
 
 /**
- * What was made smaller before a request was sent, as plain JSON. The caller keeps it and passes it with the next
- * request (`keptChanges`). The same input then gives the same bytes, which provider caches rely on, and a restart does
+ * Records a part of a request that was made smaller, as plain JSON. The caller keeps the change and passes it with the
+ * next request (`keptChanges`). The same input then gives the same bytes, which provider caches rely on. A restart does
  * not overflow again.
  */
 export interface GuardChange {
-  /** Of the record the message came from; null when the caller named none. */
+  /** Holds the id of the record that the message came from; null when the caller passed no record ids. */
   readonly recordId: string | null;
-  /** Of the message in the request. */
+  /** Holds the index of the message in the request. */
   readonly index: number;
-  /** The id of the tool call whose result was shortened; null for other changes. */
+  /** Holds the id of the tool call whose result was shortened; null for other changes. */
   readonly callId: string | null;
-  /** Which part of the request was made smaller. */
+  /** States which part of the request was made smaller. */
   readonly what: "tool-result" | "media" | "thinking" | "history" | "output-budget";
-  /** The overflow that it was made smaller for. */
+  /** States the kind of the overflow that caused the change. */
   readonly reason: OverflowKind;
-  /** The size of that part before, in bytes. */
+  /** Holds the size of the part before the change, in bytes. */
   readonly beforeBytes: number;
-  /** Its size afterwards, in bytes. */
+  /** Holds the size of the part after the change, in bytes. */
   readonly afterBytes: number;
-  /** Where in the message; absent for changes that concern all of it. */
+  /** Locates the part inside the message; absent for changes to the whole message. */
   readonly path?: readonly (string | number)[];
-  /** For the history: how many messages of the request, from its start, were replaced. */
+  /** Counts the messages that were replaced, from the start of the request; only for `history`. */
   readonly leftOutMessages?: number;
   /**
-   * For a history that a model's thinking was bound to: how many messages were replaced for one call; the first has
-   * this fingerprint. Absent where the model binds nothing.
+   * States how many messages were replaced for one call, when the model's thinking is bound to the history. `first`
+   * identifies the first of them. Absent for models that bind no thinking.
    */
   readonly instead?: {
-    /** The number of messages that were replaced. */
+    /** Counts the messages that were replaced. */
     readonly messages: number;
-    /** The fingerprint of the first of them. */
+    /** Holds the fingerprint of the first replaced message. */
     readonly first: string;
   };
-  /** For thinking: fingerprints of the blocks that were taken out. */
+  /** Holds the fingerprints of the thinking blocks that were removed; only for `thinking`. */
   readonly blocks?: readonly string[];
-  /** For a tool result: what was kept of its ends, and how long it was. */
+  /** States which ends of a tool result were kept, and how long it was; only for `tool-result`. */
   readonly kept?: {
-    /** Characters that stay at the beginning. */
+    /** Counts the characters that stay at the beginning. */
     readonly headCharacters: number;
-    /** Characters that stay at the end. */
+    /** Counts the characters that stay at the end. */
     readonly tailCharacters: number;
-    /** Characters that the result had. */
+    /** Counts the characters of the result before it was shortened. */
     readonly ofCharacters: number;
   };
 }
 
-/** Ids of the records behind the messages, by index. */
+/** Lists, by index, the ids of the records that the messages came from. */
 export type RecordIdsOfMessages = readonly (string | null)[];
 
 export function bytesOf(text: string): number {

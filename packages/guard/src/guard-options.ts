@@ -8,115 +8,124 @@ import type { OverflowClassification, OverflowKind } from "./overflow.ts";
 import type { ReplyFacts } from "./read-reply.ts";
 import type { ResultLimits } from "./truncate-results.ts";
 
-/** What is sent to a model, in the wire shape of its provider. */
+/** Holds a request in the wire shape of its provider. */
 export interface GuardRequest {
-  /** The messages, in the provider's shape. */
+  /** Holds the messages, in the provider's shape. */
   readonly messages: readonly unknown[];
-  /** The system prompt, where it is no message. @default none */
+  /** Holds the system prompt, for providers that keep it outside of the messages. @default none */
   readonly system?: string | null;
-  /** The tools, in the provider's shape. @default none */
+  /** Holds the tools, in the provider's shape. @default none */
   readonly tools?: readonly unknown[];
-  /** Null when the provider's own default holds. @default 8192 */
+  /** Limits the tokens that the model may write. Null leaves the limit to the provider. @default 8192 */
   readonly maxOutputTokens?: number | null;
 }
 
-/** A request as the guard hands it to the caller's function. */
+/** Holds a request as the guard passes it to the caller's function. */
 export interface GuardedRequest {
-  /** The messages as they are to be sent. */
+  /** Holds the messages to send. */
   readonly messages: readonly unknown[];
-  /** The system prompt; null for none. */
+  /** Holds the system prompt; null for none. */
   readonly system: string | null;
-  /** Only there when tools were given. */
+  /** Holds the tools; absent when the caller passed none. */
   readonly tools?: readonly unknown[];
-  /** The most tokens that the model may write; null leaves it to the provider. */
+  /** Limits the tokens that the model may write. Null leaves the limit to the provider. */
   readonly maxOutputTokens: number | null;
 }
 
-/** What a call gets, and how it returns what has arrived. */
+/** Passes a call its attempt number and its signal, and receives partial answers. */
 export interface CallContext {
-  /** From 0. */
+  /** Counts the calls, from 0. */
   readonly attempt: number;
-  /** Ends the call; null where the caller gave none. */
+  /** Ends the call; null when the caller passed no signal. */
   readonly signal: AbortSignal | null;
-  /** To be called with everything received so far; what is kept here is not lost when the answer breaks off. */
+  /**
+   * Stores everything received so far. The call should use it while it streams, so that a partial answer survives a
+   * break.
+   */
   keep(partial: unknown): void;
 }
 
-/** The request that a compaction has to make smaller, and by how much. */
+/** Describes the request that a compaction has to make smaller, and its target. */
 export interface CompactionRequest extends GuardedRequest {
-  /** What does not fit: the prompt, the prompt with the output, bytes, or one item. */
+  /** States what does not fit: the prompt, the prompt with the output, bytes, or one item. */
   readonly reason: OverflowKind;
-  /** Tokens that system, tools and messages may have. Null when no window is known. */
+  /** Limits the tokens of system, tools and messages together. Null when no window is known. */
   readonly targetTokens: number | null;
-  /** What the provider said the request has; null when it did not. */
+  /** Holds the prompt size that the provider stated, in tokens; null when it stated none. */
   readonly observedTokens: number | null;
-  /** Estimates messages, corrected by what the provider said. */
+  /** Estimates the tokens of messages, corrected by the provider's figures. */
   readonly estimate: (messages: readonly unknown[]) => number;
-  /** Ends the compaction; null where the caller gave none. */
+  /** Ends the compaction; null when the caller passed no signal. */
   readonly signal: AbortSignal | null;
 }
 
-/** Replaces old messages by a summary. Null when there is nothing to compact. */
+/** Replaces old messages by a summary. Resolves to null when nothing can be compacted. */
 export type CompactMessages = (
   request: CompactionRequest,
 ) => Promise<{ readonly messages: readonly unknown[]; readonly recordIds?: RecordIdsOfMessages } | null>;
 
-/** Counts a request with the provider's own endpoint. */
+/** Counts the tokens of a request with the provider's own endpoint. */
 type CountRequest = (request: GuardedRequest, signal: AbortSignal | null) => Promise<number>;
 
-/** What one turn of the user has used up; one for all calls of the turn. */
+/** Counts what one turn has used up. All calls of the turn share one object. */
 export interface GuardTurn {
-  /** Compactions of this turn so far. The guard counts them up. */
+  /** Counts the compactions of this turn. The guard increments it. */
   compactions: number;
 }
 
-/** A turn of the user begins. */
+/** Creates the counters of a new turn. */
 export function createGuardTurn(): GuardTurn {
   return { compactions: 0 };
 }
 
-/** Options of `guardCall`. */
+/** Sets the request, the model call and the limits of `guardCall`. */
 export interface GuardOptions<Reply> {
-  /** The request as it is wanted. */
+  /** Holds the request as the caller wants it. */
   readonly request: GuardRequest;
-  /** The provider and the model that are asked. */
+  /** Names the provider and the model that are asked. */
   readonly model: ModelName;
   /** Counts the tokens of a request. */
   readonly counter: TokenCounter;
-  /** Asks the model. */
+  /** Asks the model with the request that the guard chose. */
   readonly call: (request: GuardedRequest, context: CallContext) => Promise<Reply>;
-  /** The model's window; null and 0 stand for unknown. @default what was learned, else unknown */
+  /** Sets the model's window, in tokens. Null and 0 mean unknown. @default the learned window, else unknown */
   readonly windowTokens?: number | null;
-  /** The ratio of real tokens to counted ones. @default emptyCalibration */
+  /** Holds the ratio of real tokens to counted tokens. @default emptyCalibration */
   readonly calibration?: Calibration;
-  /** What a provider measured of the first messages; see `lastActual`. @default null */
+  /** Holds the provider's measurement of the first messages; see `lastActual`. @default null */
   readonly actual?: Actual | null;
-  /** Used when the estimate lies between 85 and 100 % of what fits. @default none */
+  /** Counts the request at the provider when the estimate is between 85 and 100 % of the limit. @default none */
   readonly countTokens?: CountRequest | null;
-  /** Makes the messages smaller by a summary, where shortening is not enough. @default none */
+  /** Replaces old messages by a summary when shortening is not enough. @default none */
   readonly compact?: CompactMessages | null;
-  /** What the turn has used up, shared by its calls. @default a new one: one compaction at most in this call */
+  /** Counts what the turn has used up, shared by its calls. @default a new one: one compaction at most in this call */
   readonly turn?: GuardTurn;
-  /** Calls after the first; one after a kind's own cure is not counted. @default 2 */
+  /** Limits the calls after the first one. A call after a kind's own cure is not counted. @default 2 */
   readonly maxRetries?: number;
-  /** Below so much room for the answer the prompt is shortened instead. @default 1024 */
+  /**
+   * Sets the least output budget that is useful, in tokens. When less room is left, the prompt is shortened instead.
+   * @default 1024
+   */
   readonly leastOutputTokens?: number;
-  /** How long tool results may stay in the stage that shortens them. @default shares of the window */
+  /** Limits tool results in the stage that shortens them. @default shares of the window */
   readonly resultLimits?: ResultLimits & {
-    /** Whether a shortened result keeps its beginning, or its beginning and its end. */
+    /** States whether a shortened result keeps its beginning, or its beginning and its end. */
     readonly keep?: "head" | "head-and-tail";
   };
-  /** What errors have told before. @default nothingLearned */
+  /** Holds the limits that earlier errors stated. @default nothingLearned */
   readonly limits?: LearnedLimits;
-  /** What was shortened for earlier requests of the session; applied again before anything else. @default [] */
+  /**
+   * Holds the changes of earlier requests of the session. The guard applies them again before any other step.
+   * @default []
+   */
   readonly keptChanges?: readonly GuardChange[];
-  /** The records that the messages came from, for the changes that name them. @default none */
+  /** Lists the records that the messages came from, so that changes can name them. @default none */
   readonly recordIds?: RecordIdsOfMessages;
-  /** Says why a reply ended and what it used. @default the shapes of the three SDKs */
+  /** Reads the stop reason and the usage of a reply. @default the shapes of the three SDKs */
   readonly readReply?: (reply: Reply) => ReplyFacts;
-  /** Ollama: asks the server how large the window of the loaded model is. @default none */
+  /** Asks an Ollama server for the window of the loaded model, in tokens. @default none */
   readonly readWindow?: ((signal: AbortSignal | null) => Promise<number | null>) | null;
-  /** Called with what the guard does. What it throws is ignored. @default none */
+  /** Receives the events of the guard. Errors that the function throws are ignored. @default none */
   readonly onEvent?: (event: GuardEvent) => void;
   /** Ends the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
@@ -125,7 +134,6 @@ export interface GuardOptions<Reply> {
 const { callback, integer, list, number, object, objectOf, objectWith, oneOf, orNull, required, signal, text } =
   optionKinds;
 
-/** The kinds of the options of `guardCall`. */
 export const guardTable: OptionTable<GuardOptions<never>> = {
   request: required(
     objectOf<GuardRequest>({
@@ -160,108 +168,116 @@ export const guardTable: OptionTable<GuardOptions<never>> = {
   signal,
 };
 
-/** How one call, or the look before it, ended. */
+/** Describes how one call, or the estimate before it, ended. */
 export interface GuardAttempt {
-  /** Null when no call was made: the look before the first one said that it cannot fit. */
+  /** Counts the calls, from 0. Null when no call was made, because the estimate already exceeded the window. */
   readonly attempt: number | null;
-  /** What had been done to the request. */
+  /** Lists the remedies that were applied to the request before this attempt. */
   readonly remedies: readonly Remedy[];
-  /** The estimate of the request. */
+  /** Holds the estimate of the request, in tokens. */
   readonly estimatedTokens: number;
-  /** How it ended; `over` is a request that was not sent. */
+  /** States how the attempt ended; `over` is a request that was not sent. */
   readonly outcome: "answered" | "overflowed" | "broke-off" | "failed" | "over";
-  /** What the error means for the window; null when there was none. */
+  /** Holds the classification of the error; null when no overflow occurred. */
   readonly overflow: OverflowClassification | null;
 }
 
-/** What the guard did at a stage of a call. */
+/** Reports what the guard did at a stage of a call. */
 export type GuardEvent =
-  /** Each stage: a call is about to be made, or a request was found too large without one. */
+  /** Precedes each call, and reports a request that was too large to send. */
   | ({
       readonly name: "guard.attempt";
-      /** The estimate of the request. */
+      /** Holds the estimate of the request. */
       readonly estimate: ContextEstimate;
-      /** The window that counts; null when none is known. */
+      /** Holds the window that the guard compares with; null when no window is known. */
       readonly windowTokens: number | null;
     } & Pick<GuardAttempt, "attempt" | "remedies">)
-  /** The provider, or the estimate, says that the request does not fit. */
+  /**
+   * Reports that a call overflowed. The provider stated the overflow, or the guard inferred it from the reply or by a
+   * probe.
+   */
   | {
       readonly name: "guard.overflow";
-      /** The attempt, from 0; null when no call was made. */
+      /** Counts the calls, from 0; null when no call was made. */
       readonly attempt: number | null;
-      /** What does not fit, and by how much. */
+      /** States what does not fit, and by how much. */
       readonly overflow: OverflowClassification;
     }
-  /** The request was made smaller. */
+  /** Reports that the request was made smaller. */
   | {
       readonly name: "guard.shrunk";
-      /** What was done to the request. */
+      /** Names the remedy that was applied. */
       readonly remedy: Remedy;
-      /** What was made smaller by it. */
+      /** Lists the changes that the remedy made. */
       readonly changes: readonly GuardChange[];
-      /** The estimate of the request afterwards. */
+      /** Holds the estimate of the request afterwards, in tokens. */
       readonly tokens: number;
     }
-  /** A remedy made nothing smaller, or failed. */
+  /** Reports a remedy that made nothing smaller, or failed. */
   | {
       readonly name: "guard.no-progress";
-      /** What was tried. */
+      /** Names the remedy that was tried. */
       readonly remedy: Remedy;
-      /** Why it failed; null when it only made nothing smaller. */
+      /** Holds the error of the remedy; null when it only made nothing smaller. */
       readonly cause: unknown;
     }
-  /** An error named a limit that was not known. */
+  /** Reports that an error named a limit that was not known before. */
   | {
       readonly name: "guard.learned";
-      /** All limits that are known now. */
+      /** Holds all limits that are known now. */
       readonly limits: LearnedLimits;
     }
   /**
-   * A reply whose count is too low for its prompt, by an estimate that rests on earlier ones, without proof: old servers
-   * leave the cached part out.
+   * Reports a reply whose token count is too low for its prompt. The estimate rests on earlier measurements, and the
+   * truncation is not proven: old servers leave the cached part out of their count.
    */
   | {
       readonly name: "guard.truncation-suspected";
-      /** The tokens that the provider reported. */
+      /** Holds the prompt tokens that the provider reported. */
       readonly promptTokens: number;
-      /** The estimate of the prompt. */
+      /** Holds the estimate of the prompt. */
       readonly estimate: ContextEstimate;
     }
-  /** The provider could not count the request; the estimate decides. */
+  /** Reports that the provider could not count the request. The estimate decides then. */
   | {
       readonly name: "guard.count-failed";
-      /** The error of the count. */
+      /** Holds the error of the count. */
       readonly cause: unknown;
     }
-  /** The summarizer failed, and the messages were left out without a summary. */
+  /** Reports that the summarizer failed and the messages were left out without a summary. */
   | {
       readonly name: "guard.summary-failed";
-      /** The error of the summarizer. */
+      /** Holds the error of the summarizer. */
       readonly cause: unknown;
-      /** The number of messages that were left out. */
+      /** Counts the messages that were left out. */
       readonly droppedMessages: number;
     };
 
-/** How a guarded call ended, with its reply and what was changed. */
+/** Describes how a guarded call ended, with its reply and its changes. */
 export interface GuardOutcome<Reply> {
-  /** `partial`: the answer ran into the end of the window; keep it, compact, and continue once. */
+  /**
+   * States how the call ended. `partial` means that the answer reached the end of the window: keep it, compact, and
+   * continue once.
+   */
   readonly outcome: "answered" | "partial";
-  /** Null when a stream broke off with an error. */
+  /** Holds the reply; null when a stream broke off with an error. */
   readonly reply: Reply | null;
-  /** What the call kept of an answer that broke off; null otherwise. */
+  /** Holds what the call kept of an answer that broke off; null otherwise. */
   readonly partial: unknown;
-  /** Of a partial answer. */
+  /** Holds the overflow that ended a partial answer; null for a whole answer. */
   readonly overflow: OverflowClassification | null;
-  /** As it was sent. */
+  /** Holds the request as it was sent. */
   readonly request: GuardedRequest;
-  /** The records that the messages of `request` came from. */
+  /** Lists the records that the messages of `request` came from. */
   readonly recordIds: RecordIdsOfMessages;
-  /** What this call shortened; `keptChanges` are not repeated. Empty when the request was sent as it came. */
+  /**
+   * Lists what this call shortened, without the changes of `keptChanges`. Empty when the request was sent unchanged.
+   */
   readonly changes: readonly GuardChange[];
-  /** The attempts in their order, the look before the first call included. */
+  /** Lists the attempts in order, including the estimate before the first call. */
   readonly attempts: readonly GuardAttempt[];
-  /** The limits that are known now, to be given to the next call. */
+  /** Holds the limits that are known now, for the next call. */
   readonly limits: LearnedLimits;
-  /** Of the request as it was sent. */
+  /** Holds the estimate of the request as it was sent. */
   readonly estimate: ContextEstimate;
 }

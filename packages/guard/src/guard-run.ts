@@ -32,20 +32,18 @@ import { unbound } from "./unbound-request.ts";
 
 const notKept = Symbol("nothing was kept");
 
-/** One guarded call in progress: what each state does. The order of the states is `guardSteps`. */
+/** Holds one guarded call in progress and runs the work of each state. `guardSteps` sets the order of the states. */
 export class GuardRun<Reply> {
   estimate: ContextEstimate;
-  /** The error that ends the call when it is no overflow. */
   error: unknown = null;
   readonly #options: GuardOptions<Reply>;
   readonly #gauge: SizeGauge;
   readonly #signal: AbortSignal | null;
-  /** The estimate rests on what the provider has measured of this model. */
+  /** Is true when the estimate rests on measurements of this model by the provider. */
   readonly #isMeasured: boolean;
-  /** An estimate over its upper bound, as long as no refusal has told the size. */
+  /** Holds the estimate divided by its upper bound, which lowers the target until a refusal states the size. */
   readonly #sureShare: number;
   readonly #leastOutput: number;
-  /** The request as the caller gave it. */
   readonly #wanted: GuardedRequest;
   #request: GuardedRequest;
   #recordIds: RecordIdsOfMessages;
@@ -54,16 +52,14 @@ export class GuardRun<Reply> {
   #kind: OverflowKind = "input";
   #overflow: OverflowClassification | null = null;
   #overflowCause: unknown = null;
-  /** True from an overflow until the request is made smaller. */
+  /** Is true from an overflow until the request is made smaller. */
   #isNews = false;
   #counted: number | null = null;
   #stated: number | null = null;
   readonly #ladder: RemedyLadder;
   readonly #turn: GuardTurn;
   #hasAskedWindow = false;
-  /** The newest overflow stated no size of the prompt. */
   #isRefusedUnsized = false;
-  /** Overflows that stated no size. */
   #refusalsWithoutSizes = 0;
   readonly #effective: Remedy[] = [];
   readonly #changes: GuardChange[] = [];
@@ -71,7 +67,7 @@ export class GuardRun<Reply> {
   #calls = 0;
   #reply: Reply | null = null;
   #partial: unknown = notKept;
-  /** True once an unreadable refusal was looked into, and while what to do about it is open. */
+  /** Only one unreadable refusal is probed. `#isProbe` is true until its remedy is chosen. */
   #hasProbed = false;
   #isProbe = false;
 
@@ -97,7 +93,7 @@ export class GuardRun<Reply> {
     this.#recordIds = recordIds;
     this.#limits = limits;
     this.#window = smallerWindow(options.windowTokens ?? null, limitsOf(limits, model).windowTokens ?? null);
-    // What a provider measured of the messages, it measured with the earlier changes in them.
+    // The provider measured the changed messages, so the gauge compares with them.
     this.#gauge = createSizeGauge(counter, calibration, actual, messages);
     this.#wanted = guardedRequest(request.messages === messages ? request : { ...request, messages });
     this.#request = this.#wanted;
@@ -142,12 +138,12 @@ export class GuardRun<Reply> {
       const hasHelped = await this.#tryRemedy(remedy);
       if (this.#isAborted()) return "aborted";
       isShrunk ||= hasHelped;
-      // Without a window nothing tells whether it is enough, and the last call has nothing after it to fall back on.
+      // Without a window no estimate can show that the request fits. The last call therefore gets every remedy.
       if (isShrunk && !(this.#window === null && this.#ladder.isLastCall(this.#calls))) return "shrunk";
     }
   }
 
-  /** Nobody said that it is too large: only oversized results may be touched. */
+  /** No provider stated that the request is too large, so a probe may only shorten oversized results. */
   async #shrinkForProbe(): Promise<GuardStep> {
     this.#isProbe = false;
     this.#isNews = false;
@@ -183,7 +179,7 @@ export class GuardRun<Reply> {
     return contextOverflowError(situation, this.#calls, this.#overflowCause);
   }
 
-  /** Asks for the provider's own count where the estimate leaves open whether messages have to go. */
+  /** Asks for the provider's own count when the estimate is too close to the limit to decide. */
   async #measure(): Promise<number> {
     const { countTokens } = this.#options;
     this.#counted = null;
@@ -194,8 +190,8 @@ export class GuardRun<Reply> {
   }
 
   /**
-   * The one size that remedies are chosen and judged by. The upper end of the estimate counts only after a refusal that
-   * stated no size: a needless call costs less than messages that are left out for nothing.
+   * Remedies are chosen and judged by this size. The upper bound counts only after a refusal without a size: a needless
+   * call costs less than messages that are left out without need.
    */
   get #promptTokens(): number {
     const { tokens, highTokens } = this.estimate;
@@ -222,7 +218,7 @@ export class GuardRun<Reply> {
     return this.#isAborted() ? "aborted" : "failed";
   }
 
-  /** Examines an unreadable refusal of a large request once: by the provider's count, or else with shorter results. */
+  /** Examines an unreadable refusal once: by the provider's count, or without one by a call with shorter results. */
   async #probed(error: unknown, found: OverflowClassification): Promise<OverflowClassification> {
     if (this.#hasProbed || this.#isAborted() || !mayBeOverflow(error, found, this.estimate, this.#window)) return found;
     this.#hasProbed = true;
@@ -262,7 +258,7 @@ export class GuardRun<Reply> {
     this.estimate = this.#gauge.estimate(this.#request);
   }
 
-  /** An overflow without sizes: the server may know its window; if not, the prompt is assumed to exceed ours. */
+  /** After an overflow without sizes the server may state its window. If not, the prompt is assumed to exceed ours. */
   async #askWindow(): Promise<void> {
     const isNews = this.#isNews;
     this.#isNews = false;
@@ -272,7 +268,7 @@ export class GuardRun<Reply> {
       this.#window = smallerWindow(this.#window, await statedWindow(this.#options));
     }
     if (this.#stated !== null || this.#window === null) return;
-    // Refused again after being made to fit: the estimate is further off than by a little.
+    // Each repeated refusal of a fitted request shows that the estimate is further off.
     const assumed = this.#window * (1 + this.#refusalsWithoutSizes++ / 2) + 1;
     this.#gauge.assume(this.estimate, assumed);
     this.estimate = this.#gauge.estimate(this.#request);
@@ -294,7 +290,7 @@ export class GuardRun<Reply> {
       this.#window = window;
       return true;
     }
-    // A first estimate may be off by as much: only one that rests on what was measured before raises a suspicion.
+    // A first estimate may be wrong by this much, so only a measured one raises a suspicion.
     if (this.#isMeasured) this.#tell({ name: "guard.truncation-suspected", promptTokens, estimate: this.estimate });
     return false;
   }
@@ -338,12 +334,12 @@ export class GuardRun<Reply> {
     return replaceHistory({ request, kind: this.#kind }, compacted.messages);
   }
 
-  /** Takes a smaller request over; false, and nothing is changed, when it is not smaller. */
+  /** Returns false, and changes nothing, when the new request is not smaller. */
   #take(remedy: Remedy, remedied: Remedied): boolean {
     const { request: next, changes } = unbound(this.#request, remedied, this.#kind, this.#options.model);
     const estimate = this.#gauge.estimate(next);
     if (!ownCures.has(remedy) && !this.#gauge.isSmaller(this.#request, next)) return false;
-    // With fewer messages there may be space for the answer that was asked for.
+    // With fewer messages there may be room for the wanted output budget again.
     const { maxOutputTokens } = this.#wanted;
     this.#request = remedy === "output-budget" ? next : { ...next, maxOutputTokens };
     this.#stated = null;
@@ -362,11 +358,11 @@ export class GuardRun<Reply> {
       const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#context());
       hasWorked = done !== null && this.#take(remedy, done);
     } catch (error) {
-      // A compaction that fails is one remedy less; the overflow is what is raised in the end.
+      // A failed compaction is one remedy less. In the end the overflow is thrown, not this error.
       cause = error;
     }
     this.#ladder.tried(remedy, hasWorked);
-    // The places of records are no longer theirs.
+    // `drop` shifts the indexes of the messages, so the record ids no longer match.
     if (hasWorked && remedy === "drop") this.#recordIds = [];
     if (!hasWorked) this.#tell({ name: "guard.no-progress", remedy, cause });
     return hasWorked;

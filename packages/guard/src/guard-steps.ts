@@ -1,9 +1,8 @@
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
 
-/** Where a guarded call stands. `SPEC.md` is normative. */
+/** `SPEC.md` in this package defines the states and is normative. */
 export type GuardState = "checking" | "calling" | "shrinking" | "done" | "kept" | "raised" | "passed-on";
 
-/** What happens to it. */
 export type GuardStep =
   | "fits"
   | "over"
@@ -16,10 +15,13 @@ export type GuardStep =
   | "stuck-unsure"
   | "aborted";
 
-/** A way to make a request smaller. Each works at most once between two calls, and calls are bounded, which is why it always ends. */
+/**
+ * Each remedy works at most once between two calls, and the number of calls is bounded. That is why a guarded call
+ * always ends.
+ */
 export type Remedy = "output-budget" | "media" | "item" | "truncate" | "compact" | "squeeze" | "drop";
 
-/** The state after each step; null where the step cannot happen. */
+/** Null marks a step that cannot happen in the state, so such a step is detected as a defect. */
 export const guardSteps: Readonly<Record<GuardState, Readonly<Record<GuardStep, GuardState | null>>>> = {
   checking: row({ fits: "calling", over: "shrinking", failed: "passed-on", aborted: "passed-on" }),
   calling: row({
@@ -42,7 +44,7 @@ export const guardSteps: Readonly<Record<GuardState, Readonly<Record<GuardStep, 
   "passed-on": row({}),
 };
 
-/** What is tried for each kind, in this order. */
+/** The order is by loss: a remedy that loses less content comes first. */
 export const remedyLadders: Readonly<Record<OverflowKind, readonly Remedy[]>> = {
   input: ["truncate", "compact", "squeeze", "drop"],
   io: ["output-budget", "truncate", "compact", "squeeze", "drop"],
@@ -51,21 +53,19 @@ export const remedyLadders: Readonly<Record<OverflowKind, readonly Remedy[]>> = 
   ceiling: [],
 };
 
-/** Remedies that are a kind's own cure; the call after one is not counted as a retry. */
+/** These remedies cure exactly one kind. The call after such a remedy is not counted as a retry. */
 export const ownCures: ReadonlySet<Remedy> = new Set(["output-budget", "media", "item"]);
 
-/** The first remedy for a kind that has not been used; null when there is none left. */
 export function nextRemedy(kind: OverflowKind, used: ReadonlySet<Remedy>): Remedy | null {
   return remedyLadders[kind].find((remedy) => !used.has(remedy)) ?? null;
 }
 
-/** The kind whose cures are tried. A prompt that fits by itself was refused for the answer that is to follow it. */
+/** A prompt that fits alone was refused because of the output budget. The cures of `io` apply then. */
 export function kindToCure({ kind, inputTokens, limitTokens }: OverflowClassification): OverflowKind {
   const fitsAlone = kind === "input" && inputTokens !== null && limitTokens !== null && inputTokens < limitTokens;
   return fitsAlone ? "io" : (kind ?? "input");
 }
 
-/** True when nothing follows. */
 export function isFinal(state: GuardState): boolean {
   return finalStates.has(state);
 }

@@ -1,9 +1,12 @@
 import type { ErrorFacts } from "./error-facts.ts";
 import type { FailureCategory } from "./overflow.ts";
 
-/** 4xx that say "not now": timeout, conflict, a dependency that failed, too early, rate limit, a caller that went away. */
+/**
+ * These 4xx statuses are transient: timeout, conflict, failed dependency, too early, rate limit, and a client that
+ * closed the connection.
+ */
 const transientStatuses: ReadonlySet<number> = new Set([408, 409, 424, 425, 429, 499]);
-/** 5xx that say "never": the server does not know the method, or the version of HTTP. */
+/** These 5xx statuses are permanent: the server does not support the method or the HTTP version. */
 const finalStatuses: ReadonlySet<number> = new Set([501, 505]);
 
 const transientCategories: ReadonlySet<FailureCategory> = new Set([
@@ -27,7 +30,7 @@ const finalCategories: ReadonlySet<FailureCategory> = new Set([
   "validity",
 ]);
 
-/** Class names of the SDKs and types of the providers' bodies, of errors without a status, as in the middle of a stream. */
+/** Errors in the middle of a stream carry no status. SDK class names and body types decide for them. */
 const finalCodes: ReadonlySet<string> = new Set([
   "AuthenticationError",
   "BadRequestError",
@@ -45,10 +48,13 @@ const finalCodes: ReadonlySet<string> = new Set([
   "request_too_large",
 ]);
 
-/** Whether the same request, unchanged, may be answered later. The status decides, then the codes, then the words; what nobody knows may pass. */
+/**
+ * States whether the same request, unchanged, may succeed later. The status decides, then the codes, then the category.
+ * An unknown error counts as retryable.
+ */
 export function isRetryable({ status, codes, retryAfterMs }: ErrorFacts, category: FailureCategory): boolean {
   if (status !== null && status >= 500) return !finalStatuses.has(status);
-  // A spent quota is given back at a time, or after somebody paid.
+  // A spent quota returns at a stated time, or only after a payment.
   if (category === "quota") return retryAfterMs !== null;
   if (status !== null && status >= 400) return transientStatuses.has(status);
   if (codes.some((code) => finalCodes.has(code))) return false;

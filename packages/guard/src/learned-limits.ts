@@ -2,24 +2,24 @@ import { isFields } from "@throughline/core/internal";
 import type { ModelName } from "@throughline/tokens/internal";
 import type { OverflowClassification } from "./overflow.ts";
 
-/** What errors have told of one model at one provider. */
+/** Holds the limits that errors stated for one model at one provider. */
 export interface ModelLimits {
-  /** The context window. */
+  /** Holds the context window, in tokens. */
   readonly windowTokens?: number;
-  /** The most tokens that the model writes. */
+  /** Holds the most tokens that the model writes. */
   readonly maxOutputTokens?: number;
-  /** The rate limit that a single request ran into. */
+  /** Holds the rate limit, in tokens, that a single request exceeded. */
   readonly ceilingTokens?: number;
-  /** The most bytes of a request. */
+  /** Holds the most bytes of a request. */
   readonly requestBytes?: number;
-  /** The most characters of one part of a request. */
+  /** Holds the most characters of one part of a request. */
   readonly itemCharacters?: number;
 }
 
-/** Limits by provider and model. Plain JSON, for the caller to keep. */
+/** Holds limits by provider and model. The value is plain JSON for the caller to store. */
 export interface LearnedLimits {
   readonly v: 1;
-  /** The limits by provider and model. */
+  /** Maps `provider/modelId`, in lower case, to the limits of the model. */
   readonly models: Readonly<Record<string, ModelLimits>>;
 }
 
@@ -28,12 +28,12 @@ export const nothingLearned: LearnedLimits = { v: 1, models: {} };
 const mostModels = 128;
 const fields = ["windowTokens", "maxOutputTokens", "ceilingTokens", "requestBytes", "itemCharacters"] as const;
 
-/** What is known of a model. */
+/** Returns the learned limits of a model; an empty object when none are known. */
 export function limitsOf(limits: LearnedLimits, model: ModelName): ModelLimits {
   return Object.hasOwn(limits.models, keyOf(model)) ? (limits.models[keyOf(model)] ?? {}) : {};
 }
 
-/** Takes in what an error states; the same limits when it states nothing new. */
+/** Adds the limits that an error states. Returns the same object when the error states no new limit. */
 export function learnLimits(limits: LearnedLimits, model: ModelName, error: OverflowClassification): LearnedLimits {
   const stated = statedLimits(error);
   const known = limitsOf(limits, model);
@@ -51,23 +51,23 @@ function statedLimits({ kind, category, ...sizes }: OverflowClassification): Mod
   return kind === null ? {} : stated("windowTokens", sizes.limitTokens);
 }
 
-/** A figure too small or too large to be meant is not learned: the text was read wrongly. */
+/** A figure outside of this range is a misread text, so it is not learned. */
 function stated(field: keyof ModelLimits, value: number | null): ModelLimits {
   return value === null || value < 64 || value > 1e9 ? {} : { [field]: value };
 }
 
-/** Reads stored limits; null if they are invalid, so that the caller can report that it starts again. */
+/** Reads stored limits. Returns null when they are invalid, so that the caller can report the loss. */
 export function readLimits(value: unknown): LearnedLimits | null {
   if (!isFields(value) || value["v"] !== 1 || !isFields(value["models"])) return null;
   const isRead = Object.values(value["models"]).every(
     (model) =>
       isFields(model) && fields.every((field) => model[field] === undefined || Number.isSafeInteger(model[field])),
   );
-  // Each field was checked above.
+  // The checks above cover each field.
   return isRead ? (value as unknown as LearnedLimits) : null;
 }
 
-/** The same weights have another window at another provider. */
+/** The provider is part of the key, because another provider may serve the same weights with another window. */
 function keyOf({ provider, modelId }: ModelName): string {
   return `${provider ?? ""}/${modelId}`.toLowerCase();
 }

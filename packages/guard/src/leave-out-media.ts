@@ -3,8 +3,8 @@ import { findMedia, replaceMedia } from "./message-slots.ts";
 import type { Shrunk } from "./truncate-results.ts";
 
 /**
- * Takes images and files out, oldest first, until `overBytes` are saved. Null stands for an unknown amount: then all
- * go but those of the newest message that has any, and when only those are there, they go.
+ * Removes images and files, oldest first, until `overBytes` are saved. Null means an unknown amount. Then the media of
+ * the newest message that has any stay, unless no other message has media.
  */
 export function leaveOutMedia(
   messages: readonly unknown[],

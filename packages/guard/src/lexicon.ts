@@ -1,20 +1,20 @@
 /**
- * The words of overflow messages, as sources of regular expressions over `plainText`. Rules combine the classes, so a
- * wording that nobody has seen is recognized when its words are known. `tools/overflow-recall.ts` measures what is lost
- * when the words of one provider are removed.
+ * Holds the words of overflow messages, as sources of regular expressions over `plainText`. Rules combine the classes,
+ * so the guard recognizes a new wording of known words. `tools/overflow-recall.ts` measures the loss when the words of
+ * one provider are removed.
  */
 export interface Lexicon {
-  /** The window of the model. */
+  /** Names the model's window. */
   readonly window: readonly string[];
-  /** A limit that could be anything's. */
+  /** Names a limit of any kind, so a rule must combine it with another class. */
   readonly limit: readonly string[];
-  /** What is sent. */
+  /** Names the content that was sent. */
   readonly sent: readonly string[];
-  /** Being larger, as a verb. */
+  /** Describes a size above a limit with a verb. */
   readonly exceed: readonly string[];
-  /** Being larger, as a property. */
+  /** Describes a size above a limit with an adjective. */
   readonly large: readonly string[];
-  /** Asking for less. */
+  /** Asks for a smaller request. */
   readonly reduce: readonly string[];
 }
 
@@ -95,14 +95,14 @@ export const lexicon: Lexicon = {
 };
 
 /**
- * Fills the slots of a rule: `{window}` becomes the alternatives of that class, `#` a number, `~` a gap in a clause. A
- * full stop ends the gap, the dot in a path does not.
+ * Fills the slots of a rule. `{window}` becomes the alternatives of its class, `#` a number, and `~` a gap inside a
+ * clause. A full stop ends the gap, but the dot in a path does not.
  */
 export function fillSlots(template: string, words: Lexicon): string {
   return template
     .replace(/\{(\w+)\}/g, (_, name: string) => {
       const terms = words[name as LexiconClass];
-      // No word left: a class that can never match.
+      // An empty class must never match. An empty alternation would match everything.
       return terms.length === 0 ? "(?!)" : `(?<![a-z])(?:${terms.join("|")})(?![a-z])`;
     })
     .replaceAll("#", "\\d+")

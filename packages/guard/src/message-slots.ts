@@ -1,22 +1,21 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** A place in a message list: the index of a message, then the keys down to the value. */
+/** Locates a value in a message list: the index of the message, then the keys down to the value. */
 export interface SlotPlace {
   readonly index: number;
   readonly path: readonly (string | number)[];
 }
 
-/** The text of a tool result, or one of its texts. */
+/** Holds one text of a tool result. A result may consist of several texts. */
 export interface ResultSlot extends SlotPlace {
-  /** Of the call it answers; null where the provider has no ids. */
+  /** Holds the id of the answered call; null for providers without call ids. */
   readonly callId: string | null;
   readonly text: string;
 }
 
-/** An image, file or other attachment. */
 export interface MediaSlot extends SlotPlace {
   readonly sizeBytes: number;
-  /** The block that says in text what was here, in the shape of the message. */
+  /** Holds the block that replaces the attachment, in the shape of its message. */
   readonly placeholder: unknown;
 }
 
@@ -30,9 +29,8 @@ const mediaTypes: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * The texts of all tool results, by the structure of the messages. These are Anthropic's `tool_result` blocks, the
- * `tool` messages of chat completions and Ollama, `function_call_output` items of Responses, and the record format's
- * `toolResult` messages.
+ * Finds the texts of all tool results. It reads Anthropic's `tool_result` blocks, `tool` messages of chat completions
+ * and Ollama, `function_call_output` items of Responses, and `toolResult` messages of the record format.
  */
 export function findResults(messages: readonly unknown[]): ResultSlot[] {
   return messages.flatMap((message, index) => (isFields(message) ? resultsOf(message, index) : []));
@@ -63,7 +61,7 @@ function textsIn(content: unknown, { index, path }: SlotPlace, callId: string | 
   );
 }
 
-/** All images and files, in the order they were sent. */
+/** Finds all images and files, in the order in which they were sent. The oldest ones are removed first. */
 export function findMedia(messages: readonly unknown[]): MediaSlot[] {
   return messages.flatMap((message, index) => {
     if (!isFields(message)) return [];
@@ -103,12 +101,15 @@ function noteOf(what: string, sizeBytes: number): string {
   return `[${what} of ${sizeBytes} bytes left out: the request was too large]`;
 }
 
-/** The list with another value at a place; everything that is not on the way to it is shared. */
+/**
+ * Copies only the path to the value, so that unchanged messages stay the same objects. `createSizeGauge` relies on
+ * this.
+ */
 export function replaceAt(messages: readonly unknown[], place: SlotPlace, value: unknown): readonly unknown[] {
   return messages.with(place.index, setAt(messages[place.index], place.path, value));
 }
 
-/** Takes an image out. Ollama's stand in a list of strings, so the note goes to the text beside it. */
+/** Ollama's images are bare strings in a list. The note therefore goes into the text of the message. */
 export function replaceMedia(messages: readonly unknown[], slot: MediaSlot): readonly unknown[] {
   if (slot.path[0] !== "images") return replaceAt(messages, slot, slot.placeholder);
   const message = messages[slot.index] as Fields;

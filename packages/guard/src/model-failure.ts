@@ -3,7 +3,10 @@ import { classifyOverflow } from "./classify-overflow.ts";
 import type { FailureCategory } from "./overflow.ts";
 import { readProperty } from "./read-property.ts";
 
-/** So much of a provider's error is quoted in ours: a proxy's whole page may stand in it. The cause has all of it. */
+/**
+ * Limits the quotation of a provider's error, which may contain the whole page of a proxy. The cause keeps the full
+ * text.
+ */
 const maxQuotedLength = 2000;
 
 interface Wording {
@@ -32,12 +35,12 @@ const otherWhenRejected: Wording = {
 const otherWhenFailed: Wording = { what: "The model call failed", remedy: atItsLimit };
 
 /**
- * The failure of a model call as MODEL_FAILED, with the error of the provider's SDK as its cause. `retryable` is false where
- * the provider rejected the request: credentials, permissions, an unknown model, an invalid request, a spent quota. It is true
- * for rate limits, overload, timeouts, failed connections and faults of the server.
+ * Converts the failure of a model call into MODEL_FAILED, with the error of the provider's SDK as its cause.
+ * `retryable` is false when the provider rejected the request: credentials, permissions, an unknown model, an invalid
+ * request, a spent quota. It is true for rate limits, overload, timeouts, failed connections and faults of the server.
  *
- * @param error what the call threw; a `ThroughlineError` comes back as it is
- * @returns an error whose details hold `category`, and `retryAfterMs` where the provider stated a wait
+ * @param error the error that the call threw; a `ThroughlineError` is returned unchanged
+ * @returns an error whose details hold `category`, and `retryAfterMs` when the provider stated a wait
  * @example
  * try {
  *   reply = await client.messages.create(request);
@@ -64,7 +67,7 @@ function quoted(error: unknown): string {
   return `${text.slice(0, maxQuotedLength).toWellFormed()}… (${text.length} characters)`;
 }
 
-/** The SDKs say "Connection error." and have in a cause which connection, and why. */
+/** The SDKs only report "Connection error." The innermost cause names the connection and the reason. */
 function withCause(error: unknown): string {
   const text = textOf(error);
   let inner: unknown = error;
@@ -77,9 +80,9 @@ function withCause(error: unknown): string {
   return reason === "" || text.includes(reason) ? text : `${text} (${reason})`;
 }
 
-/** Anything may be thrown: also what cannot be made a text. */
+/** A thrown value may be anything, and its conversion to text may throw as well. */
 function textOf(error: unknown): string {
-  // Node's error of several failed connections has a code and no message.
+  // Node's error for several failed connections has a code and an empty message.
   const message = [readProperty(error, "message"), readProperty(error, "code")].find(
     (one) => typeof one === "string" && one !== "",
   );

@@ -2,25 +2,25 @@ import { isFields } from "@throughline/core/internal";
 import type { ContextEstimate } from "@throughline/tokens";
 
 /**
- * Fields for every request to Ollama. Without them the server drops the oldest messages of a prompt that is too long,
- * and half of the rest, and answers without an error. Servers that do not know them ignore them.
+ * Holds fields to add to every request to Ollama. Without them, the server drops the oldest messages and half of the
+ * rest when a prompt is too long, and answers without an error. Servers that do not support the fields ignore them.
  */
 export const ollamaRequestFields: { readonly truncate: false; readonly shift: false } = {
   truncate: false,
   shift: false,
 };
 
-/** What Ollama's own API says of a model. */
+/** Holds the window figures that Ollama's own API states for a model. */
 interface OllamaWindow {
-  /** Of the loaded model, from `/api/ps`: what counts. Null when it is not loaded. */
+  /** Holds the window of the loaded model, from `/api/ps`. Null when the model is not loaded. */
   readonly loadedTokens: number | null;
-  /** `num_ctx` of the model file and the length it was trained for, from `/api/show`. */
+  /** Holds `num_ctx` of the model file, from `/api/show`; null when the file sets none. */
   readonly configuredTokens: number | null;
-  /** The length that the model was trained for; null when the server does not state it. */
+  /** Holds the length that the model was trained for, from `/api/show`. Null when the server does not state it. */
   readonly trainedTokens: number | null;
 }
 
-/** Reads the answers of `/api/show` and `/api/ps`; either may be missing. */
+/** Reads the window figures from the answers of `/api/show` and `/api/ps`. Either answer may be missing. */
 export function readOllamaWindow(model: string, show: unknown, ps: unknown = null): OllamaWindow {
   const info = isFields(show) && isFields(show["model_info"]) ? show["model_info"] : {};
   const trained = Object.entries(info).find(([key]) => key.endsWith(".context_length"))?.[1];
@@ -37,18 +37,21 @@ export function readOllamaWindow(model: string, show: unknown, ps: unknown = nul
   };
 }
 
-/** The window a request gets: what it asks for, else what is loaded, else what the model file says, never more than trained. */
+/**
+ * Returns the window of a request, in tokens: the requested one, else the loaded one, else that of the model file. The
+ * window is never larger than the trained length. Null when no figure is known.
+ */
 export function ollamaWindowTokens(window: OllamaWindow, requestedTokens: number | null = null): number | null {
   const given = requestedTokens ?? window.loadedTokens ?? window.configuredTokens;
   return given === null ? null : Math.min(given, window.trainedTokens ?? given);
 }
 
-/** How sure it is that a server left out a part of the prompt without saying so. */
+/** A server may leave out a part of the prompt without an error. The value states how certain that is. */
 export type SilentTruncation = "none" | "suspected" | "certain";
 
 /**
- * Compares the prompt a server says it evaluated with the estimate. Only a window that the prompt cannot have fitted
- * makes it certain: servers that leave the cached part out of their count state low figures for whole prompts.
+ * Compares the prompt size that a server reports with the estimate. Only a window that cannot hold the prompt is proof.
+ * Servers that leave the cached part out of their count report low figures for whole prompts.
  */
 export function silentTruncation(
   promptTokens: number,

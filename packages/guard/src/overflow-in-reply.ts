@@ -4,7 +4,7 @@ import type { ReplyFacts } from "./read-reply.ts";
 
 const windowStop = { stopReason: "model_context_window_exceeded" };
 
-/** The overflow that a reply of status 200 reports; null if it reports none. */
+/** Detects an overflow that a reply of status 200 reports; null when it reports none. */
 export function overflowInReply(
   { error, stopReason, outputTokens, promptTokens }: ReplyFacts,
   windowTokens: number | null,
@@ -13,14 +13,14 @@ export function overflowInReply(
   const stated = error === null ? null : classifyOverflow(error, { provider });
   if (stated?.overflow === true) return stated;
   if (stopReason !== null && isWindowStop(stopReason)) return classifyOverflow({ stopReason });
-  // Some servers fill the window with the prompt and stop before the first word.
+  // Some servers fill the window with the prompt and stop before the first token of the answer.
   const isFilled = stopReason === "length" && outputTokens === 0 && windowTokens !== null;
   return isFilled && (promptTokens ?? 0) >= windowTokens * 0.99 ? classifyOverflow(windowStop) : null;
 }
 
 /**
- * The size of the prompt that an overflow states; null when it states none, or one that would have fitted. A text that was
- * cut off ends in the middle of a number.
+ * Returns the prompt size that an overflow states. Null when it states none, or a size that would have fitted. A
+ * truncated error text may end in the middle of a number.
  */
 export function believable(
   { kind, inputTokens, limitTokens }: OverflowClassification,
@@ -31,7 +31,7 @@ export function believable(
   return kind === "input" && fits ? null : inputTokens;
 }
 
-/** The overflow of a prompt of which a server left a part out without saying so. */
+/** Builds the overflow for a server that left out a part of the prompt without an error. */
 export function silentOverflow(windowTokens: number | null): OverflowClassification {
   return { ...classifyOverflow(windowStop), limitTokens: windowTokens, rule: "silent-truncation" };
 }

@@ -4,10 +4,10 @@ import { readErrorFacts } from "./error-facts.ts";
 import type { GuardedRequest, GuardOptions } from "./guard-options.ts";
 import type { OverflowClassification } from "./overflow.ts";
 
-/** From so much of the window on, a refusal that nobody can read may mean the size. */
+/** Below this share of the window, an unreadable refusal is not treated as a sign of the size. */
 const suspectShare = 0.9;
 
-/** Whether an error says nothing that can be read, and the request is so large that its size may be the reason. */
+/** Returns true for an unreadable error when the request is large enough that its size may be the reason. */
 export function mayBeOverflow(
   error: unknown,
   classification: OverflowClassification,
@@ -19,7 +19,7 @@ export function mayBeOverflow(
   return (status === 400 || status === 422) && estimate.tokens > windowTokens * suspectShare;
 }
 
-/** What a probe takes an unreadable refusal for. `inputTokens` is null where nothing was counted. */
+/** Classifies an unreadable refusal as an overflow. `inputTokens` is null when no count proved it. */
 export function probedOverflow(
   classification: OverflowClassification,
   windowTokens: number | null,
@@ -36,18 +36,18 @@ export function probedOverflow(
   };
 }
 
-/** The provider's own count; null where it has no endpoint for it, or the endpoint fails. */
+/** Returns the provider's own count. Null when the provider has no count endpoint, or the endpoint fails. */
 export async function countedBy<Reply>(options: GuardOptions<Reply>, request: GuardedRequest): Promise<number | null> {
   try {
     return (await options.countTokens?.(request, options.signal ?? null)) ?? null;
   } catch (cause) {
-    // Counting is an extra: without it the estimate decides.
+    // The count is optional: without a count the estimate decides.
     tellListener(options.onEvent, { name: "guard.count-failed", cause });
     return null;
   }
 }
 
-/** The window as the server states it; null where it cannot be asked. It may have answered all the same, and that counts. */
+/** Asks the server for its window. An error counts as unknown, because the call itself may still succeed. */
 export async function statedWindow<Reply>({ readWindow, signal }: GuardOptions<Reply>): Promise<number | null> {
   return (await readWindow?.(signal ?? null).catch(() => null)) ?? null;
 }

@@ -1,23 +1,23 @@
 import type { OverflowKind } from "./overflow.ts";
 
-/** A wording of an overflow. Templates are read by `fillSlots`. */
+/** Describes one wording of an overflow. `fillSlots` expands the templates. */
 export interface OverflowRule {
   readonly id: string;
   readonly kind: Exclude<OverflowKind, "ceiling" | "io">;
   readonly template: string;
-  /** When given, the text must not hold this. */
+  /** Excludes the rule when the text also matches this template. */
   readonly unless?: string;
-  /** Providers it is for; absent: all. */
+  /** Limits the rule to matching providers; absent means all. */
   readonly provider?: RegExp;
-  /** A rule for one wording says why it is worth having. */
+  /** A rule for a single wording states here why it is needed. */
   readonly because?: string;
 }
 
-/** Between a subject and its property; a clause about time or about the answer is another statement. */
+/** A clause with these words is about time or about the answer. It does not connect a subject with its size. */
 const time = "(?:took|take|taking|waited?|time|seconds?|minutes|output|response|completion|answer|reply)";
 
 export const overflowRules: readonly OverflowRule[] = [
-  // One item of the request.
+  // These rules match the limit of one item of the request.
   {
     id: "string-too-long",
     kind: "item",
@@ -29,7 +29,7 @@ export const overflowRules: readonly OverflowRule[] = [
     template:
       "(?:messages?|contents?|input|parts?)[\\[. ]+#\\]?~(?:(?:{large}|{exceed}|at most|must not be longer)~(?:characters|chars|length #|# characters)|# (?:characters|chars)~(?:{limit}|{exceed}|at most)~#)",
   },
-  // The bytes of the request.
+  // These rules match the byte limit of the request.
   {
     id: "payload-too-large",
     kind: "bytes",
@@ -49,7 +49,7 @@ export const overflowRules: readonly OverflowRule[] = [
       "{exceed}~(?:maximum|max|limit)\\w*(?: \\w+){0,3} (?:bytes|(?:payload|body|request) size)|(?:payload|body|request) (?:size )?limit (?:was |is |has been )?exceeded",
     because: "gateways word their byte limit freely; made-up wordings in the tests need it",
   },
-  // The prompt.
+  // These rules match the limit of the prompt.
   {
     id: "window-exceeded",
     kind: "input",

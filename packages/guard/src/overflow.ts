@@ -1,11 +1,11 @@
 /**
- * What does not fit; each kind has its own remedy. `input` is the prompt, `io` the prompt together with the output
- * budget, `bytes` the size of the request, `item` one part of it. `ceiling` is a rate limit smaller than the request,
- * for which the guard has no remedy.
+ * States what does not fit; each kind has its own remedy. `input` is the prompt, `io` the prompt together with the
+ * output budget, `bytes` the size of the request, and `item` one part of it. `ceiling` is a rate limit smaller than the
+ * request, for which the guard has no remedy.
  */
 export type OverflowKind = "input" | "io" | "bytes" | "item" | "ceiling";
 
-/** What an error is about, when it is no overflow. */
+/** States what an error is about when it is no overflow. */
 export type FailureCategory =
   | "auth"
   | "cancel"
@@ -27,28 +27,28 @@ export type FailureCategory =
   | "unknown"
   | "validity";
 
-/** What an error means for the window. Sizes are null when the error does not state them. */
+/** Classifies an error by its meaning for the window. Sizes are null when the error does not state them. */
 export interface OverflowClassification {
-  /** True when the request did not fit. */
+  /** States whether the request did not fit. */
   readonly overflow: boolean;
-  /** Null when it is no overflow. */
+  /** States what does not fit; null when the error is no overflow. */
   readonly kind: OverflowKind | null;
-  /** What the error is about. */
+  /** States what the error is about. */
   readonly category: "context_overflow" | FailureCategory;
-  /** The size of the prompt. */
+  /** Holds the size of the prompt, in tokens. */
   readonly inputTokens: number | null;
-  /** The window, or for `ceiling` the rate limit. */
+  /** Holds the window, or for `ceiling` the rate limit, in tokens. */
   readonly limitTokens: number | null;
-  /** For an overflow of kind `io` the output asked for; for `output_cap` the most the model writes. */
+  /** Holds the requested output for kind `io`, or for `output_cap` the most tokens that the model writes. */
   readonly maxOutputTokens: number | null;
-  /** The most bytes that the provider takes. */
+  /** Holds the most bytes that the provider accepts. */
   readonly limitBytes: number | null;
-  /** The most characters that the provider takes. */
+  /** Holds the most characters that the provider accepts. */
   readonly limitCharacters: number | null;
-  /** How long the provider asks to wait, in milliseconds. */
+  /** Holds the wait that the provider asks for, in milliseconds. */
   readonly retryAfterMs: number | null;
-  /** The same request, unchanged, may be answered later. */
+  /** States whether the same request, unchanged, may succeed later. */
   readonly isRetryable: boolean;
-  /** The rule that decided, for people and tests. */
+  /** Names the rule that decided, for people and tests. */
   readonly rule: string;
 }

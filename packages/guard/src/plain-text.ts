@@ -1,11 +1,11 @@
 import { linearExpression } from "@throughline/core/internal";
 
-/** Longer texts are echoes of what was sent; the reason stands at the beginning or at the end. */
+/** A longer text echoes the request. The reason is at the beginning or at the end. */
 const mostCharacters = 8_000;
 
 /**
- * An error text or code in the spelling that the rules read: lower case, separate words, numbers without separators,
- * and `outputbudget` for every name of the output budget. Links and quotes from the prompt are removed.
+ * Normalizes an error text or code for the rules: lower case, separate words, numbers without separators, and
+ * `outputbudget` for every name of the output budget. Links and quotations of the prompt are removed.
  */
 export function plainText(text: string): string {
   const short = text.length > mostCharacters ? `${text.slice(0, 6000)}\n${text.slice(-2000)}` : text;
@@ -23,7 +23,7 @@ export function plainText(text: string): string {
       /\bmaximum tokens (?=you requested|requested|value|parameter)|\brequested maximum tokens\b/gi,
       " outputbudget ",
     )
-    // A code may be written with hyphens; a sentence keeps its own.
+    // A text of a single word is a code, and its hyphens separate words. The hyphens of a sentence stay.
     .replace(/^[\w-]+$/, (code) => code.replaceAll("-", " "))
     .toLowerCase()
     .replace(/n't\b/g, " not")
@@ -34,7 +34,7 @@ export function plainText(text: string): string {
     .trim();
 }
 
-/** A word without the link or the address of mail in it. */
+/** Removes a link or a mail address from a word, because its parts could match a rule. */
 function withoutLink(word: string): string {
   const at = word.indexOf("@");
   const link = word.search(/\bhttps?:\/\//);
@@ -45,7 +45,7 @@ function withoutLink(word: string): string {
   return dot > at + 1 && /^\.\w/.test(word.slice(dot, dot + 2)) ? `${word.slice(0, start)} ` : word;
 }
 
-/** One number, whoever wrote it: 5,958,968; 128 000 tokens; 256.000; 128k; 1.05M. */
+/** Unifies the spellings of a number: 5,958,968; 128 000 tokens; 256.000; 128k; 1.05M. */
 function joinNumbers(text: string): string {
   const joined = text.replace(/[\d.][\d,.'\u00a0\u202f]*/g, joinSeparated);
   return joined
@@ -59,7 +59,7 @@ function joinNumbers(text: string): string {
     );
 }
 
-/** `5,958,968` without its separators: one kind of them, before three digits each. */
+/** Removes the separators of `5,958,968`. All separators must be the same character, each before three digits. */
 function joinSeparated(match: string): string {
   const end = match.search(/\D{0,3}$/);
   return /^\d{1,3}([,.'\u00a0\u202f])\d{3}(?:\1\d{3}){0,4}$/.test(match.slice(0, end))
@@ -71,7 +71,7 @@ function isUnit(text: string): boolean {
   return /^(?:tok|jeton|bytes|octets|zeichen|tоk|токен)/.test(text);
 }
 
-/** `128 000 `: groups of three digits behind one that is shorter or has as many. */
+/** Joins the groups of `128 000 `. Groups of three digits join a first group of at most three. */
 function joinSpaced(match: string): string {
   const groups = match.trimEnd().split(" ");
   let first = groups.length - 1;
@@ -79,16 +79,16 @@ function joinSpaced(match: string): string {
   return `${[...groups.slice(0, first), groups.slice(first).join("")].join(" ")} `;
 }
 
-/** Words before a quotation that say that it is the reason and no part of the prompt. */
+/** These words before a quotation show that it is the reason of the error, not a part of the prompt. */
 const reasonBefore = linearExpression(
   String.raw`(?:errors?|exception|failed|failure|reason|details?|says|said|returned|responded|raw|body|upstream|provider|because|(?:error|response) message)\W*$|(?<!user |your )(?:message|msg)\s*[:=]\W*$`,
   "i",
 );
 
-/** Words before a quotation that say that it is what was sent. */
+/** These words before a quotation show that the quotation repeats the request. */
 const sentBefore = linearExpression(String.raw`\b(?:got|received|given|found|instead of)[:\s]*$`, "i");
 
-/** Takes quotations of several words out: a text that quotes the prompt may say anything there. */
+/** Removes quotations of several words, because a quoted prompt may contain any text, including the words of a rule. */
 function withoutEchoes(text: string): string {
   const short = text.replace(/'[^'\n]*'/g, (match, at: number) =>
     /\s/.test(match) && sentBefore.test(text.slice(Math.max(0, at - 40), at)) ? " " : match,

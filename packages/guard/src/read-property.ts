@@ -1,6 +1,6 @@
 /**
- * Reads a property of something thrown, which may be anything: a proxy that throws, a getter that fails. What cannot be
- * read says nothing, which is what undefined means to the caller.
+ * A thrown value may be a proxy or have a getter that throws. A property that cannot be read counts as undefined, so
+ * that classification never throws.
  */
 export function readProperty(value: unknown, key: string): unknown {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
@@ -11,7 +11,7 @@ export function readProperty(value: unknown, key: string): unknown {
   }
 }
 
-/** The enumerable keys; none when they cannot be listed. */
+/** Returns no keys when listing them throws, as a proxy may do. */
 export function ownKeys(value: object): readonly string[] {
   try {
     return Object.keys(value);

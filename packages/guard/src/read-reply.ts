@@ -1,16 +1,16 @@
 import { isFields, readUsage } from "@throughline/core/internal";
 
-/** What the guard looks at in a reply. */
+/** Holds the parts of a reply that the guard judges. */
 export interface ReplyFacts {
-  /** Why the reply ended, in the provider's word; null when it does not state it. */
+  /** Holds the stop reason in the provider's own word; null when the reply does not state one. */
   readonly stopReason: string | null;
-  /** Null when the reply does not state it. */
+  /** Counts the tokens of the prompt; null when the reply does not state the usage. */
   readonly promptTokens: number | null;
-  /** Tokens that the model wrote; null when the reply does not state it. */
+  /** Counts the tokens that the model wrote; null when the reply does not state the usage. */
   readonly outputTokens: number | null;
-  /** True when the model said nothing. */
+  /** Is true when the reply has no text, call or thinking. */
   readonly isEmpty: boolean;
-  /** An error inside a reply of status 200. */
+  /** Holds an error that arrived inside a reply of status 200. */
   readonly error: unknown;
 }
 

@@ -11,7 +11,7 @@ const phrases: Readonly<Record<Remedy, string>> = {
   drop: "leave out the oldest messages",
 };
 
-/** What the guard would do about an error, in words. */
+/** Describes, in words for people, the steps that the guard takes after an error. */
 export function recoveryAction({ kind }: OverflowClassification): string {
   if (kind === null) return "pass the error on; the history is not touched";
   if (kind === "ceiling") return "raise CONTEXT_OVERFLOW: the rate limit is smaller than the request";

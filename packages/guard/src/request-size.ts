@@ -4,25 +4,25 @@ import type { GuardedRequest, GuardRequest } from "./guard-options.ts";
 import type { OverflowKind } from "./overflow.ts";
 
 /**
- * The most tokens of system, tools and messages, so that a full answer fits and estimates may be slightly wrong. A
- * tenth of the window stays free, or the answer and 2 % if that is more. 200,000 tokens leave 180,000. Of an estimate
- * that is less sure up to 15 % more is left, so that what is cut by it need not be cut twice.
+ * Limits the tokens of system, tools and messages, so that a full answer fits and estimates may be slightly wrong. A
+ * tenth of the window stays free, or the output and 2 % when that is more: 180,000 of 200,000 tokens remain. For an
+ * unsure estimate up to 15 % more stays free, so that one cut is enough.
  *
- * @param sureShare the estimate over its upper bound
+ * @param sureShare the estimate divided by its upper bound
  */
 export function safePromptTokens(windowTokens: number, maxOutputTokens: number | null, sureShare = 1): number {
-  // A budget as large as a small window is lowered later; it must not leave a prompt of nothing.
+  // A budget as large as a small window is lowered later. Here it must not reduce the prompt to nothing.
   const output = Math.min(outputReserve(windowTokens, maxOutputTokens), windowTokens / 4);
   const safe = windowTokens - Math.max(output + windowTokens * 0.02, windowTokens * 0.1);
   return Math.floor(Math.max(safe * 0.85, Math.min(safe, (windowTokens - output) * sureShare)));
 }
 
-/** What providers take the answer's budget for: a part of the window. Null when it is not sent. */
+/** Providers count the whole output budget as a part of the window. Nothing is reserved when no budget is sent. */
 export function outputReserve(windowTokens: number, maxOutputTokens: number | null): number {
   return maxOutputTokens === null ? 0 : Math.min(maxOutputTokens, windowTokens);
 }
 
-/** What does not fit; null when everything does or nothing is known. */
+/** Returns null when the request fits or the window is unknown. */
 export function excessOf(
   promptTokens: number,
   windowTokens: number | null,
@@ -36,16 +36,22 @@ export function excessOf(
 
 type CountedRequest = Pick<GuardedRequest, "messages" | "system" | "tools">;
 
-/** Estimates requests, the unchanged one by its last actual, and corrects by what a provider said of one. */
+/**
+ * Estimates requests. The measured prefix of the unchanged request counts exactly, and a provider's figures correct the
+ * rest.
+ */
 export interface SizeGauge {
-  /** Greater than 1 when the provider counted more than the estimate. */
+  /** Is greater than 1 when the provider counted more than the estimate. */
   readonly correction: number;
   estimate(request: CountedRequest): ContextEstimate;
-  /** Whether the second request is smaller: as estimated, or by one way of counting both where a measured size holds for one. */
+  /**
+   * Compares both requests by estimate. When a measured size covers only one of them, both are also compared without
+   * it.
+   */
   isSmaller(before: CountedRequest, after: CountedRequest): boolean;
-  /** A provider said how many tokens the request has. */
+  /** Applies the token count that a provider stated for the request. */
   correct(estimate: ContextEstimate, observedTokens: number): void;
-  /** A provider refused the request without saying why it is too large: it has at least this number of tokens. */
+  /** A provider refused the request without a size. The request then has at least `leastTokens` tokens. */
   assume(estimate: ContextEstimate, leastTokens: number): void;
 }
 
@@ -67,7 +73,7 @@ export function createSizeGauge(
     },
     estimate(request): ContextEstimate {
       const prefix = actual?.coversMessages ?? 0;
-      // Shared references show that nothing the actual covers was changed.
+      // Shared references prove that the measured messages are unchanged.
       const holds = actual !== null && sharesPrefix(request.messages, original, prefix);
       const estimate = found(request, holds ? actual : null);
       if (correction === 1) return estimate;
@@ -84,12 +90,13 @@ export function createSizeGauge(
       return found(after, null).tokens < found(before, null).tokens;
     },
     correct(estimate, observedTokens): void {
-      // Ten times more is another request: a gateway's own prompt, or a figure read wrongly.
+      // A tenfold difference is not an error of the estimate. The provider counted another prompt, or the figure was
+      // misread.
       const ratio = observedTokens / Math.max(1, estimate.tokens);
       if (ratio > 0.1 && ratio < 10) correction *= ratio;
     },
     assume(estimate, leastTokens): void {
-      // No figure was read here, so none can have been read wrongly.
+      // The number is assumed and not read from a text, so the bounds of `correct` do not apply.
       correction *= Math.max(1, leastTokens / Math.max(1, estimate.tokens));
     },
   };
@@ -102,13 +109,13 @@ function sharesPrefix(messages: readonly unknown[], original: readonly unknown[]
   return true;
 }
 
-/** The smaller of two, where 0 and null stand for unknown. */
+/** Zero and null both mean an unknown window. */
 export function smallerWindow(one: number | null, other: number | null): number | null {
   const known = [one, other].filter((tokens) => tokens !== null && tokens > 0) as number[];
   return known.length === 0 ? null : Math.min(...known);
 }
 
-/** A request with its defaults. */
+/** Fills in the defaults. An empty list of tools counts as no tools. */
 export function guardedRequest({
   messages,
   system = null,

@@ -1,19 +1,20 @@
 import type { ResultLimits } from "./truncate-results.ts";
 
-/** How tool results are shortened where a request does not fit. */
+/** Sets how tool results are shortened when a request does not fit. */
 export interface ResultSettings {
-  /** What stays of a result. @default "head-and-tail" */
+  /** States which part of a result stays. @default "head-and-tail" */
   readonly keep?: "head" | "head-and-tail";
   /**
-   * How long one result may stay, in percent of the window at four characters a token. Null: 30 % at three characters and
-   * an absolute length, all results together half of the window. @default null
+   * Limits one result, in percent of the window at four characters a token. Null limits one result to 30 % at three
+   * characters a token and to an absolute length, and all results together to half of the window.
+   * @default null
    */
   readonly resultPercent?: number | null;
 }
 
-/** Characters that a token of tool output has at least. */
+/** Tool output has at least this many characters a token. */
 const charactersPerToken = 3;
-/** Of an unknown window. */
+/** This window is assumed when no window is known. */
 const assumedWindowTokens = 32_000;
 const eachShare = 0.3;
 const totalShare = 0.5;
@@ -22,11 +23,11 @@ const totalShare = 0.5;
 const leastWindowTokens = 2048;
 
 /**
- * The window that tool results have shares of. Where a provider counts more than the estimate, its window holds as much
- * less text. Where none is known it is smaller than what was refused.
+ * Returns the window that the shares of tool results refer to. When a provider counts more than the estimate, its
+ * window holds less text. An unknown window is assumed smaller than the refused request.
  *
- * @param correction what the estimate is multiplied by
- * @param refusedTokens of a request that was refused; null when none was
+ * @param correction the factor that the estimate is multiplied by
+ * @param refusedTokens the size of the refused request; null when no request was refused
  */
 export function resultWindowTokens(
   windowTokens: number | null,
@@ -38,7 +39,10 @@ export function resultWindowTokens(
   return Math.min(tokens, Math.max(leastWindowTokens, Math.floor(tokens / correction)));
 }
 
-/** Each by its share of the window and an absolute length, all by half of it. */
+/**
+ * Limits each result by a share of the window and by an absolute length. All results together may fill half of the
+ * window.
+ */
 export function usualLimits(windowTokens: number | null): ResultLimits {
   const window = windowTokens ?? assumedWindowTokens;
   const mostCharacters = window >= 200_000 ? 64_000 : window >= 100_000 ? 32_000 : 16_000;
@@ -48,7 +52,7 @@ export function usualLimits(windowTokens: number | null): ResultLimits {
   };
 }
 
-/** The limits that settings mean for a window; null stands for one that is not known. */
+/** A null window means unknown and is replaced by `assumedWindowTokens`. */
 export function resultLimitsFor(
   { keep = "head-and-tail", resultPercent = null }: ResultSettings,
   windowTokens: number | null,

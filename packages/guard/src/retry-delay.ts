@@ -1,6 +1,6 @@
 import { ownKeys, readProperty } from "./read-property.ts";
 
-/** The wait that an error's headers or fields ask for, in milliseconds; null when they ask for none. */
+/** Reads the wait that an error's headers or fields ask for, in milliseconds; null when they ask for none. */
 export function retryDelayMs(value: object): number | null {
   const headers = [readProperty(value, "headers"), readProperty(value, "responseHeaders"), value];
   for (const from of headers) {
@@ -12,7 +12,7 @@ export function retryDelayMs(value: object): number | null {
     if (found !== null) return found;
   }
   const stated = readProperty(value, "retryAfterMs");
-  // Google's RetryInfo says "34s".
+  // Google's RetryInfo has the form "34s", which is read like a text.
   return milliseconds(stated, 1) ?? delayInText(`in ${String(textOf(readProperty(value, "retryDelay")))}`);
 }
 
@@ -24,7 +24,9 @@ const delay = new RegExp(
   "i",
 );
 
-/** "try again in 3.5s", "retry after 20 seconds", "in 1h2m3s", "in 2 minutes"; null when the text names no time. */
+/**
+ * Reads "try again in 3.5s", "retry after 20 seconds", "in 1h2m3s", "in 2 minutes". Null when the text names no time.
+ */
 export function delayInText(text: string): number | null {
   const match = delay.exec(text);
   const [, hour, minute, second, unit = ""] = match ?? [];
@@ -33,7 +35,10 @@ export function delayInText(text: string): number | null {
   return Math.round(Number(hour ?? 0) * 3_600_000 + Number(minute ?? 0) * 60_000 + rest);
 }
 
-/** The wait until a date, by the server's own clock; null where the answer does not say what time it is there. */
+/**
+ * Computes the wait by the server's own clock, because the local clock may differ. Null when the answer has no `date`
+ * header.
+ */
 function untilDate(after: unknown, date: unknown): number | null {
   if (typeof after !== "string" || typeof date !== "string") return null;
   const waitMs = Date.parse(after) - Date.parse(date);
@@ -49,7 +54,7 @@ function header(headers: unknown, name: string): unknown {
   try {
     return get.call(headers, name) as unknown;
   } catch {
-    // Something else with a method of that name.
+    // The object has an unrelated method with the name `get`.
     return undefined;
   }
 }

@@ -2,10 +2,12 @@ import { isFields } from "@throughline/core/internal";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How many characters of each tool result reach the summarizer. */
+/** Limits the part of each tool result that reaches the summarizer. */
 const previewCharacters = 500;
 
-/** Messages of any provider as plain text for a summarizer, which must read them and not continue them. */
+/**
+ * Converts the messages of any provider to plain text. A summarizer would continue messages, but it has to read them.
+ */
 export function serializeMessages(messages: readonly unknown[]): string {
   return messages
     .filter(isFields)

@@ -1,21 +1,20 @@
-/** A shortened text and how much of it was kept at each end. */
 export interface ShortenedText {
   readonly text: string;
   readonly headCharacters: number;
   readonly tailCharacters: number;
 }
 
-/** A result is never cut to less than this: the marker alone has 80 characters. */
+/** A result is never cut below this length, because the marker alone has 80 characters. */
 export const leastCharacters = 200;
 
-/** So much of what is kept stands at the end, where commands print how they ended. */
+/** A share of the kept text comes from the end, because commands print their outcome there. */
 const tailShare = 0.3;
-/** The longest marker, with the line feeds around it. */
+/** Reserves room for the longest marker and the line feeds around it. */
 const markerCharacters = 100;
 const markerStart = "\n\n[... truncated (";
 const markerRest = /^(\d{1,15}) chars total, showing first \d{1,15}(?: and last \d{1,15})?\) \.\.\.\](?:\n\n|$)/;
 
-/** How long a text was before it was shortened, as the first marker in it says; null when there is none. */
+/** Reads the original length from the first marker in a text; null when the text was not shortened before. */
 function statedLength(text: string): number | null {
   for (let at = text.indexOf(markerStart); at !== -1; at = text.indexOf(markerStart, at + 1)) {
     const start = at + markerStart.length;
@@ -26,8 +25,9 @@ function statedLength(text: string): number | null {
 }
 
 /**
- * Keeps the head and the tail of a text, cut at lines where that costs less than half of the part, and says between
- * them how much there was. Null when the text is short enough. The same text and limit give the same bytes.
+ * Keeps the head and the tail of a text, and a marker between them states the original length. A cut is at a line break
+ * unless that costs half of the part. Null when the text is short enough. The same text and limit give the same bytes,
+ * because provider caches rely on that.
  */
 export function shortenText(text: string, mostCharacters: number): ShortenedText | null {
   if (text.length <= mostCharacters) return null;
@@ -39,16 +39,16 @@ export function shortenText(text: string, mostCharacters: number): ShortenedText
   return shortened.length < text.length ? { text: shortened, headCharacters, tailCharacters } : null;
 }
 
-/** Puts a text together from as much of its ends as a change says. */
+/** Joins the ends of a text with the marker, so that a stored change gives the same bytes again. */
 export function joinParts(text: string, headCharacters: number, tailCharacters: number): string {
-  // A text that was shortened before knows how long it was.
+  // The marker of an earlier shortening states the original length.
   const total = statedLength(text) ?? text.length;
   const ends = tailCharacters === 0 ? `first ${headCharacters}` : `first ${headCharacters} and last ${tailCharacters}`;
   const tail = tailCharacters === 0 ? "" : `\n\n${text.slice(text.length - tailCharacters)}`;
   return `${text.slice(0, headCharacters)}\n\n[... truncated (${total} chars total, showing ${ends}) ...]${tail}`;
 }
 
-/** Keeps the head alone, up to the last line that fits, as the first document's guard does. */
+/** Keeps only the head, up to the last line that fits. `keep: "head"` selects this form. */
 export function shortenToHead(text: string, mostCharacters: number): ShortenedText | null {
   if (text.length <= mostCharacters) return null;
   const line = text.lastIndexOf("\n", mostCharacters - 1);
@@ -67,7 +67,7 @@ function tailStart(text: string, from: number): number {
   return isNear ? line + 1 : wholeCharacter(text, from);
 }
 
-/** Never between the halves of a surrogate pair. */
+/** A cut never separates the halves of a surrogate pair. */
 function wholeCharacter(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;

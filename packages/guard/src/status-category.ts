@@ -29,7 +29,10 @@ const gatewayCategories: Readonly<Record<number, FailureCategory>> = {
   529: "overloaded",
 };
 
-/** What a status alone says; null for those that an overflow may come with: 200, 400, 413, 422, 424 and none. */
+/**
+ * Classifies a status without its text. Null for statuses that an overflow may have (200, 400, 413, 422, 424) and for
+ * no status.
+ */
 export function statusCategory(status: number | null): FailureCategory | null {
   if (status === null || status < 400) return null;
   return status >= 500 ? (gatewayCategories[status] ?? "server") : (categories[status] ?? null);

@@ -7,8 +7,8 @@ import type { OverflowKind } from "./overflow.ts";
 const thinkingTypes: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"]);
 
 /**
- * True for the Claude models whose signatures cover everything before the thinking: Fable and Mythos from 5.1, the
- * others from 5.5. They refuse a request in which something before a signed block was changed.
+ * Returns true for the Claude models whose signatures cover everything before the thinking: Fable and Mythos from 5.1,
+ * the others from 5.5. These models refuse a request when content before a signed block was changed.
  */
 export function bindsThinking({ modelId }: ModelName): boolean {
   const [, family = "", major, minor] =
@@ -17,15 +17,15 @@ export function bindsThinking({ modelId }: ModelName): boolean {
   return version >= (family === "fable" || family === "mythos" ? 501 : 505);
 }
 
-/** Which thinking goes: by the place of its reply, or by itself. */
+/** Selects the thinking to remove, by the index of its reply or by the block. */
 type IsOut = (index: number, block: object) => boolean;
 
-/** Takes signed thinking out of the replies from a message on. What a model said stays. */
+/** Removes signed thinking from the replies at or after `fromIndex`. The text and the calls of the model stay. */
 export function stripThinking(messages: readonly unknown[], fromIndex: number): readonly unknown[] {
   return withoutThinking(messages, (index) => index >= fromIndex);
 }
 
-/** The same list when nothing goes. */
+/** Returns the same list when nothing is removed, so that callers can compare references. */
 function withoutThinking(messages: readonly unknown[], isOut: IsOut): readonly unknown[] {
   let changed: unknown[] | null = null;
   for (const [index, message] of messages.entries()) {
@@ -50,7 +50,7 @@ function isThinking(block: unknown): block is object {
   return isFields(block) && thinkingTypes.has(block["type"]);
 }
 
-/** The record for later calls of which thinking was removed; null if none was. */
+/** Records the removed thinking for later calls; null when none was removed. */
 export function thinkingChange(
   before: readonly unknown[],
   after: readonly unknown[],
@@ -71,9 +71,9 @@ export function thinkingChange(
 }
 
 /**
- * Leaves thinking out again as earlier calls did. If they replaced the start of the history for themselves alone, its
- * first message is still the same. Then the thinking before it and in reply to it is removed too, because no later call
- * repeats what it is bound to.
+ * Removes the thinking that earlier calls removed. An earlier call may have replaced the start of the history for
+ * itself alone. The first message of the history is then unchanged. The thinking up to that point is removed too,
+ * because no later call repeats the history that it is bound to.
  */
 export function reapplyThinking(messages: readonly unknown[], changes: readonly GuardChange[]): readonly unknown[] {
   const gone = new Set(changes.flatMap(({ what, blocks }) => (what === "thinking" ? (blocks ?? []) : [])));

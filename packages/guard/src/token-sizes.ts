@@ -1,6 +1,5 @@
 import { linearExpression, type LinearExpression } from "@throughline/core/internal";
 
-/** The figures of an overflow text, by what they measure. */
 export interface TokenSizes {
   readonly inputTokens: number | null;
   readonly limitTokens: number | null;
@@ -12,14 +11,14 @@ type Role = "input" | "limit" | "output" | "unknown" | "none";
 interface Figure {
   readonly value: number;
   readonly role: Role;
-  /** A figure whose own words say what it is outweighs one that merely follows such words. */
+  /** A figure whose adjacent words name its role has priority over a figure that only follows such words. */
   readonly isNamed: boolean;
 }
 
 const outputWords = "outputbudget|output|completions?|generation|generated|response|new tokens";
 const inputWords = "prompt|input|inputs|messages|text input|conversation|history";
 
-/** Right after the figure. */
+/** Matches the words directly after a figure. */
 const namedAfter: readonly (readonly [LinearExpression, Role])[] = [
   [linearExpression(String.raw`^\)? ?(?:draft|cached|reserved tokens for tools)`), "none"],
   [
@@ -35,7 +34,7 @@ const namedAfter: readonly (readonly [LinearExpression, Role])[] = [
   ],
 ];
 
-/** Before the figure; the match that ends nearest to it wins. */
+/** Matches the words before a figure. The first pattern that matches decides. */
 const before: readonly (readonly [LinearExpression, Role])[] = [
   [
     linearExpression(
@@ -71,9 +70,9 @@ const nextToLimit = linearExpression(
 );
 
 /**
- * Reads how many tokens were sent, allowed and asked for out of a text in the spelling of `plainText`.
+ * Reads from a text of `plainText` how many tokens were sent, allowed and requested.
  *
- * @param numbers the error's own, which are no sizes
+ * @param numbers the codes and statuses of the error, which are not sizes
  */
 export function readTokenSizes(text: string, numbers: ReadonlySet<number> = new Set()): TokenSizes {
   const sum = comparison(text, "+", ">");
@@ -82,12 +81,12 @@ export function readTokenSizes(text: string, numbers: ReadonlySet<number> = new 
   if (rest !== null) return sizes(rest[2], rest[1], rest[0]);
   const range = /\[ ?\d{1,15} ?, ?(\d{1,15}) ?\]|between \d{1,15} and (\d{1,15})/.exec(text);
   if (range !== null) return sizes(null, Number(range[1] ?? range[2]), null);
-  // An SDK puts the status in front.
+  // An SDK puts the status in front of the text, and the status is no size.
   const figures = figuresIn(text.replace(/^\W{0,4}(?:[a-z ]{0,20}:? )?[45]\d\d\b(?! tokens)/, ""));
   return chooseSizes(figures.filter(({ value }) => !numbers.has(value)));
 }
 
-/** Three figures with these signs between them: "8000 + 4000 > 10000". */
+/** Matches three figures with these signs between them: "8000 + 4000 > 10000". */
 function comparison(text: string, first: string, second: string): readonly [number, number, number] | null {
   for (const [sums] of text.matchAll(/\d+(?: [+>-] \d+)*/g)) {
     const parts = sums.split(" ");
@@ -106,7 +105,7 @@ function chooseSizes(figures: readonly Figure[]): TokenSizes {
   const limit = of("limit")?.value ?? null;
   const output = of("output")?.value ?? null;
   const usable = figures.filter(({ role }) => role !== "none");
-  // "128000 is the window, 130000 came": two figures of one role can only be the larger against the smaller.
+  // "128000 is the window, 130000 came": only the larger of two such figures can be the prompt.
   if (usable.length === 2 && output === null && (input === null || limit === null)) {
     const [one = 0, other = 0] = usable.map(({ value }) => value);
     if (one !== other) return sizes(Math.max(one, other), Math.min(one, other), null);
@@ -114,7 +113,7 @@ function chooseSizes(figures: readonly Figure[]): TokenSizes {
   return sizes(input, limit, output);
 }
 
-/** An error states a handful; a text of more quotes something. */
+/** An error states a handful of figures. A text with more figures quotes other content. */
 const mostFigures = 200;
 
 function figuresIn(text: string): Figure[] {
@@ -125,7 +124,7 @@ function figuresIn(text: string): Figure[] {
     const from = previous === undefined ? 0 : previous.index + previous[0].length;
     const left = text.slice(Math.max(from, match.index - 80), match.index);
     const right = text.slice(match.index + match[0].length, found[index + 1]?.index).slice(0, 40);
-    // Bytes and characters are no tokens, and numbers this small are lists and codes.
+    // Bytes and characters are not tokens. Numbers below 16 are list indexes and codes.
     if (value < 16 || !Number.isSafeInteger(value) || /^ ?(?:bytes|characters|chars|[kmg]i?b\b|%)/.test(right))
       return [];
     return [{ value, ...roleOf(left, right) }];

@@ -3,11 +3,11 @@ import { findResults, replaceAt } from "./message-slots.ts";
 import type { OverflowKind } from "./overflow.ts";
 import { leastCharacters, type ShortenedText } from "./shorten-text.ts";
 
-/** How long tool results may be, in characters. */
+/** Limits the length of tool results. */
 export interface ResultLimits {
-  /** The most characters of one result. */
+  /** Limits one result, in characters. */
   readonly eachCharacters: number;
-  /** The most characters of all results together. */
+  /** Limits all results together, in characters. */
   readonly totalCharacters: number;
 }
 
@@ -23,8 +23,8 @@ export interface Shrunk {
 }
 
 /**
- * Shortens tool results: the longest first, and no more than both limits ask for. Which results are shortened and
- * where depends on the messages and the limits alone.
+ * Shortens the longest tool results first, and no more than both limits require. The outcome depends only on the
+ * messages and the limits, so that the same request gives the same bytes.
  */
 export function truncateResults(messages: readonly unknown[], options: TruncateOptions): Shrunk {
   const slots = findResults(messages);
@@ -60,7 +60,7 @@ export function truncateResults(messages: readonly unknown[], options: TruncateO
   return { messages: current, changes };
 }
 
-/** The length that all of the results together may be cut to so that their sum is at most the total. */
+/** Computes the largest common length limit at which the sum of all results stays within the total. */
 function levelFor(lengths: readonly number[], total: number): number {
   const sorted = lengths.toSorted((a, b) => a - b);
   let rest = total;

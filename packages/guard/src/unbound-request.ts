@@ -8,8 +8,8 @@ import type { OverflowKind } from "./overflow.ts";
 import { bindsThinking, stripThinking, thinkingChange } from "./strip-thinking.ts";
 
 /**
- * A request that was made smaller, without the thinking that is signed together with what was changed. What went is a
- * change of its own, so that later calls leave it out too: a signature that is sent again in another place is refused.
+ * Removes the thinking that was signed together with the changed content. The removal is a change of its own, so that
+ * later calls repeat it. The provider refuses a signature whose preceding content differs.
  */
 export function unbound(
   before: GuardedRequest,

@@ -3,8 +3,8 @@ import type { SessionStore } from "@throughline/core";
 const turnsOf = new WeakMap<SessionStore, Set<string>>();
 
 /**
- * The ids of turns of a store that this process opened, left without closing, and will never write to again. Their leases
- * still run in the log; whoever opens the next turn here need not wait for them.
+ * Holds the ids of turns that this process opened, left without closing, and will never write to again. Their leases
+ * still run in the log. The next turn that this process opens need not wait for them.
  */
 export function abandonedTurns(store: SessionStore): Set<string> {
   const known = turnsOf.get(store);

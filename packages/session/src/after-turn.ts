@@ -14,7 +14,10 @@ export interface AfterTurnContext {
   readonly emit: Emit | null;
 }
 
-/** Work in the background once a turn is closed. What it appends hangs beside the branch and breaks no turn. */
+/**
+ * Runs background steps after a turn is closed. Their records are side records beside the branch, so they conflict with
+ * no turn.
+ */
 export async function afterTurn({ handle, settings, turn, counter, emit }: AfterTurnContext): Promise<void> {
   const { log, closing } = handle;
   for (const step of settings.steps) {

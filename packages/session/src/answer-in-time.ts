@@ -1,6 +1,6 @@
 import { ThroughlineError, type ChatModel, type Clock } from "@throughline/core";
 
-/** So long a model has to hand over what it had when it is aborted. */
+/** After an abort the model has this long to return a partial answer. */
 const graceMs = 2000;
 
 function stop(controller: AbortController | null): void {
@@ -8,9 +8,9 @@ function stop(controller: AbortController | null): void {
 }
 
 /**
- * The answer of a model, which is waited for. One that goes on although it was aborted is left: a turn that was ended
- * ends, whatever its model does.
- * @throws {ThroughlineError} ABORTED when it was left, and what the model throws
+ * Waits for the answer of a model. A model that ignores the abort is abandoned, so that an aborted turn always ends.
+ *
+ * @throws {ThroughlineError} ABORTED when the answer was abandoned, and what the model throws
  */
 export async function answerInTime<Reply>(work: Promise<Reply>, signal: AbortSignal, clock: Clock): Promise<Reply> {
   const { promise: left, reject } = Promise.withResolvers<never>();
@@ -33,7 +33,10 @@ export async function answerInTime<Reply>(work: Promise<Reply>, signal: AbortSig
   }
 }
 
-/** The window that a provider states; null when it states none. @throws as `answerInTime` does */
+/**
+ * Asks the provider for the window of a model. Null when the provider states none, or its adapter cannot ask.
+ * @throws as `answerInTime` does
+ */
 export async function statedWindow(
   chat: ChatModel,
   modelId: string,

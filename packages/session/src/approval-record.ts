@@ -13,13 +13,13 @@ interface ApprovedCall {
 const decisions: ReadonlySet<unknown> = new Set(["once", "session", "no", "cancel"]);
 const deciders: ReadonlySet<unknown> = new Set(["person", "session", "setting", "flag"]);
 
-/** Longer texts of a hook are cut: the record has to fit whatever the call says. */
+/** Cuts longer texts of a hook, because the record must fit whatever the hook states. */
 const maxTextChars = 4096;
 
-/** The known state of a call that a turn left without a result when its process ended. */
+/** States what is certain about a call that has no result because its process ended. */
 export type InterruptedCall = "may-have-run" | "undecided" | "refused";
 
-/** The call that a record decides on, and whether it may run; null for every other record. */
+/** Reads the call that a record decides on, and whether it may run. Null for every other record. */
 export function readApproval(record: SessionRecord): { readonly callId: string; readonly isAllowed: boolean } | null {
   if (throughlineKind(record) !== "approval") return null;
   const { callId, decision } = (record["data"] ?? {}) as Readonly<Record<string, unknown>>;
@@ -30,7 +30,9 @@ export function isApproval(decision: unknown): boolean {
   return decision === true || factsIn(decision, "approve") !== null;
 }
 
-/** The record of a decision, with what the hook states about it. */
+/**
+ * Falls back to the plain decision when the hook's facts contradict it, so that a record never contradicts what ran.
+ */
 export function approvalDraft(decision: unknown, call: ApprovedCall): RecordDraft {
   const facts = (factsIn(decision, "approve") ?? decision ?? {}) as Readonly<Record<keyof ApprovalFacts, unknown>>;
   const isAllowed = isApproval(decision);

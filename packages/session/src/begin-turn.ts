@@ -15,10 +15,9 @@ import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 import type { WindowTurn } from "./window-facts.ts";
 
-/** What beginning a turn needs of a session: a window log, or its head alone. */
+/** Beginning a turn needs only this part of a session. A window log has it, and so has the head alone. */
 export interface TurnPlace {
   readonly head: SessionHead;
-  /** `turn`: the newest turn as far as it is known. */
   readonly facts: { readonly turn: WindowTurn | null };
   append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult>;
   catchUp(): Promise<void>;
@@ -28,32 +27,35 @@ export interface BeginOptions {
   readonly log: TurnPlace;
   readonly clock: Clock;
   readonly owners: TurnOwners;
-  /** Turns of this process that ended without being closed, by their ids. */
+  /** Holds the ids of turns of this process that ended without being closed. */
   readonly abandoned: ReadonlySet<string>;
   readonly turnId: string;
   readonly leaseMs: number;
-  /** Created again for each try, because the open turn may have changed. */
+  /** Creates the drafts again for each try, because the open turn may have changed. */
   readonly drafts: () => readonly RecordDraft[];
-  /** Results of calls that the last turn left, which belong before the drafts. @default none */
+  /** Creates results for calls that the last turn left open. They are stored before the drafts. @default none */
   readonly leftResults?: () => readonly RecordDraft[];
   readonly resumes: string | null;
   readonly idempotencyKey: string | null;
   readonly signal: AbortSignal | undefined;
   readonly emit: Emit | null;
-  /** The head that the caller wants to find; another one is refused. @default whatever head there is */
+  /** Refuses the append when the session has another head. @default any head */
   readonly expect?: { readonly head: string | null };
 }
 
 export type Beginning =
   | { readonly kind: "begun"; readonly fence: number; readonly result: AppendResult }
-  /** The key was used before; the log has what came of it. */
+  /** The idempotency key was used before, and the log holds the earlier turn. */
   | { readonly kind: "replayed"; readonly result: AppendResult }
   | { readonly kind: "busy"; readonly turn: OpenTurn | null; readonly error: unknown };
 
-/** Somebody else may be faster so often before the contention is reported. */
+/** Limits how often another process may win the race before the error is thrown. */
 const maxTries = 64;
 
-/** Opens the turn with its first records, in one append at the head as it is then. */
+/**
+ * Opens the turn and stores its first records in one append at the current head. After a conflict it reads the new head
+ * and tries again.
+ */
 export async function beginTurn(options: BeginOptions): Promise<Beginning> {
   const { log } = options;
   for (let tries = 0; ; tries++) {
@@ -80,7 +82,7 @@ async function open(options: BeginOptions): Promise<Beginning> {
   const mark: TurnMark = { turnId, state: "open", ...held, ...(resumes === null ? {} : { resumes }) };
   const left = log.head.turn;
   const interruptedTurn = left === null ? null : readInterruptedTurn(log, left);
-  // With a key every try appends the same: what was left before it was written by then.
+  // With an idempotency key every try must append the same drafts. The results of the last turn were written before.
   const ended =
     idempotencyKey === null ? [...(left === null ? [] : [endMark(left)]), ...(options.leftResults?.() ?? [])] : [];
   const result = await log.append([...ended, turnMarkDraft(mark), ...options.drafts()], {
@@ -95,7 +97,10 @@ async function open(options: BeginOptions): Promise<Beginning> {
   return { kind: "begun", fence, result };
 }
 
-/** A repeat of this very append, whose first attempt reached the log, is no replay of an earlier turn. */
+/**
+ * An append is also repeated after a lost response. Such a repeat opened this turn itself and is no replay of an
+ * earlier one.
+ */
 function isOpenedBy({ head: { turn } }: AppendResult, wanted: OpenTurn): boolean {
   return (
     turn?.turnId === wanted.turnId &&
@@ -109,7 +114,10 @@ function endMark({ turnId }: OpenTurn): RecordDraft {
   return turnMarkDraft({ turnId, state: "interrupted" });
 }
 
-/** The store keeps a dead owner's lease until it runs out; whoever knows better closes the turn in its place. */
+/**
+ * The store keeps a dead owner's lease until it expires. A process that can see that the owner is gone closes the turn
+ * earlier.
+ */
 async function closeGone(options: BeginOptions): Promise<void> {
   const { log, clock, emit, idempotencyKey } = options;
   const { turn } = log.head;
@@ -120,14 +128,15 @@ async function closeGone(options: BeginOptions): Promise<void> {
   }
   const isOver = turn.leaseUntilMs <= clock.nowMs();
   if (!isOver && !isGone(turn, options)) return;
-  // The opening itself ends a turn whose lease is over, unless it must be the same at every try.
+  // The opening append ends an expired turn in the same commit. With a key it cannot, because it must be the same at
+  // every try.
   if (isOver && idempotencyKey === null) return;
   const interruptedTurn = readInterruptedTurn(log, turn);
   await log.append([endMark(turn), ...left], { turn: { action: "close", fence: turn.fence } });
   emit?.({ name: "turn.interrupted", interruptedTurn });
 }
 
-/** True when nobody can write for the turn any more, lease or not. */
+/** Returns true when no process can write for the turn any more, even if its lease still runs. */
 export function isGone(
   { turnId, owner }: OpenTurn,
   { owners, abandoned }: Pick<BeginOptions, "owners" | "abandoned">,
@@ -140,12 +149,12 @@ export function readInterruptedTurn(log: Pick<TurnPlace, "facts">, { turnId, own
   return { turnId, owner, sinceMs: known?.sinceMs ?? null, text: known?.text ?? null };
 }
 
-/** The same for every try with a key. */
+/** Derives the turn id from the key, so that every try with the key uses the same id. */
 export function keyedTurnId(sessionId: string, idempotencyKey: string): string {
   return `key-${digest(`${sessionId} ${idempotencyKey}`)}`;
 }
 
-/** What the store is given; it takes 256 characters. */
+/** The key is hashed, because the store accepts at most 256 characters. */
 function storeKey(idempotencyKey: string): string {
   return `turn-${digest(idempotencyKey)}`;
 }

@@ -7,15 +7,16 @@ import type { TurnWait } from "./turn-wait.ts";
 export interface BeginWhenFreeOptions extends BeginOptions {
   readonly abandoned: Set<string>;
   readonly wait: TurnWait;
-  /** What to do about a turn that is open elsewhere. @default "queue" for a turn of this process, else "reject" */
+  /** Sets how to react to a turn that is open elsewhere. @default "queue" for a turn of this process, else "reject" */
   readonly whenBusy: WhenBusy | undefined;
 }
 
-/** What to do about a turn that is open elsewhere: wait until it ends, or throw SESSION_BUSY. */
+/** `queue` waits until the other turn ends, and `reject` throws SESSION_BUSY. */
 export type WhenBusy = "queue" | "reject";
 
 /**
- * Opens the turn, and waits for the one that is open elsewhere when that is wanted.
+ * Opens the turn. When `whenBusy` allows it, first waits for a turn that is open elsewhere.
+ *
  * @throws {ThroughlineError} SESSION_BUSY, ABORTED, and what the store throws
  */
 export async function beginWhenFree(options: BeginWhenFreeOptions): Promise<Exclude<Beginning, { kind: "busy" }>> {
@@ -33,13 +34,15 @@ export async function beginWhenFree(options: BeginWhenFreeOptions): Promise<Excl
   }
 }
 
-/** Whether the caller wants to wait for a turn that runs elsewhere. */
 export function waitsFor(turn: OpenTurn | null, owners: TurnOwners, whenBusy: WhenBusy | undefined): boolean {
   const isOwn = turn !== null && owners.stateOf(turn.owner) === "self";
   return whenBusy === "queue" || (whenBusy === undefined && isOwn);
 }
 
-/** A turn whose opening may have reached the log, and that nobody runs, must not block later ones. */
+/**
+ * When the result of the opening append is unknown, the turn may be open without a process that runs it. It is recorded
+ * as abandoned, so that it does not block later turns.
+ */
 async function beginOrAbandon(options: BeginWhenFreeOptions): Promise<Beginning> {
   const { abandoned, turnId } = options;
   try {

@@ -12,12 +12,12 @@ export interface BranchOptions {
   readonly store: SessionStore;
   readonly ref: SessionRef;
   readonly random: RandomSource;
-  /** The turn that runs: the branch ends before it. Null for all there is. */
+  /** Names the running turn; the branch ends before it. Null copies the whole session. */
   readonly beforeTurnId: string | null;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A copy of the session as it was before a turn, under a key of its own. */
+/** Copies the session as it was before a turn, under a new key. */
 export async function branchSession(options: BranchOptions): Promise<SessionRef> {
   const { store, ref, random, beforeTurnId } = options;
   const suffix = `-branch-${random.uint32().toString(16).padStart(8, "0")}`;
@@ -32,7 +32,7 @@ export async function branchSession(options: BranchOptions): Promise<SessionRef>
   return target;
 }
 
-/** The mark of a running turn is near the end: it is looked for from there. */
+/** The mark of a running turn is near the end of the log, so the search runs backwards. */
 async function seqBefore({ store, ref, signal }: BranchOptions, turnId: string): Promise<number> {
   const options = { order: "descending" as const, ...(signal === undefined ? {} : { signal }) };
   for await (const page of store.read(ref, options)) {
@@ -44,7 +44,10 @@ async function seqBefore({ store, ref, signal }: BranchOptions, turnId: string):
   return 0;
 }
 
-/** Who the conversation is with, and by which rules, also holds for its branch; what belongs to one session does not. */
+/**
+ * The branch keeps the fields about the conversation and its rules. Fields that belong to one session only are left
+ * out.
+ */
 function branchEntry(entry: SessionEntry): Readonly<Record<string, unknown>> {
   const { sessionId: _id, sessionFile: _file, previousSessionIds: _ids, updatedAt: _at, ...kept } = entry;
   return kept;

@@ -32,13 +32,12 @@ import { forward } from "./turn-wait.ts";
 import { ownToolName, withOwnToolNames, type WireTools } from "./wire-tools.ts";
 import { storableReply } from "./storable-reply.ts";
 
-/** What one call of the model needs. */
 export interface CallContext {
   readonly turnId: string;
   readonly step: number;
   readonly model: SessionModel;
   readonly prefix: PromptPrefix;
-  /** The tools as they are sent to the provider. */
+  /** Holds the tools under the names that the provider receives. */
   readonly wireTools: WireTools;
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
@@ -49,11 +48,10 @@ export interface CallContext {
   readonly guardTurn: GuardTurn;
   readonly fromSeq: number;
   readonly summaryId: () => string | null;
-  /** Makes the window smaller and gives what is to be sent then; null when nothing was compacted. */
+  /** Compacts the window and resolves to the new prompt; null when nothing was compacted. */
   readonly compact: ((request: CompactionRequest) => Promise<Prompt | null>) | null;
-  /** Null: the guard's own ways. */
+  /** Null leaves the limits of tool results to the guard. */
   readonly results: ResultSettings | null;
-  /** The largest record, in bytes. */
   readonly recordBytes: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -64,8 +62,8 @@ export interface CallContext {
 }
 
 /**
- * More than any model writes in one answer. Adapters of ours end sooner, with what had come; this is for those that do
- * not end by themselves.
+ * No model writes this many characters in one answer. Throughline's adapters stop earlier; this limit stops other
+ * adapters that never end.
  */
 const maxStreamedCharacters = 8 * 1024 * 1024;
 
@@ -74,35 +72,37 @@ function tooLong(): ThroughlineError {
   return new ThroughlineError("MODEL_FAILED", message, { details: { characters: maxStreamedCharacters } });
 }
 
-/** Whether the answer was stopped because of its length, and not by whoever wanted it. */
+/** Returns true when the length limit stopped the answer, not the caller. */
 function isTooLong({ reason }: AbortSignal): boolean {
   return hasErrorCode(reason, "MODEL_FAILED");
 }
 
-/** What came of it: a message unless nothing arrived, and one call for each attempt. */
+/** The message is null only when nothing arrived. Each attempt has one entry in `calls`. */
 export interface CallResult {
   readonly message: AssistantMessage | null;
   readonly calls: readonly CallFacts[];
   readonly usage: CallUsage | null;
   readonly limits: LearnedLimits;
-  /** What was counted of the prompt; null when it was changed on the way. */
+  /** Holds the messages that the usage refers to; null when the guard changed them on the way. */
   readonly sent: readonly unknown[] | null;
-  /** Why there is no whole answer; null when there is one. */
+  /** Holds the reason why no whole answer exists; null when there is one. */
   readonly error: unknown;
 }
 
-/** Asks the model once, guarded. Never throws: what happened is in the result, so that it can be kept. */
+/**
+ * Asks the model once, guarded. The function never throws: an error is part of the result, so that partial answers are
+ * stored.
+ */
 export async function callModel(prompt: Prompt, context: CallContext): Promise<CallResult> {
   return new ModelCall(prompt, context).run();
 }
 
-/** One question, with its attempts. */
 class ModelCall {
   readonly #context: CallContext;
   #prompt: Prompt;
   #partial: AssistantMessage | null = null;
   #limits: LearnedLimits;
-  /** What was shortened so far, and how much of it an attempt has told of. */
+  /** Counts the changes that earlier attempts already recorded, so that each is stored once. */
   readonly #changes: GuardChange[] = [];
   #toldChanges = 0;
   #estimatedTokens = 0;
@@ -169,7 +169,9 @@ class ModelCall {
     };
   }
 
-  /** As the record keeps it: with the tools' own names, and no larger than a record may be. */
+  /**
+   * The record stores the tools' own names, not the names for the provider. Its size is limited to that of a record.
+   */
   #kept(message: AssistantMessage): AssistantMessage {
     return storableReply(withOwnToolNames(message, this.#context.wireTools), this.#context.recordBytes);
   }
@@ -194,7 +196,7 @@ class ModelCall {
       const answer = model.chat.chat({
         ...this.#chatRequest(request),
         signal: ending.signal,
-        // Words of a model that was left are for nobody.
+        // After a model was abandoned, its late words must not reach the listener.
         ...(onDelta === null ? {} : { onDelta: take }),
         onPartial: (given) => {
           const partial = isTooLong(ending.signal) ? { ...given, stopReason: "error" } : given;
@@ -215,7 +217,7 @@ class ModelCall {
     }
   }
 
-  /** Receives an answer while it arrives; again from the start for each attempt. */
+  /** Each attempt gets a new listener, because an attempt starts its answer from the beginning. */
   #listener(): { readonly onDelta: ((delta: ChatDelta) => void) | null; readonly end: () => void } {
     const { onDelta, holdBack } = this.#context;
     if (onDelta === null || holdBack === null) return { onDelta, end: () => {} };
@@ -223,7 +225,7 @@ class ModelCall {
     return { onDelta: (delta) => held.take(delta), end: () => held.end() };
   }
 
-  /** What arrived before the call broke off. */
+  /** This is a method, because the compiler narrows `#partial` to null after the assignment in `#ask`. */
   #received(): AssistantMessage | null {
     return this.#partial;
   }
@@ -249,7 +251,7 @@ class ModelCall {
     this.#context.emit?.({ name: "call.finished", call: finished });
   }
 
-  /** What this attempt is given, as the log can tell it again. */
+  /** Records what the attempt sent, so that `rebuildCall` can restore its messages from the log. */
   #facts(request: GuardedRequest, attempt: number): CallFacts {
     const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges, counter } = this.#context;
     const { toSeq, headId, messages, cut } = this.#prompt;
@@ -299,7 +301,7 @@ class ModelCall {
     this.#context.emit?.(event);
   }
 
-  /** The guard knows better why an attempt failed, or that an answer of status 200 was none. */
+  /** Only the guard can tell that a failed attempt overflowed, or that an answer of status 200 was none. */
   #overflowed(): void {
     const last = this.#calls.at(-1);
     const outcome = this.#partial === null && last?.outcome !== "answered" ? "overflowed" : "partial";
@@ -314,7 +316,7 @@ class ModelCall {
   }
 }
 
-/** What had come before the window was full is an answer of its own, cut off at its length. */
+/** Text that arrived before the window was full is an answer of its own, cut off by its length. */
 function brokenOff(partial: AssistantMessage | null): AssistantMessage | null {
   return partial === null ? null : { ...partial, stopReason: "length" };
 }

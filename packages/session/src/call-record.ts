@@ -4,88 +4,93 @@ import type { GuardChange } from "@throughline/guard/internal";
 import type { WindowCut } from "@throughline/history/internal";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 
-/** How one call of the model ended. */
+/** States how one call of the model ended. */
 export type CallOutcome = "answered" | "partial" | "overflowed" | "failed" | "aborted";
 
-/** Tokens of a call as its provider said: input, output, read from the cache, written to it. */
+/**
+ * Holds the tokens of a call as its provider reported them: input, output, read from the cache, written to the cache.
+ */
 export type CallActual = readonly [input: number, output: number, cacheRead: number, cacheWrite: number];
 
-/** What is put in place of some of the messages that the log and the changes give. */
+/** Replaces some of the messages that the log and the changes give. */
 export interface CallSplice {
-  /** The number of messages at the start and at the end that are sent unchanged. */
+  /** Counts the messages at the start that are sent unchanged. */
   readonly keepStart: number;
-  /** The number of messages at the end that are sent unchanged. */
+  /** Counts the messages at the end that are sent unchanged. */
   readonly keepEnd: number;
-  /** The messages between both, in the provider's shape. */
+  /** Holds the messages between both, in the provider's shape. */
   readonly insert: readonly unknown[];
 }
 
 /**
- * What one call of the model was given, and what came of it. Together with the records before it, with system prompt
- * and tools, it says every byte of the messages that were sent.
+ * Records what one call of the model was sent, and how it ended. Together with the records before it, the system prompt
+ * and the tools, it determines every byte of the messages.
  */
 export interface CallFacts {
-  /** The turn that made the call. */
+  /** Holds the id of the turn that made the call. */
   readonly turnId: string;
-  /** From 1 in each turn. */
+  /** Counts the steps of the turn, from 1. */
   readonly step: number;
-  /** From 0 in each step: the guard asks again with less. */
+  /** Counts the attempts of the step, from 0. The guard asks again with a smaller request. */
   readonly attempt: number;
-  /** The provider that was asked, by the name that its `ChatModel` states. */
+  /** Names the provider, as its `ChatModel` states it. */
   readonly provider: string;
-  /** The wire shape, by the name of a history target. */
+  /** Names the wire shape, which is the name of a history target. */
   readonly api: string;
-  /** The provider's id of the model. */
+  /** Holds the provider's id of the model. */
   readonly model: string;
-  /** The oldest and the newest record that was looked at, and where the branch ended. */
+  /** Holds the seq of the oldest record that the request was built from. */
   readonly fromSeq: number;
-  /** The newest record that was looked at. */
+  /** Holds the seq of the newest record that the request was built from. */
   readonly toSeq: number;
-  /** The record at which the branch ended; null for an empty session. */
+  /** Holds the id of the record at which the branch ended; null for an empty session. */
   readonly headId: string | null;
-  /** The compaction whose summary came first. */
+  /** Holds the id of the compaction whose summary came first; null when the request had no summary. */
   readonly summaryId: string | null;
-  /** Messages in the request, in the provider's shape. */
+  /** Counts the messages in the request, in the provider's shape. */
   readonly messageCount: number;
-  /** The first 12 hex digits of the SHA-256 of the system prompt and of the tools' JSON; null for none. */
+  /** Holds the first 12 hex digits of the SHA-256 of the system prompt; null without one. */
   readonly systemHash: string | null;
-  /** The first 12 hex digits of the SHA-256 of the tools' JSON; null without tools. */
+  /** Holds the first 12 hex digits of the SHA-256 of the tools' JSON; null without tools. */
   readonly toolsHash: string | null;
-  /** System prompt and tools by the tokenizer; null in records of versions that did not count them. */
+  /**
+   * Holds the tokens of system prompt and tools by the tokenizer. Null in records of versions that did not count them.
+   */
   readonly prefixTokens: number | null;
-  /** The estimate of the whole request before it was sent: system prompt, tools and messages. */
+  /** Holds the estimate of the whole request before it was sent, in tokens: system prompt, tools and messages. */
   readonly estimatedTokens: number;
-  /** The most tokens that the model may write; null when the request named no limit. */
+  /** Limits the tokens that the model may write; null when the request named no limit. */
   readonly maxOutputTokens: number | null;
-  /** The context window that the guard used; null when none was known. */
+  /** Holds the context window that the guard used, in tokens; null when none was known. */
   readonly windowTokens: number | null;
-  /** How the call ended. */
+  /** States how the call ended. */
   readonly outcome: CallOutcome;
-  /** Null when the provider said nothing. */
+  /** Holds the usage that the provider reported; null when it reported none. */
   readonly actual: CallActual | null;
-  /** What was shortened for this call; what was shortened for earlier ones is so here too. */
+  /** Lists what was shortened for this call. The changes of earlier calls still apply and are not repeated. */
   readonly changes: readonly GuardChange[];
-  /** The messages that lost their thinking by it, in this call and in later ones; with a splice in later ones only. */
+  /**
+   * Gives the range of messages that lost their thinking in this call and in later ones. With a splice the range
+   * applies to later calls only.
+   */
   readonly thinkingOut: ThinkingRange | null;
-  /** A replacement of messages that neither records nor changes give; null without one. */
+  /** Replaces messages that neither records nor changes give; null when nothing is replaced. */
   readonly splice: CallSplice | null;
-  /** True when no call of the reply runs without a decision in the log (`throughline.approval`); else absent. */
+  /** Is true when no call of the reply runs without a decision in the log (`throughline.approval`); else absent. */
   readonly asksApproval?: true;
-  /** Where a history that is longer than the window was cut; null when all of it was sent. */
+  /** States where a history that is longer than the window was cut; null when all of it was sent. */
   readonly cut: WindowCut | null;
 }
 
-/** Identifies a call by its turn, its place in the turn, and the number of the attempt. */
 type CallName = Pick<CallFacts, "turnId" | "step" | "attempt">;
 
 export function isSameCall(one: CallName, other: CallName): boolean {
   return one.turnId === other.turnId && one.step === other.step && one.attempt === other.attempt;
 }
 
-/** Of the record's line: what does not fit goes into a further record. */
+/** Limits the record's line, in bytes. Details beyond the limit go into a second record. */
 const maxCallBytes = 600;
 
-/** The drafts of a call: one, or two when its changes are too long. */
 export function callDrafts(call: CallFacts): readonly RecordDraft[] {
   const hasMore = call.splice !== null || call.thinkingOut !== null || call.changes.length > 0;
   const whole = throughlineDraft("call", { ...briefly(call), ...moreOf(call) });
@@ -97,7 +102,7 @@ export function callDrafts(call: CallFacts): readonly RecordDraft[] {
   ];
 }
 
-/** Id, parent and time of a record, which the store adds. */
+/** Reserves room for the id, the parent and the time, which the store adds. */
 const otherFieldsBytes = 120;
 
 function moreOf({ changes, thinkingOut, splice }: CallFacts): Readonly<Record<string, unknown>> {
@@ -108,7 +113,7 @@ function moreOf({ changes, thinkingOut, splice }: CallFacts): Readonly<Record<st
   };
 }
 
-/** Short names, and nothing that is as usual: there is one of these for every call. */
+/** The names are short and defaults are left out, because every call adds one such record. */
 function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
   return {
     turnId: call.turnId,
@@ -135,12 +140,12 @@ function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Whoever may append may write a record of a call. */
+/** Any program that may append could write a record of a call, so its fields are checked. */
 function isSeq(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** A record of a call: the call, or the further part of one. */
+/** A call is stored in one record, or in two when its changes are too long. */
 export type CallPart =
   | { readonly part: 1; readonly call: CallFacts; readonly hasMore: boolean }
   | {
@@ -153,7 +158,7 @@ export type CallPart =
       readonly splice: CallSplice | null;
     };
 
-/** Reads a record of a call; null for every other record, and for one that is not as we write them. */
+/** Reads a record of a call. Null for every other record, and for a record in another form. */
 export function readCallPart(record: SessionRecord): CallPart | null {
   if (throughlineKind(record) !== "call" || !isFields(record["data"])) return null;
   const { data } = record;
@@ -161,9 +166,9 @@ export function readCallPart(record: SessionRecord): CallPart | null {
   if (typeof turnId !== "string" || typeof step !== "number") return null;
   const attempt = numberOr(data["attempt"], 0);
   const changes = Array.isArray(data["changes"]) ? (data["changes"] as readonly GuardChange[]) : [];
-  // As `moreOf` writes it.
+  // `moreOf` writes this form.
   const splice = isFields(data["splice"]) ? (data["splice"] as unknown as CallSplice) : null;
-  // As `moreOf` writes it.
+  // `moreOf` writes this form.
   const thinkingOut = Array.isArray(data["thinkingOut"]) ? (data["thinkingOut"] as unknown as ThinkingRange) : null;
   if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, thinkingOut, splice };
   const { provider, model, toSeq, outcome } = data;
@@ -187,7 +192,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     maxOutputTokens: numberOr(data["maxOutput"], null),
     windowTokens: numberOr(data["window"], null),
     outcome: outcome as CallOutcome,
-    // As `briefly` writes it.
+    // `briefly` writes this form.
     actual: Array.isArray(data["actual"]) ? (data["actual"] as unknown as CallActual) : null,
     changes,
     thinkingOut,
@@ -205,7 +210,7 @@ function readCut(value: unknown): WindowCut | null {
   return { fromSeq, metAtSeq, requestSeq: numberOr(requestSeq, null) };
 }
 
-/** Whether two calls left the same beginning of the history out. */
+/** Compares by the cut, because two calls with the same cut left out the same beginning of the history. */
 export function isSameCut(one: WindowCut | null, other: WindowCut | null): boolean {
   if (one === null || other === null) return one === other;
   return one.fromSeq === other.fromSeq && one.metAtSeq === other.metAtSeq && one.requestSeq === other.requestSeq;

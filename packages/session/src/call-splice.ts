@@ -2,15 +2,15 @@ import type { GuardChange } from "@throughline/guard/internal";
 import type { CallFacts, CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 
-/** What the changes alone do not tell of what was sent. */
+/** Describes the part of a request that records and changes alone do not give. */
 export type CallDifference = Pick<CallFacts, "thinkingOut" | "splice">;
 
 export const sameMessages: CallDifference = { thinkingOut: null, splice: null };
 
 /**
- * What was sent beyond what the changes give: thinking that was taken out because something before it was shortened, or
- * messages in the place of others. A reply to such messages is bound to what no later call will say again, and so its
- * thinking is out from then on like all before it.
+ * Computes how the sent messages differ from those that the changes give. The guard removes thinking when content
+ * before it was shortened, or replaces messages for one call. A reply to replaced messages is bound to messages that no
+ * later call repeats. Its thinking, and all thinking before it, is therefore removed from then on.
  */
 export function differenceBetween(
   expected: readonly unknown[],
@@ -25,7 +25,7 @@ export function differenceBetween(
   return { thinkingOut: [0, expected.length + 1], splice: spliceBetween(expected, sent) };
 }
 
-/** What has to be put in place to make one list of the other; null when they are the same. */
+/** Computes the splice that turns one list into the other; null when they are the same. */
 function spliceBetween(from: readonly unknown[], to: readonly unknown[]): CallSplice | null {
   const most = Math.min(from.length, to.length);
   let keepStart = 0;

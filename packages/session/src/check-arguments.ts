@@ -17,7 +17,7 @@ import type {
 
 const { filledText, flag, integer, number, objectOf, oneOf, required, signal, text } = optionKinds;
 
-/** Every option of the calls of an open `Sessions`. A type's option without a row does not compile. */
+/** The types require a row for each option, so an option without a check does not compile. */
 export const sessionsCalls: {
   readonly "sessions.open": OptionTable<OpenSessionOptions>;
   readonly "sessions.list": OptionTable<SessionQuery>;
@@ -64,6 +64,6 @@ const sessionName: OptionKind = { ...optionKinds.either(text, addressKind), expe
 /** @throws {ThroughlineError} INPUT_INVALID */
 export function checkSessionName(call: string, name: unknown): asserts name is SessionName {
   assertArgument(call, "session", name, sessionName);
-  // What lies inside of one of several kinds is not checked with them.
+  // `either` does not check the fields inside of its kinds, so the address is checked here.
   if (typeof name !== "string") assertArgument(call, "session", name, addressKind);
 }

@@ -6,7 +6,7 @@ import type { SessionsOptions } from "./session-options.ts";
 import type { Sessions } from "./sessions.ts";
 
 /**
- * Sessions over a store: every turn is kept before a model sees it, and survives whatever happens to the process.
+ * Creates sessions over a store. Every turn is stored before a model sees it, so it survives a crash of the process.
  *
  * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown, of another type or out of range, and for an
  * unknown time zone; CAPABILITY_UNSUPPORTED for a model with an unknown API

@@ -1,9 +1,9 @@
-/** What was thrown, in words. Anything may be thrown: also what cannot be made a text. */
+/** Converts a thrown value to text. Any value may be thrown, even one whose conversion to text throws. */
 export function errorText(error: unknown): string {
   try {
     return error instanceof Error ? String(error.message) : String(error);
   } catch {
-    // The value's own code failed, and that is no reason to lose what it was thrown for.
+    // The conversion itself threw. That must not hide the original failure.
     return "Something was thrown that says nothing of itself.";
   }
 }

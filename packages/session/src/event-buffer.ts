@@ -1,14 +1,14 @@
 import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
-/** The most events that wait for a reader, and the most characters of text in them. */
+/** Limit the events that wait for a reader, and the characters of text in them. */
 const maxEvents = 1000;
 const maxCharacters = 1_048_576;
-/** Pieces of text are joined up to this length while nobody reads. */
+/** While no reader waits, pieces of text are joined up to this length. */
 const joinedCharacters = 65_536;
 
 /**
- * Events between a turn and a reader that may be slower. The turn never waits and the memory is bounded: pieces of text are
- * joined, then the oldest events are dropped, text first, and one `stream.gap` event stands for them.
+ * Buffers events between a turn and a slower reader. The turn never waits and the memory is bounded. Pieces of text are
+ * joined first. Then the oldest events are dropped, text first, and one `stream.gap` event stands for them.
  */
 export class EventBuffer {
   #events: TurnStreamEvent[] = [];
@@ -28,7 +28,7 @@ export class EventBuffer {
     this.#wake?.();
   }
 
-  /** The last event, which is never dropped. */
+  /** Adds the last event without the limits, so that it is never dropped. */
   finish(event: TurnStreamEvent): void {
     if (this.#end !== null) return;
     this.#events.push(event);
@@ -42,7 +42,7 @@ export class EventBuffer {
     this.#wake?.();
   }
 
-  /** Forgets what waits, and everything that comes. */
+  /** Drops the waiting events and ignores all later ones. */
   close(): void {
     this.#events = [];
     this.#characters = 0;
@@ -51,7 +51,10 @@ export class EventBuffer {
     this.#wake?.();
   }
 
-  /** The next event; null behind the last one. @throws what ended the turn, once its events were read */
+  /**
+   * Resolves to the next event; null after the last one.
+   * @throws the error that ended the turn, once all events were read
+   */
   async next(): Promise<TurnStreamEvent | null> {
     for (;;) {
       const { events, characters } = this.#dropped;
@@ -93,7 +96,7 @@ function lengthOf(event: TurnStreamEvent): number {
   return isText(event) ? event.text.length : 0;
 }
 
-/** Both pieces of one text; null for two events that stay two. */
+/** Joins two pieces of the same kind of text; null when the events must stay separate. */
 function join(first: TurnStreamEvent, second: TurnStreamEvent): TextEvent | null {
   if (!isText(first) || !isText(second) || first.name !== second.name) return null;
   return first.text.length > joinedCharacters ? null : { name: first.name, text: first.text + second.text };

@@ -2,20 +2,21 @@ import { ThroughlineError, type Clock } from "@throughline/core";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
-/** Options of `toResponse` of a turn's stream. */
+/** Sets the timing and the content of a response that `toResponse` creates. */
 export interface TurnResponseOptions {
-  /** When a client that lost the connection tries again, in milliseconds. @default 2000 */
+  /** Sets how long a client waits before it reconnects, in milliseconds. @default 2000 */
   readonly retryMs?: number;
-  /** A comment is sent when nothing else was for so long, in milliseconds. @default 15000 */
+  /** Sets after how long without an event a comment is sent, in milliseconds. @default 15000 */
   readonly heartbeatMs?: number;
-  /** What becomes of the turn when the client disconnects. @default "abort" */
+  /** States whether the turn is aborted or finishes when the client disconnects. @default "abort" */
   readonly onDisconnect?: "abort" | "finish";
   /**
-   * What is sent of an event: a value for JSON, a text as it is, or undefined to leave the event out. Use it to keep tool
-   * results and records from the client. @default everything, without the messages and calls of `turn.result`
+   * Returns what is sent for an event: a value for JSON, a text as it is, or undefined to leave the event out. Use this
+   * function to keep tool results and records from the client.
+   * @default everything, without the messages and calls of `turn.result`
    */
   readonly data?: (event: TurnStreamEvent) => unknown;
-  /** Further headers. @default none */
+  /** Adds headers to the response. @default none */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -29,13 +30,13 @@ const kinds: OptionTable<TurnResponseOptions> = {
 
 interface EventSource {
   readonly clock: Clock;
-  /** The events are read no more; the turn goes on. */
+  /** Stops reading the events, while the turn continues. */
   readonly ignore: () => void;
 }
 
 const heartbeat = ": keep-alive\n\n";
 
-/** A response whose body is the events, each sent when the client has room for it. */
+/** Sends an event only when the client has room for it, so that a slow client does not fill the memory. */
 export function respondWithEvents(
   stream: AsyncIterable<TurnStreamEvent, void, void>,
   options: TurnResponseOptions,
@@ -50,7 +51,7 @@ export function respondWithEvents(
     if (onDisconnect === "abort") await events.return?.();
     else ignore();
   };
-  /** The next frame; null behind the last one. */
+  /** Resolves to the next frame; null after the last one. */
   const nextFrame = async (): Promise<string | null> => {
     for (;;) {
       pending ??= events.next();
@@ -70,7 +71,7 @@ export function respondWithEvents(
         if (frame === null) return controller.close();
         controller.enqueue(encoder.encode(frame));
       } catch (error) {
-        // The status is sent already: the failure is an event.
+        // The status is sent already, so the failure must be an event.
         controller.enqueue(encoder.encode(frameOf({ event: "turn.failed", text: JSON.stringify(errorData(error)) })));
         controller.close();
         await leave();
@@ -88,7 +89,7 @@ export function respondWithEvents(
   });
 }
 
-/** What was waited for; null when the time was over first. */
+/** Returns null when the timeout came first. The work is not aborted, so the caller can wait for it again. */
 async function beforeTimeout<Value>(work: Promise<Value>, delayMs: number, clock: Clock): Promise<Value | null> {
   const timer = new AbortController();
   const timeout = clock.sleep(delayMs, timer.signal).then(
@@ -102,7 +103,7 @@ async function beforeTimeout<Value>(work: Promise<Value>, delayMs: number, clock
   }
 }
 
-/** Null for an event that is left out. */
+/** Returns null for an event that `data` leaves out. */
 function eventFrame(event: TurnStreamEvent, data: unknown): string | null {
   const text = typeof data === "string" ? data : JSON.stringify(data, withoutOwner);
   if (text === undefined) return null;
@@ -110,7 +111,7 @@ function eventFrame(event: TurnStreamEvent, data: unknown): string | null {
   return frameOf({ event: event.name, text, id });
 }
 
-/** A line break in the text begins a new field, or it would end the event. */
+/** Each line of the text gets its own `data` field, because an empty line would end the event. */
 function frameOf({
   event,
   text,
@@ -124,7 +125,7 @@ function frameOf({
   return `${id === null ? "" : `id: ${id}\n`}event: ${event}\n${lines.join("")}\n`;
 }
 
-/** An event as JSON: an error with its code and words, a turn without what the events before said. */
+/** Leaves out what earlier events already sent. An error is reduced to its code and its message. */
 function eventData(event: TurnStreamEvent): unknown {
   if (event.name === "turn.result") {
     const { messages: _messages, calls: _calls, ...turn } = event.turn;
@@ -133,7 +134,10 @@ function eventData(event: TurnStreamEvent): unknown {
   return "cause" in event ? { ...event, cause: errorData(event.cause) } : event;
 }
 
-/** The words of other errors may hold what no client should read. Ours name the process that holds a turn. */
+/**
+ * The messages of foreign errors may contain secrets, so they are replaced. Messages of Throughline name the process
+ * that holds a turn, and the name is removed.
+ */
 function errorData(error: unknown): Readonly<Record<string, unknown>> {
   if (!ThroughlineError.isInstance(error)) return { code: "INTERNAL", message: "The turn failed.", retryable: false };
   const { code, message, remedy, retryable, outcome, details } = error;
@@ -146,13 +150,13 @@ function errorData(error: unknown): Readonly<Record<string, unknown>> {
 }
 
 const anotherProcess = "another process";
-/** How a process names itself as the owner of a turn, with its number and its machine. */
+/** Matches the owner name that `processOwners` creates, with process number and machine. */
 const processName = /pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}/g;
-/** The number of a process as `turnHolder` prints it, for people at the same machine. */
+/** Matches the process number that `turnHolder` prints for people on the same machine. */
 const processNumber = / \(pid \d{1,10}\)/g;
 const wholeProcessName = /^pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}$/;
 
-/** Number and machine of a process are nothing for a browser. */
+/** The process number and the machine must not reach a browser. */
 function withoutOwner(member: string, value: unknown): unknown {
   return member === "owner" && typeof value === "string" && wholeProcessName.test(value) ? anotherProcess : value;
 }

@@ -4,55 +4,57 @@ import type { WindowCut } from "@throughline/history/internal";
 import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
 import { isCycleStart } from "./window-facts.ts";
 
-/** What was shortened for a call, by the record it is in. */
+/** Describes what was shortened for a call, with the record that holds it. */
 export interface ExplainedChange {
-  /** Null when it concerns more than one record, or the record lies before what was read. */
+  /**
+   * Holds the id of the record. Null when the change concerns several records, or a record before those that were read.
+   */
   readonly recordId: string | null;
-  /** Which part of the request was shortened. */
+  /** States which part of the request was shortened. */
   readonly what: GuardChange["what"];
-  /** The overflow that it was shortened for. */
+  /** States the kind of the overflow that caused the change. */
   readonly reason: GuardChange["reason"];
-  /** The size of that part before it was shortened, in bytes. */
+  /** Holds the size of the part before the change, in bytes. */
   readonly beforeBytes: number;
-  /** Its size afterwards, in bytes. */
+  /** Holds the size of the part after the change, in bytes. */
   readonly afterBytes: number;
 }
 
-/** A call of a model, as `throughline explain` prints it. */
+/** Describes a call of a model, as `throughline explain` prints it. */
 export interface ExplainedCall {
-  /** Of the call's record. */
+  /** Holds the id of the call's record. */
   readonly callId: string;
-  /** The turn that made the call. */
+  /** Holds the id of the turn that made the call. */
   readonly turnId: string;
-  /** The step of the turn, from 1. */
+  /** Counts the steps of the turn, from 1. */
   readonly step: number;
-  /** The attempt within the step, from 0. */
+  /** Counts the attempts of the step, from 0. */
   readonly attempt: number;
-  /** When it ended; null when its record states no time. */
+  /** States when the call ended, in UTC milliseconds; null when its record states no time. */
   readonly atMs: number | null;
-  /** The provider that was asked. */
+  /** Names the provider that was asked. */
   readonly provider: string;
-  /** The provider's id of the model. */
+  /** Holds the provider's id of the model. */
   readonly model: string;
-  /** The oldest record that was looked at for the request. */
+  /** Holds the seq of the oldest record that the request was built from. */
   readonly fromSeq: number;
-  /** The newest record that was looked at. */
+  /** Holds the seq of the newest record that the request was built from. */
   readonly toSeq: number;
-  /** The compaction whose summary came first; null when the request had no summary. */
+  /** Holds the id of the compaction whose summary came first; null when the request had no summary. */
   readonly summaryId: string | null;
-  /** New in this call; what was shortened for earlier ones stays so. */
+  /** Lists the changes that are new in this call. The changes of earlier calls still apply. */
   readonly changes: readonly ExplainedChange[];
-  /** The estimate of the whole request before it was sent. */
+  /** Holds the estimate of the whole request before it was sent, in tokens. */
   readonly estimatedTokens: number;
-  /** How the call ended. */
+  /** States how the call ended. */
   readonly outcome: CallFacts["outcome"];
-  /** The usage that the provider reported; null when it reported none. */
+  /** Holds the usage that the provider reported; null when it reported none. */
   readonly actual: Usage | null;
-  /** Everything that the call's record holds. */
+  /** Holds all facts of the call's record. */
   readonly facts: CallFacts;
 }
 
-/** The calls of a log, oldest first, each with what a further record says of it. */
+/** Returns the calls of a log, oldest first. A second record of a call is merged into it. */
 export function explainCalls(records: readonly StoredRecord[]): readonly ExplainedCall[] {
   const calls: ExplainedCall[] = [];
   const resultIds = new Map<string, string>();
@@ -73,8 +75,8 @@ export function explainCalls(records: readonly StoredRecord[]): readonly Explain
 }
 
 /**
- * Where requests begin since a history was longer than the window; null where all of it is sent. A larger window makes it
- * whole again.
+ * Returns where requests begin since the history outgrew the window; null when all of it is sent. A larger window than
+ * at the time of the cut includes the whole history again.
  *
  * @param records the window of a session, in order of seq
  */
@@ -88,7 +90,7 @@ export function readHistoryCut(records: readonly StoredRecord[], windowTokens: n
 }
 
 function noteResult(message: unknown, id: string, resultIds: Map<string, string>): void {
-  // Another program's record may hold anything there.
+  // A record of another program may hold any value here.
   if (typeof message !== "object" || message === null) return;
   const { role, toolCallId } = message as { readonly role?: unknown; readonly toolCallId?: unknown };
   if (role === "toolResult" && typeof toolCallId === "string") resultIds.set(toolCallId, id);

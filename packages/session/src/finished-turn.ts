@@ -7,7 +7,10 @@ import type { Turn } from "./turn.ts";
 import type { SessionLog } from "./session-log.ts";
 import { textOfContent } from "./window-facts.ts";
 
-/** A turn as the caller gets it: text and stop reason are those of its last reply. What is held back is no text either. */
+/**
+ * Builds the result for the caller. Text and stop reason are those of the last reply, and a reply that `holdBack`
+ * withholds has no text.
+ */
 export function finishedTurn(parts: Omit<Turn, "text" | "stopReason">, holdBack: HoldBack | null): Turn {
   const reply = parts.messages.findLast((message): message is AssistantMessage => message.role === "assistant");
   const text = textOfContent(reply?.content);
@@ -15,7 +18,10 @@ export function finishedTurn(parts: Omit<Turn, "text" | "stopReason">, holdBack:
   return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null };
 }
 
-/** The result of a turn that was begun with an idempotency key; null when it has none and has to be resumed. */
+/**
+ * Builds the result of an earlier turn with the same idempotency key. Null when that turn has no result and must be
+ * resumed.
+ */
 export function replayedTurn(
   log: SessionLog,
   turnId: string,

@@ -2,16 +2,16 @@ import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
 import { serializeRecord } from "@throughline/core/internal";
 import type { SessionContent } from "./session-options.ts";
 
-/** What a record has beside its content: id, times, usage, the names of model and tool. */
+/** Reserves room for the parts of a record beside its content: id, times, usage, model and tool names. */
 const otherBytes = 64 * 1024;
-/** An error's text is for people; the whole of it is the cause of what is thrown. */
+/** The text of an error is for people. The thrown error keeps the full text as its cause. */
 const maxErrorCharacters = 4000;
-/** A mark and the fields around a text have fewer bytes. */
+/** Reserves room for the mark and the fields around a text. */
 const markBytes = 512;
 
 type Block = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** What a model or a tool said, with what is too large for a record cut, and a mark in its place. */
+/** Cuts a message of a model or a tool to the size of a record, and puts a mark in place of each cut part. */
 export function fitReply(message: AssistantMessage, recordBytes: number): AssistantMessage {
   const { content, errorMessage } = message;
   const isLong = errorMessage !== undefined && errorMessage.length > maxErrorCharacters;
@@ -20,7 +20,7 @@ export function fitReply(message: AssistantMessage, recordBytes: number): Assist
   return (fitted as unknown) === content ? own : { ...own, content: fitted as AssistantMessage["content"] };
 }
 
-/** The content of a reply or a result, cut to the given bytes of a record. Content that fits comes back unchanged. */
+/** Cuts the content of a reply or a result to the given bytes of a record. Content that fits is returned unchanged. */
 export function fitContent(content: SessionContent, recordBytes: number): SessionContent {
   const mostBytes = Math.max(recordBytes - otherBytes, markBytes * 2);
   if (bytesOf(content) <= mostBytes) return content;
@@ -29,7 +29,7 @@ export function fitContent(content: SessionContent, recordBytes: number): Sessio
   const sizes = blocks.map(bytesOf);
   let left = sizes.reduce((sum, size) => sum + size + 1, 0) - mostBytes;
   const fitted: Block[] = [...blocks];
-  // The largest first: what is as long as usual stays whole.
+  // The largest blocks are cut first, so that blocks of usual size stay whole.
   const order = sizes.map((_, index) => index).toSorted((one, other) => (sizes[other] ?? 0) - (sizes[one] ?? 0));
   for (const index of order) {
     const [block, size] = [blocks[index], sizes[index] ?? 0];
@@ -41,7 +41,7 @@ export function fitContent(content: SessionContent, recordBytes: number): Sessio
   return (left <= 0 ? fitted : firstBlocks(fitted, mostBytes - markBytes)) as SessionContent;
 }
 
-/** Thousands of small blocks are too large together: those that fit, and a mark. */
+/** Thousands of small blocks may be too large together. The first ones that fit are kept, followed by a mark. */
 function firstBlocks(blocks: readonly Block[], mostBytes: number): readonly Block[] {
   let bytes = 0;
   const count = blocks.findIndex((block) => (bytes += bytesOf(block) + 1) > mostBytes);
@@ -52,7 +52,7 @@ function firstBlocks(blocks: readonly Block[], mostBytes: number): readonly Bloc
 function cutBlock(block: Block, mostBytes: number): Block {
   if (block.type === "text" && typeof block["text"] === "string") return textBlock(cutText(block["text"], mostBytes));
   if (block.type === "thinking" && typeof block["thinking"] === "string")
-    // A signature is of the whole thought.
+    // The signature covers the whole thinking, so it is invalid for a cut one.
     return { type: "thinking", thinking: cutText(block["thinking"], mostBytes) };
   // A block is plain JSON; the interface of a tool call has no index signature.
   if (block.type === "toolCall") return cutCall(block as unknown as ToolCallBlock, mostBytes) as unknown as Block;
@@ -61,7 +61,7 @@ function cutBlock(block: Block, mostBytes: number): Block {
   );
 }
 
-/** A call whose arguments are cut is not run: its `partialJson` says so to whoever would. */
+/** A call with cut arguments must not run. Its `partialJson` marks the arguments as incomplete. */
 function cutCall(call: ToolCallBlock, mostBytes: number): ToolCallBlock {
   const json = call.partialJson ?? JSON.stringify(call.arguments);
   const { id, name } = call;
@@ -78,7 +78,7 @@ function textBlock(text: string): Block {
   return { type: "text", text };
 }
 
-/** The beginning of a text that fits, found slice by slice: each character is looked at a few times at most. */
+/** Finds the longest beginning that fits, slice by slice, so that each character is measured only a few times. */
 function cutText(text: string, mostBytes: number): string {
   let at = 0;
   let left = mostBytes - markBytes;

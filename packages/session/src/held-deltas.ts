@@ -1,16 +1,19 @@
 import type { ChatDelta } from "@throughline/core";
 
-/** Whether the text of a reply is not to be shown, as far as it has come, or as a whole. Pure. */
+/**
+ * Decides whether the text of a reply is withheld. The text may be partial or whole. The function must be pure, because
+ * it is called repeatedly.
+ */
 export type HoldBack = (text: string, isWhole: boolean) => boolean;
 
 const closelyHeldCharacters = 4096;
 
-/** Passes on what arrives of one reply, but not a word that may still turn out to be for nobody. */
+/** Forwards the text of a reply while it arrives, except for text that may still turn out to be withheld. */
 export class HeldDeltas {
   readonly #onDelta: (delta: ChatDelta) => void;
   readonly #holdBack: HoldBack;
   #held: string | null = "";
-  /** Looked at again from this length on. */
+  /** The next check happens at this length. */
   #nextLength = 0;
 
   constructor(onDelta: (delta: ChatDelta) => void, holdBack: HoldBack) {
@@ -27,16 +30,16 @@ export class HeldDeltas {
       this.#held += delta.text;
       if (this.#held.length < this.#nextLength) return;
       if (!this.#holdBack(this.#held, false)) return this.#release();
-      // A long text that is held back is looked at when it has doubled: with every piece it would take the square of it.
+      // A long withheld text is checked again only after it doubled. A check for each piece would cost quadratic time.
       if (this.#held.length > closelyHeldCharacters) this.#nextLength = this.#held.length * 2;
       return;
     }
-    // What a call follows was the whole text before it.
+    // The text before a call is complete, so it can be judged as a whole.
     this.end();
     this.#onDelta(delta);
   }
 
-  /** The reply is whole. A text that only looked like it is passed on now. */
+  /** At the end of the reply, a text that only looked withheld so far is forwarded. */
   end(): void {
     if (this.#held !== null && !this.#holdBack(this.#held, true)) this.#release();
   }

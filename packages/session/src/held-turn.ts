@@ -13,20 +13,20 @@ export interface HeldTurnOptions {
   readonly fence: number;
   readonly leaseMs: number;
   readonly emit: Emit | null;
-  /** Aborted by the caller, by closing the session, and when another turn takes over. */
+  /** Aborts when the caller aborts, when the session closes, and when another turn takes over. */
   readonly controller: AbortController;
-  /** A signal of the caller's that aborts the turn. */
+  /** Holds the caller's signal, which aborts the turn. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** An open turn of this process: it renews its lease, appends inside its fence, and is closed once. */
+/** Holds an open turn of this process. The turn renews its lease, appends inside its fence, and is closed once. */
 export class HeldTurn {
   readonly turnId: string;
   readonly fence: number;
   readonly signal: AbortSignal;
-  /** True once the log says how the turn ended. */
+  /** Is true once the log states how the turn ended. */
   isClosed = false;
-  /** True when the log may say it, and nobody knows: another end must not be written behind it. */
+  /** Is true when the closing append may or may not have reached the log. No second end may be written then. */
   isCloseUnknown = false;
   readonly #log: WindowLog;
   readonly #emit: Emit | null;
@@ -49,12 +49,12 @@ export class HeldTurn {
     };
   }
 
-  /** Why the turn was lost to another; null while it is ours. */
+  /** Holds the reason why another turn took over; null while the turn is ours. */
   get lostBecause(): unknown {
     return this.#lostBecause;
   }
 
-  /** Appends as part of the turn. @throws why the turn was lost; what the store throws */
+  /** Appends as part of the turn. @throws the reason why the turn was lost, and what the store throws */
   async append(drafts: readonly RecordDraft[], options: AppendOptions = {}): Promise<StoredAppend> {
     if (this.#lostBecause !== null) throw this.#lostBecause;
     try {
@@ -65,7 +65,7 @@ export class HeldTurn {
     }
   }
 
-  /** Appends the last records and the mark that ends the turn, in one commit. */
+  /** Appends the last records and the closing mark in one commit, so that no crash separates them. */
   async close(
     drafts: readonly RecordDraft[],
     mark: Omit<TurnMark, "turnId">,
@@ -85,7 +85,7 @@ export class HeldTurn {
     }
   }
 
-  /** Renews the lease no more. The turn stays as the log says. */
+  /** Stops renewing the lease. The turn stays in the state that the log states. */
   release(): void {
     this.#release();
   }

@@ -23,30 +23,34 @@ import {
 import { locateNamed } from "./locate-named.ts";
 import type { SessionName } from "./sessions.ts";
 
-/** Options of `session.importMessages`. */
+/** Sets how `importMessages` treats a session with messages. */
 export interface ImportMessagesOptions {
-  /** What to do when the session holds messages: throw SESSION_EXISTS, or append behind them. @default "reject" */
+  /**
+   * States whether a session with messages throws SESSION_EXISTS, or the messages are appended to it.
+   * @default "reject"
+   */
   readonly whenNotEmpty?: "reject" | "append";
-  /** Source of the ids of new records. @default the system's */
+  /** Generates the ids of new records. @default the system's random source */
   readonly random?: RandomSource;
 }
 
-/** The kinds of the options of `importMessages`. */
 export const importTable: OptionTable<ImportMessagesOptions> = {
   whenNotEmpty: optionKinds.oneOf(["reject", "append"]),
   random: optionKinds.objectWith("uuid", "uint32"),
 };
 
 /**
- * Starts a session with the messages that a program has kept so far. One append stores all of them or none, so a program
- * that is killed meanwhile imports them again. The store limits an append: `capabilities.limits`.
+ * Starts a session with messages that a program stored itself so far. One append stores all of them or none, so a
+ * program that is killed during the import can repeat it. The store limits the size of an append:
+ * `capabilities.limits`.
  *
- * @param store stays the caller's to close
- * @param session a label, a key, or an address; the session is created when there is none
- * @param drafts what `recordsFromMessages` of `@throughline/history/<provider>` makes of the messages
- * @returns the records as they are stored, for `history.append`
- * @throws {ThroughlineError} SESSION_EXISTS when the session holds messages, SESSION_BUSY while a turn is open, KEY_INVALID,
- *   SESSION_ARCHIVED, INPUT_INVALID, BATCH_TOO_LARGE, and what the store throws
+ * @param store the store; the caller closes it
+ * @param session a label, a key, or an address; a missing session is created
+ * @param drafts the messages as `recordsFromMessages` of `@throughline/history/<provider>` returns them
+ * @returns the stored records, for `history.append`
+ *
+ * @throws {ThroughlineError} SESSION_EXISTS when the session holds messages, SESSION_BUSY while a turn is open,
+ * KEY_INVALID, SESSION_ARCHIVED, INPUT_INVALID, BATCH_TOO_LARGE, and what the store throws
  * @example await importMessages(store, "home", recordsFromMessages(messages, { model: "claude-sonnet-4-5" }));
  */
 export async function importMessages(
@@ -61,12 +65,13 @@ export async function importMessages(
   const { ref, label } = await locateNamed("importMessages", store, session);
   if (ref.archiveId !== undefined)
     throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no messages.", { details: { ...ref } });
-  // What the store would refuse must not leave an empty session.
+  // The drafts are checked first. A refused import must not leave an empty session behind.
   prepareDrafts(drafts, { ids: systemRecordIds, clock: systemClock, limits: store.capabilities.limits });
   const { state } = await openSession(store, ref, { random, entry: label === null ? {} : { label } });
   if (whenNotEmpty === "reject" && state.messageCount > 0) throw notEmpty(ref, state);
   if (drafts.length === 0) return [];
-  // Whoever writes a message meanwhile moves the head: the import is refused then.
+  // Another process that appends a message meanwhile moves the head. The import is refused then, because it would not
+  // start the session.
   const result = await appendOnce(store, ref, drafts, {
     expect: { head: state.head.headId },
     idempotencyKey: random.uuid(),

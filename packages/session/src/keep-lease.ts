@@ -8,14 +8,13 @@ export interface LeaseOptions {
   readonly fence: number;
   readonly leaseMs: number;
   readonly emit: Emit | null;
-  /** Called once another turn has taken over. */
   readonly onLost: (cause: unknown) => void;
 }
 
-/** Made once: an error of its own each time would be a good part of what a turn costs. */
+/** The error is created once. An error with a new stack trace in each turn would be a noticeable part of its cost. */
 const stopped = new ThroughlineError("ABORTED", "The turn is over.");
 
-/** Renews the lease at a third of its length until it is stopped or the turn is lost. */
+/** Renews the lease after each third of its length. Two renewals may then fail before it expires. */
 export function keepLease(options: LeaseOptions): () => void {
   const stopping = new AbortController();
   void renewAgain(options, stopping.signal);

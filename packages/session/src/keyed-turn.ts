@@ -10,14 +10,14 @@ import type { TurnOwners } from "./turn-owners.ts";
 import type { TurnWait } from "./turn-wait.ts";
 import type { WindowLog } from "./window-log.ts";
 
-/** What the log knows of a turn that was begun with an idempotency key. */
+/** Describes, from the log, a turn that was begun with an idempotency key. */
 export interface KeyedTurn {
-  /** How the last turn of `turnIds` ended. */
+  /** States how the last turn of `turnIds` ended. */
   readonly state: TurnMarkState;
   readonly denial: SendDenial | null;
-  /** Its own id and those of the turns that resumed it. */
+  /** Holds the id of the turn and the ids of the turns that resumed it. */
   readonly turnIds: ReadonlySet<string>;
-  /** What these turns put into the log, without side records. */
+  /** Holds the records of these turns, without side records. */
   readonly records: readonly StoredRecord[];
   readonly calls: readonly CallFacts[];
 }
@@ -26,23 +26,23 @@ export interface KeyedTurnOptions {
   readonly log: WindowLog;
   readonly clock: Clock;
   readonly owners: TurnOwners;
-  /** Turns of this process that ended without being closed, by their ids. */
+  /** Holds the ids of turns of this process that ended without being closed. */
   readonly abandoned: ReadonlySet<string>;
   readonly wait: TurnWait;
   readonly whenBusy: WhenBusy | undefined;
   readonly turnId: string;
-  /** The seq of the first record of the turn. */
   readonly firstSeq: number;
   readonly emit: Emit | null;
 }
 
-/** Whether a turn in this state has its result, so that a repeat of it gets that. */
+/** Returns true when a turn in this state has its result. A repeat then gets the same result. */
 export function isAnswered(state: TurnMarkState): state is "done" | "step-limit" | "denied" {
   return state === "done" || state === "step-limit" || state === "denied";
 }
 
 /**
- * Reads what became of a turn that was begun with an idempotency key, once it has its result or nobody runs it any more.
+ * Reads an earlier turn with the idempotency key. Waits while another process still runs that turn.
+ *
  * @throws {ThroughlineError} SESSION_BUSY, ABORTED, and what the store throws
  */
 export async function settledKeyedTurn(options: KeyedTurnOptions): Promise<KeyedTurn> {

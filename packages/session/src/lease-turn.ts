@@ -18,42 +18,45 @@ import type { InterruptedTurn } from "./turn-outcome.ts";
 import { readTurnMark, turnMarkDraft, type TurnMarkState } from "./turn-mark.ts";
 import { WindowFacts } from "./window-facts.ts";
 
-/** Options of `leaseTurn`. */
 export interface LeaseTurnOptions {
-  /** Who holds the turn, for people. */
+  /** Names the program that holds the turn, for people. */
   readonly owner: string;
   readonly leaseMs: number;
-  /** Stored with the opening of the turn, in one commit. */
+  /** Holds the records that are stored with the opening of the turn, in one commit. */
   readonly drafts: readonly RecordDraft[];
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** @default one that is made, of the key where there is one */
+  /** @default a new id, derived from `idempotencyKey` when it is set */
   readonly turnId?: string;
   readonly expect?: { readonly head: string | null };
   readonly idempotencyKey?: string;
 }
 
-/** A turn that a lease alone holds: its program is elsewhere, and nobody here renews it. */
+/**
+ * Describes a turn that only a lease holds. The program of the turn runs elsewhere, and no process here renews the
+ * lease.
+ */
 export interface LeasedTurn {
   readonly turnId: string;
-  /** Null where a turn of this key was opened before and is over. */
+  /** Is null when a turn with the same key was opened before and is over. */
   readonly fence: number | null;
-  /** Null once the turn is over. */
+  /** Is null once the turn is over. */
   readonly leaseUntilMs: number | null;
   readonly head: SessionHead;
-  /** Ids of the drafts. */
+  /** Holds the ids of the stored drafts. */
   readonly ids: readonly string[];
-  /** An earlier request opened the turn. */
+  /** Is true when an earlier request opened the turn. */
   readonly replayed: boolean;
-  /** What an earlier program left open in the session. */
+  /** Describes the turn that an earlier program left open in the session. */
   readonly interruptedTurn: InterruptedTurn | null;
 }
 
 /**
- * Opens a turn for a program that holds no handle of the store, with the marks that every turn has. Reads the head of the
- * session; behind a turn that nobody closed, also its newest reply.
+ * Opens a turn for a program that holds no handle of the store, with the marks that every turn has. Reads the head of
+ * the session. After a turn that was never closed it also reads the newest reply, to find calls without results.
  *
- * @throws {ThroughlineError} SESSION_BUSY, APPEND_CONFLICT for another head than `expect` names, and what the store throws
+ * @throws {ThroughlineError} SESSION_BUSY, APPEND_CONFLICT for another head than `expect` names, and what the store
+ *   throws
  */
 export async function leaseTurn(store: SessionStore, ref: SessionRef, options: LeaseTurnOptions): Promise<LeasedTurn> {
   const { owner, leaseMs, drafts, clock, random, expect, idempotencyKey = null } = options;
@@ -63,7 +66,7 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
   const { turnId = made } = options;
   const held = place.head.turn;
   const isOwn = held !== null && held.turnId === turnId && held.owner === owner;
-  // The answer was lost: the turn is open already. With a key the store knows it.
+  // The response was lost, and the turn is open already. With a key the store detects the repeat itself.
   if (isOwn && options.turnId !== undefined && idempotencyKey === null)
     return { ...leaseOf(place.head, turnId), ids: [], replayed: true, interruptedTurn: null };
   let interruptedTurn: InterruptedTurn | null = null;
@@ -76,7 +79,7 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
     turnId,
     leaseMs,
     drafts: () => drafts,
-    // With a key they are stored before the turn is opened, which would move the head that the caller wants to find.
+    // With a key the results are stored before the turn is opened. That would move the head that the caller expects.
     leftResults: () => (expect !== undefined && idempotencyKey !== null ? [] : notRunResults(place.calls, drafts)),
     resumes: null,
     idempotencyKey,
@@ -88,7 +91,7 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
   });
   if (beginning.kind === "busy") throw beginning.error;
   const { records, head, replayed } = beginning.result;
-  // The marks stand before the drafts.
+  // The append stores the marks before the drafts.
   const ids = records.map(({ id }) => id).slice(records.length - drafts.length);
   return { ...leaseOf(head, turnId), ids, replayed, interruptedTurn };
 }
@@ -98,7 +101,6 @@ function leaseOf(head: SessionHead, turnId: string): Pick<LeasedTurn, "turnId" |
   return { turnId, head, fence: held?.fence ?? null, leaseUntilMs: held?.leaseUntilMs ?? null };
 }
 
-/** Options of `closeLeasedTurn`. */
 export interface CloseLeasedTurnOptions {
   readonly fence: number;
   readonly drafts: readonly RecordDraft[];
@@ -108,7 +110,8 @@ export interface CloseLeasedTurnOptions {
 }
 
 /**
- * Ends a turn that `leaseTurn` opened, with its last records and the mark of its end in one commit.
+ * Ends a turn that `leaseTurn` opened. The last records and the closing mark are one commit.
+ *
  * @throws {ThroughlineError} TURN_FENCED for a turn that is over, and what the store throws
  */
 export async function closeLeasedTurn(
@@ -119,7 +122,7 @@ export async function closeLeasedTurn(
   const { turn } = (await loadExisting(store, ref)).head;
   const isRepeat = turn?.fence !== fence && idempotencyKey !== undefined;
   const turnId = turn?.fence === fence ? turn.turnId : isRepeat ? await closedTurn(store, ref, fence) : null;
-  // Without a mark where the turn is unknown: the store refuses the fence.
+  // An unknown turn gets no mark, because the store refuses the fence anyway.
   const marks = turnId === null ? [] : [turnMarkDraft({ turnId, state: outcome, fence })];
   const result = await store.append(ref, [...drafts, ...marks], {
     turn: { action: "close", fence },
@@ -130,8 +133,8 @@ export async function closeLeasedTurn(
 }
 
 /**
- * The turn that ended with this fence, which its mark states, so that a repeat of its close is the same append. Looked for as
- * far back as a repeat is remembered.
+ * Finds the turn that ended with this fence, so that a repeated close is the same append. The search goes back as far
+ * as the store remembers idempotency keys.
  */
 async function closedTurn(store: SessionStore, ref: SessionRef, fence: number): Promise<string | null> {
   for await (const { records } of store.read(ref, {
@@ -146,7 +149,7 @@ async function closedTurn(store: SessionStore, ref: SessionRef, fence: number): 
   return null;
 }
 
-/** The head of a session, for turns that need no more of it. */
+/** Opening a turn by lease needs only the head of the session, so the window is not read. */
 class HeadPlace implements TurnPlace {
   readonly facts = { turn: null } as const;
   calls: WindowFacts = new WindowFacts();
@@ -179,7 +182,7 @@ class HeadPlace implements TurnPlace {
     await this.readCalls();
   }
 
-  /** A turn that nobody closed may have left calls that did not run. */
+  /** A turn that was never closed may have left calls that did not run. */
   async readCalls(): Promise<void> {
     this.calls = this.#head.turn === null ? new WindowFacts() : await readNewestCalls(this.#store, this.#ref);
   }

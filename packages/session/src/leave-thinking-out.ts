@@ -1,4 +1,4 @@
-/** Messages whose thinking is not sent any more: from an index up to, not including, another. */
+/** Gives a range of messages without their thinking, from an index up to, not including, another. */
 export type ThinkingRange = readonly [fromIndex: number, toIndex: number];
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -6,9 +6,9 @@ type Fields = Readonly<Record<string, unknown>>;
 const thinkingTypes: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"]);
 
 /**
- * The messages without the signed thinking of some replies. Some models sign thinking together with all that stood before
- * it: once a result before it was shortened it would be refused, in this call and in every later one. The same way of
- * taking it out as the guard's, so that both give the same bytes.
+ * Removes the signed thinking of some replies. Some models sign thinking together with everything before it. After a
+ * result before it was shortened, the provider would refuse it in this and every later call. The guard removes thinking
+ * in the same way, so that both give the same bytes.
  */
 export function leaveThinkingOut(messages: readonly unknown[], ranges: readonly ThinkingRange[]): readonly unknown[] {
   if (ranges.length === 0) return messages;

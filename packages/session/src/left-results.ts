@@ -3,8 +3,8 @@ import { interruptedResult } from "./run-tools.ts";
 import { WindowFacts } from "./window-facts.ts";
 
 /**
- * Results for calls that provably did not run: a history made of the log would say that they may have. Drafts that name their
- * place in the log, or answer a call themselves, need none.
+ * Creates results for calls that provably did not run. Without them a rebuilt history would state that the calls may
+ * have run. Drafts that name a source or a parent, or that answer a call themselves, get none.
  */
 export function notRunResults(facts: WindowFacts, drafts: readonly object[] = []): readonly RecordDraft[] {
   const fields = drafts as readonly Readonly<Record<string, unknown>>[];
@@ -18,7 +18,7 @@ export function notRunResults(facts: WindowFacts, drafts: readonly object[] = []
   return notRun.map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
 }
 
-/** What the end of a log says of the calls of its newest reply. Reads back to that reply. */
+/** Reads the log back to its newest reply, to find the calls of that reply without results. */
 export async function readNewestCalls(store: SessionStore, ref: SessionRef): Promise<WindowFacts> {
   const newest: StoredRecord[] = [];
   const facts = new WindowFacts();
@@ -31,7 +31,7 @@ export async function readNewestCalls(store: SessionStore, ref: SessionRef): Pro
   return facts;
 }
 
-/** A reply, and what leaves no calls of one open. */
+/** Returns true for a reply, and for every record after which no call is open. */
 function beginsReply({ type, side, record }: StoredRecord): boolean {
   if (side) return false;
   const { role } = (record["message"] ?? {}) as { readonly role?: unknown };

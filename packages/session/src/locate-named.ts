@@ -3,7 +3,9 @@ import { locateSession } from "@throughline/core/internal";
 import { checkSessionName } from "./check-arguments.ts";
 import type { SessionName } from "./sessions.ts";
 
-/** Where a session of the main agent is by its name, and what it is called when it has to be created. */
+/**
+ * Finds the address of a named session of the main agent. `label` is the label of the session if it has to be created.
+ */
 export async function locateNamed(
   call: string,
   store: SessionStore,

@@ -30,10 +30,9 @@ function knownTimeZone(timeZone: string | undefined): string {
   }
 }
 
-/** Makes the handle of a session that was read. */
 export type CreateHandle<Handle> = (parts: OpenParts, log: SessionLog) => Handle;
 
-/** The sessions that one program has open, and the way to all of its store. */
+/** Holds the open sessions of one program, and gives access to its whole store. */
 export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   readonly #options: SessionsOptions;
   readonly #createHandle: CreateHandle<Handle>;
@@ -43,7 +42,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   readonly #open = new Set<Handle>();
   #isClosed = false;
 
-  /** @param compactionTokens the size at which a compaction is due. Default: none ever is */
+  /** @param compactionTokens the size, in tokens, at which a compaction is due. Default: never */
   constructor(
     options: SessionsOptions,
     createHandle: CreateHandle<Handle>,
@@ -81,13 +80,12 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
     };
     const handle = await openHandle(ref, parts, this.#createHandle, options.signal);
     this.#open.add(handle);
-    // Closed while the session was read: nobody would close this one.
+    // `close` may have run while the session was read. It could not close this handle, so the handle is closed here.
     if (this.#isClosed) await handle.close();
     this.#assertOpen();
     return handle;
   }
 
-  /** The handles that are open. */
   get handles(): readonly Handle[] {
     return [...this.#open];
   }

@@ -32,83 +32,93 @@ import { TurnLog } from "./turn-log.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 import { abortedBefore, TurnWait } from "./turn-wait.ts";
 
-/** Options of `openTurn`. */
+/** Sets the input, the lease and the waiting of `openTurn`. */
 export interface OpenTurnOptions {
-  /** Records that are stored with the opening of the turn, in one commit: usually what the user says. @default [] */
+  /**
+   * Holds records that are stored with the opening of the turn, in one commit; usually the message of the user.
+   * @default []
+   */
   readonly drafts?: readonly SessionDraft[];
   /**
-   * Names the input of the turn, such as the id of the message that a queue delivered. A turn with the
-   * same key and drafts is done once. Opened again after a crash, it resumes without storing the drafts again. Opened again
-   * after its end, it is closed from the beginning and `records` holds what it stored. @default a new turn each time
+   * Identifies the input of the turn, such as the id of a message that a queue delivered. A turn with the same key and
+   * drafts is executed once. After a crash, the same key resumes the turn and does not store the drafts again. After
+   * its end, the same key returns a closed turn whose `records` hold what it stored.
+   * @default a new turn each time
    */
   readonly idempotencyKey?: string | undefined;
   /**
-   * Who holds the turn, for people; 1 to 200 characters. The default also lets other processes of this machine see that
-   * this one is gone; a name of your own is believed until its lease ends. @default this process
+   * Names the holder of the turn, for people; 1 to 200 characters. With the default name, other processes of this
+   * machine can see that the process is gone. A custom name counts as alive until its lease ends.
+   * @default this process
    */
   readonly owner?: string;
-  /** How long the turn may go without a renewal, in milliseconds; it is renewed at a third of it. @default 30000 */
+  /** Sets the length of the lease, in milliseconds. The lease is renewed after each third of it. @default 30000 */
   readonly leaseMs?: number;
-  /** When another turn is open: wait for it, or throw SESSION_BUSY. @default waits for turns of this process only */
+  /**
+   * States whether to wait for another open turn, or to throw SESSION_BUSY.
+   * @default waits for turns of this process only
+   */
   readonly whenBusy?: WhenBusy;
-  /** How long to wait at most, in milliseconds; then SESSION_BUSY. @default 600000 */
+  /** Limits the wait, in milliseconds; then SESSION_BUSY. @default 600000 */
   readonly waitMs?: number;
-  /** Aborts the wait, and then `signal` of the turn. */
+  /** Aborts the wait, and later the `signal` of the turn. */
   readonly signal?: AbortSignal;
-  /** The clock for the lease and for the wait. @default the system's */
+  /** Supplies the time of the lease and the wait. @default the system clock */
   readonly clock?: Clock;
-  /** Source of the turn's id and of record ids. @default the system's */
+  /** Generates the turn id and the record ids. @default the system's random source */
   readonly random?: RandomSource;
 }
 
-/** How a turn ended, as its program says. */
+/** States how a turn ended. */
 export interface CloseTurnOptions {
-  /** The outcome that the turn's closing mark states. @default "done" */
+  /** Sets the outcome in the turn's closing mark. @default "done" */
   readonly outcome?: "done" | "aborted" | "failed" | "step-limit";
-  /** Fields of the session's entry to set in the same commit. */
+  /** Sets fields of the session entry in the same commit. */
   readonly entry?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * An open turn of a program with a loop of its own. It renews itself until it is closed. Nobody else can append a message
- * to the session in between.
+ * Holds an open turn of a program with its own loop. The lease is renewed until the turn is closed. No other process
+ * can append a message to the session meanwhile.
  */
 export interface OpenedTurn extends AsyncDisposable {
-  /** The session in which the turn is open. */
+  /** Names the session in which the turn is open. */
   readonly ref: SessionRef;
-  /** The id of the session behind the key when the turn was opened. */
+  /** Holds the id of the session that the key referred to when the turn was opened. */
   readonly sessionId: string;
-  /** The turn's id, which its records and its marks carry. */
+  /** Holds the turn id, which the records and the marks of the turn carry. */
   readonly turnId: string;
-  /** As it was when the turn was opened. */
+  /** Holds the session entry at the time of the opening. */
   readonly entry: SessionEntry;
   /**
-   * What a context needs, in order, with the drafts the turn was opened with: for `history.append`. Of a turn that was
-   * done before: what it stored.
+   * Holds the records that a context needs, in order, including the drafts of the opening; pass them to
+   * `history.append`. For a turn that was executed before, holds the records that it stored.
    */
   readonly records: readonly StoredRecord[];
-  /** True after `close`, and from the beginning where a turn with this idempotency key was done before. */
+  /** Is true after `close`. True from the beginning when a turn with this idempotency key was executed before. */
   readonly isClosed: boolean;
-  /** What an earlier process left open in this session; null when it left nothing. */
+  /** Describes the turn that an earlier process left open in this session; null when there was none. */
   readonly interruptedTurn: InterruptedTurn | null;
-  /** Aborted by the caller's signal, and when another turn has taken over. Pass it to the model and the tools. */
+  /**
+   * Aborts with the caller's signal, and when another turn has taken over. Pass this signal to the model and the tools.
+   */
   readonly signal: AbortSignal;
   /**
-   * Stores records as part of the turn and gives them back as they are stored, for `history.append`.
-   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED after the end of the turn, TURN_FENCED when another turn has
-   *   taken over, and what the store throws
+   * Stores records as part of the turn and returns them in stored form, for `history.append`.
+   *
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED after the end of the turn, TURN_FENCED when another turn
+   *   has taken over, and what the store throws
    */
   append(drafts: readonly SessionDraft[]): Promise<readonly StoredRecord[]>;
   /** Stores the last records and ends the turn in one commit. @throws as `append` */
   close(drafts?: readonly SessionDraft[], options?: CloseTurnOptions): Promise<readonly StoredRecord[]>;
   /**
-   * Ends a turn that was not closed as `aborted`, so that the next one need not wait. Never throws: where the store fails,
-   * the next turn reports this one as interrupted.
+   * Ends a turn that was not closed as `aborted`, so that the next turn need not wait. Never throws: if the store
+   * fails, the next turn reports this turn as interrupted.
    */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The kinds of the options of `openTurn`. */
 export const openTurnTable: OptionTable<OpenTurnOptions> = {
   drafts: optionKinds.list,
   idempotencyKey: optionKinds.filledText,
@@ -121,18 +131,19 @@ export const openTurnTable: OptionTable<OpenTurnOptions> = {
   random: optionKinds.objectWith("uuid", "uint32"),
 };
 
-/** The kinds of the options of `close`. */
 const closeTable: OptionTable<CloseTurnOptions> = {
   outcome: optionKinds.oneOf(["done", "aborted", "failed", "step-limit"]),
   entry: optionKinds.object,
 };
 
 /**
- * Opens a turn in a session, which is created when there is none, and stores what the turn begins with in the same commit.
+ * Opens a turn in a session and stores its first records in the same commit. A missing session is created.
  *
- * @param store stays the caller's to close
+ * @param store the store; the caller closes it
  * @param session a label, a key, or an address
- * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID, SESSION_ARCHIVED, SESSION_BUSY, ABORTED, and what the store throws
+ *
+ * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID, SESSION_ARCHIVED, SESSION_BUSY, ABORTED, and what the store
+ * throws
  * @example
  * await using turn = await openTurn(store, "home", { drafts: [userMessage("Hello")] });
  * const history = createHistory("anthropic");
@@ -153,7 +164,8 @@ export async function openTurn(
   if (ref.archiveId !== undefined)
     throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
   await openSession(store, ref, { random, entry: label === null ? {} : { label } });
-  // The turn is of the session that the key has now. Another one under the key fences it off.
+  // The turn belongs to the session that the key refers to now. If a new session takes the key, its fence ends this
+  // turn.
   const log = await TurnLog.load(
     { store, ref, redact: null, random, onReplaced: () => {}, onRecord: () => {} },
     signal,
@@ -178,7 +190,7 @@ export async function openTurn(
     beginning = await beginWhenFree({ ...common, ...again });
     ({ turnId } = again);
   }
-  // Only a key of the caller's could have been used before.
+  // This turn id is new, so a replay is only possible with the caller's key.
   if (beginning.kind === "replayed") throw new ThroughlineError("INTERNAL", `Turn ${turnId} was opened twice.`);
   const { fence } = beginning;
   const controller = new AbortController();
@@ -186,7 +198,9 @@ export async function openTurn(
   return new LoopTurn({ log, turnId, records: log.takeRecords(), interruptedTurn, abandoned }, held);
 }
 
-/** What a name of the caller's own is to others: nobody can look whether its process is alive. */
+/**
+ * Other processes cannot check whether the process behind a custom name is alive, so only this process recognizes it.
+ */
 function ownersFor(owner: string | undefined): TurnOwners {
   const processes = processOwners();
   if (owner === undefined) return processes;
@@ -209,10 +223,10 @@ class LoopTurn implements OpenedTurn {
   readonly records: readonly StoredRecord[];
   readonly interruptedTurn: InterruptedTurn | null;
   readonly signal: AbortSignal;
-  /** Null where the turn was done before. */
+  /** Is null when the turn was executed before. */
   readonly #held: HeldTurn | null;
   readonly #abandoned: Set<string>;
-  /** An end was asked for; nothing may come behind it. */
+  /** Is true after the end was requested. No record may follow the end. */
   #isEnding: boolean;
 
   constructor({ log, turnId, records, interruptedTurn, abandoned }: LoopTurnParts, held: HeldTurn | null = null) {
@@ -249,7 +263,7 @@ class LoopTurn implements OpenedTurn {
       const { stored } = await held.close(drafts, { state: outcome }, entry);
       return stored.slice(0, drafts.length);
     } catch (error) {
-      // What was refused was not written: the program may close with something else.
+      // A refused close wrote nothing, so the program may close with other records.
       this.#isEnding = held.isCloseUnknown;
       throw error;
     } finally {
@@ -264,7 +278,7 @@ class LoopTurn implements OpenedTurn {
     try {
       await held.close([], { state: "aborted" });
     } catch {
-      // The log says that the turn is open; the next one in this process closes it as interrupted.
+      // The log still states that the turn is open. The next turn in this process closes it as interrupted.
     } finally {
       this.#leave(held);
     }
@@ -281,7 +295,7 @@ class LoopTurn implements OpenedTurn {
   }
 }
 
-/** Programs without types pass one draft where a list is wanted. */
+/** Programs without type checks may pass a single draft instead of a list. */
 function assertDrafts(method: string, drafts: unknown): void {
   if (Array.isArray(drafts)) return;
   throw new ThroughlineError("INPUT_INVALID", `turn.${method}(): \`drafts\` must be an array of records.`, {

@@ -14,14 +14,12 @@ const systemPrompt: OptionKind = {
   accepts: (value) => value === null || typeof value === "string" || typeof value === "function",
 };
 
-/** What `defineTool` gives. */
 const tools: OptionKind = listOf({
   expected: "a tool with `definition` and `run`, as defineTool makes it",
   accepts: (value) =>
     objectWith("run").accepts(value) && object.accepts((value as { readonly definition?: unknown }).definition),
 });
 
-/** The kinds of the options of `createSessions`. */
 export const sessionsTable: OptionTable<SessionsOptions> = {
   store: required(portKinds.store),
   model: required(modelKind),
@@ -55,7 +53,6 @@ export const sessionsTable: OptionTable<SessionsOptions> = {
   owners: objectWith("stateOf"),
 };
 
-/** The kinds of the options of `resume` and `streamResume`. */
 export const resumeTable: OptionTable<ResumeOptions> = {
   signal,
   onDelta: callback,
@@ -69,10 +66,8 @@ export const resumeTable: OptionTable<ResumeOptions> = {
   leaseMs,
 };
 
-/** The kinds of the options of `runTurn` and `streamTurn`. */
 export const turnTable: OptionTable<RunTurnOptions> = { ...resumeTable, mentioned: flag, idempotencyKey: filledText };
 
-/** The kinds of the options of `append`. */
 export const appendTable: OptionTable<SessionAppendOptions> = {
   expectHead: orNull(text),
   idempotencyKey: text,

@@ -3,12 +3,15 @@ import { hostname } from "node:os";
 import process from "node:process";
 import type { TurnOwners } from "./turn-owners.ts";
 
-/** Distinguishes a process from every other one: a process id alone is reused. */
+/** Identifies one process. The process id alone is not enough, because the system reuses it. */
 interface ProcessName {
-  /** The host's name; on Linux with the boot and the process namespace, inside of which a process id means something. */
+  /**
+   * Holds the host name. On Linux it also holds the boot id and the process namespace, because a process id is unique
+   * only within these.
+   */
   readonly place: string;
   readonly pid: number;
-  /** Clock ticks since the boot; 0 where it is not told. */
+  /** Counts clock ticks since the boot; 0 when the system does not state them. */
   readonly startedTicks: number;
 }
 
@@ -16,7 +19,7 @@ const pattern = /^pid (\d+) on (\S+) started (\d+)$/;
 
 let self: string | null = null;
 
-/** Owners by process, from /proc on Linux. Elsewhere no owner counts as gone, and its lease decides. */
+/** Reads the state of owners from /proc on Linux. On other systems no owner counts as gone, and its lease decides. */
 export function processOwners(): TurnOwners {
   self ??= nameOf({ place: placeOf(), pid: process.pid, startedTicks: readStart(process.pid)?.startedTicks ?? 0 });
   const own = self;
@@ -25,7 +28,7 @@ export function processOwners(): TurnOwners {
     stateOf: (owner) => {
       if (owner === own) return "self";
       const other = parseName(owner);
-      // On another host, after another boot or in another container nothing can be said: the lease decides.
+      // Nothing is known about a process on another host, of another boot or in another container. Its lease decides.
       if (other === null || other.place !== placeOf() || other.startedTicks === 0) return "unknown";
       return isGone(other) ? "gone" : "unknown";
     },
@@ -62,11 +65,14 @@ function isGone({ pid, startedTicks }: ProcessName): boolean {
   }
   const now = readStart(pid);
   if (now === null) return false;
-  // A zombie still has its id; it will not write again.
+  // A zombie still has its process id, but it cannot write any more.
   return now.startedTicks !== startedTicks || now.state === "Z" || now.state === "X";
 }
 
-/** From /proc/<pid>/stat; the command before the fields may hold anything, closing brackets too. */
+/**
+ * The command name in /proc/<pid>/stat may contain any character, even `)`. The fields are therefore read after the
+ * last `)`.
+ */
 function readStart(pid: number): { readonly state: string; readonly startedTicks: number } | null {
   const stat = readOr("", () => readFileSync(`/proc/${pid}/stat`, "utf8"));
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -74,7 +80,7 @@ function readStart(pid: number): { readonly state: string; readonly startedTicks
   return fields[0] === undefined || !Number.isSafeInteger(startedTicks) ? null : { state: fields[0], startedTicks };
 }
 
-/** Systems without /proc, and containers that hide it, tell nothing. */
+/** Some systems have no /proc, and some containers hide it. Nothing is known then. */
 function readOr(fallback: string, read: () => string): string {
   try {
     return read();

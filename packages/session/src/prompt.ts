@@ -10,7 +10,7 @@ import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";
 import { mappingFor } from "./session-log.ts";
 
-/** System prompt and tools: what every request of a turn begins with. */
+/** Holds the system prompt and the tools, which every request of a turn begins with. */
 export interface PromptPrefix {
   readonly system: string | null;
   readonly tools: readonly ToolDefinition[];
@@ -18,23 +18,24 @@ export interface PromptPrefix {
   readonly toolsHash: string | null;
 }
 
-/** The messages of the log with the system prompt where the provider wants it. */
+/** Holds the messages of the log, with the system prompt in the position that the provider expects. */
 export interface Prompt {
-  /** For the request's own field. */
+  /** Holds the system prompt for a field of its own; null when it is one of the messages. */
   readonly system: string | null;
   readonly messages: readonly unknown[];
   readonly rendering: Rendering<unknown>;
-  /** The last record that was looked at, and the head. */
+  /** Names the last record that the prompt was built from, and the head. */
   readonly toSeq: number;
   readonly headId: string | null;
-  /** Where the history was cut; null when it is whole. */
+  /** States where the history was cut; null when it is whole. */
   readonly cut: WindowCut | null;
 }
 
 /**
- * Puts the system prompt to what the log gives.
+ * Combines the system prompt with the messages of the log.
  *
- * @param changes what earlier requests needed shorter; the guard applies it to a request itself. Default: none
+ * @param changes the changes of earlier requests, for prompts that do not pass the guard. The guard applies them
+ * itself. Default: none
  */
 export function promptOf(log: SessionLog, system: string | null, changes: readonly GuardChange[] = []): Prompt {
   const rendering = log.history.render();
@@ -44,7 +45,7 @@ export function promptOf(log: SessionLog, system: string | null, changes: readon
   return { ...whole, messages, rendering, toSeq, headId, cut: log.cut };
 }
 
-/** Where a provider wants the system prompt: in a field of its own, or before the messages. */
+/** Some providers expect the system prompt in a separate field, and others as the first message. */
 export function withSystem(
   api: string,
   messages: readonly unknown[],
@@ -58,7 +59,7 @@ export function withSystem(
 const hashes = new WeakMap<readonly ToolDefinition[], string>();
 let lastSystem: { readonly text: string; readonly hash: string } | null = null;
 
-/** The same prompt comes call after call: its hash is made once. */
+/** The same prompt is sent call after call, so its hash is computed once. */
 export function prefixOf(system: string | null, tools: readonly ToolDefinition[]): PromptPrefix {
   if (system !== null && lastSystem?.text !== system) lastSystem = { text: system, hash: shortHash(system) };
   const systemHash = system === null ? null : (lastSystem?.hash ?? null);
@@ -77,9 +78,9 @@ export function shortHash(text: string): string {
 }
 
 /**
- * The measured size of the last call and how many messages of the request it covers; null when everything has to be
- * counted. If the system prompt or the tools changed since, the difference of their estimates is added. The record of
- * the call holds its estimate, so that a new process starts from the same count.
+ * Returns the measured size of the last call and how many messages it covers. Null when every message must be counted.
+ * If the system prompt or the tools changed since, the difference of their estimates is added. The record of the call
+ * holds its estimate, so that a new process starts from the same count.
  */
 export function measuredSize(
   log: SessionLog,
@@ -99,21 +100,22 @@ export function measuredSize(
   if (!isPossibleCount(ofMessages, messages as readonly object[], coversMessages, counter.model)) return null;
   const isSamePrefix = call.systemHash === prefix.systemHash && call.toolsHash === prefix.toolsHash;
   if (isSamePrefix) return { tokens: occupancyTokens, coversMessages };
-  // Records of versions before this field.
+  // Older versions wrote records without this field.
   if (call.prefixTokens === null) return null;
   const changed = prefixTokens(prefix, counter) - call.prefixTokens;
   return { tokens: Math.max(0, occupancyTokens + changed), coversMessages };
 }
 
-/** By the tokenizer, corrected as the model is known to differ from it. */
+/** Counts with the tokenizer, corrected by the factor that the model's counts are known to differ by. */
 export function prefixTokens({ system, tools }: PromptPrefix, counter: TokenCounter): number {
   const bare = (system === null ? 0 : counter.countText(system)) + counter.countTools(tools).bareTokens;
   return Math.round(bare * counter.profile.factor);
 }
 
 /**
- * The count that the newest reply states, if it holds, and how many messages of the request it covers. It stands in the
- * neutral context; replies of the model are what both have in common, one or several messages each.
+ * Returns the count that the newest reply states, if it is valid, and how many messages of the request it covers. The
+ * count refers to the neutral context, whose messages do not match the request one by one. Groups of consecutive
+ * replies match, so the position is found by counting them.
  */
 function countInMessages(log: SessionLog, messages: readonly unknown[], counter: TokenCounter): Actual | null {
   const context = log.history.context().messages.filter((message) => !isBrokenOff(message));
@@ -133,7 +135,7 @@ function countInMessages(log: SessionLog, messages: readonly unknown[], counter:
   }
 }
 
-/** Replies that broke off are not sent, unless the next message asks to continue one. */
+/** Interrupted replies are not sent, unless the next message asks to continue one. */
 function isBrokenOff(message: {
   readonly role: string;
   readonly stopReason?: unknown;
@@ -143,7 +145,7 @@ function isBrokenOff(message: {
   return message.stopReason === "aborted" || message.stopReason === "error";
 }
 
-/** The reply to the first `from` messages ends before the first message that no model wrote. */
+/** The reply to the first `from` messages ends before the next message that no model wrote. */
 function endOfReply(messages: readonly unknown[], from: number): number {
   let end = from;
   while (end < messages.length && isOfModel(messages[end])) end += 1;
@@ -161,7 +163,7 @@ export interface EstimateContext {
   readonly actual: Actual | null;
 }
 
-/** Messages that no provider has counted are counted in slices: those of a long session take seconds. */
+/** Counting a long session takes seconds. It is done in slices, so that other work is not blocked. */
 export async function estimatePrompt(
   prompt: Pick<Prompt, "system" | "messages">,
   tools: readonly ToolDefinition[],

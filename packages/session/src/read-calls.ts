@@ -6,34 +6,36 @@ import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
 import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";
 
-/** Selects calls of a session; without any field, all of them. */
+/** Selects calls of a session. Without any field, all calls are selected. */
 interface CallQuery {
-  /** Only the calls of the turn with this id. */
+  /** Selects only the calls of the turn with this id. */
   readonly turn?: string;
-  /** Only the last calls, as many as this. */
+  /** Selects only the last calls; the number is their count. */
   readonly tail?: number;
 }
 
-/** Options of `readCalls`. */
+/** Sets the signal and the memory callback of `readCalls`. */
 export interface ReadCallsOptions {
   /** Aborts the read, which then throws ABORTED. */
   readonly signal?: AbortSignal;
-  /** Called with the records that stay in memory when the query selects every call; what it throws ends the read. */
+  /**
+   * Receives the records that stay in memory when the query selects every call. An error that it throws ends the read.
+   */
   readonly onKeep?: (records: readonly StoredRecord[]) => void;
 }
 
-/** How many surplus call records are kept before the oldest are dropped. */
+/** Surplus records are dropped only after this many, because selecting the needed ones reads all kept records. */
 const spareRecords = 1000;
 
 const { callback, integer, signal: signalKind, text } = optionKinds;
-/** The kinds of the query of `readCalls`. */
 export const callQueryTable: OptionTable<CallQuery> = { turn: text, tail: integer({ min: 0 }) };
-/** The kinds of the options of `readCalls`. */
 export const readCallsTable: OptionTable<ReadCallsOptions> = { signal: signalKind, onKeep: callback };
 
 /**
- * Reads the calls of a session that a query selects, with the tool results they shortened. Only the records of those calls
- * and results stay in memory: the session is read once for the calls, and again for the results where a call names one.
+ * Reads the calls of a session that a query selects, with the tool results that these calls shortened. Only the records
+ * of those calls and results stay in memory. The session is read once for the calls, and again for the results when a
+ * call names one.
+ *
  * @throws {ThroughlineError} ABORTED, and what the store throws
  */
 export async function readCalls(
@@ -50,7 +52,7 @@ export async function readCalls(
   const readOptions = signal === undefined ? {} : { signal };
   let nextDrop = spareRecords;
   for await (const { records } of store.read(ref, readOptions)) {
-    // A store that answers at once would let no interrupt in until all of it is read.
+    // A store that answers synchronously would block interrupts until the whole session is read.
     await pause();
     const all = records.filter(({ record }) => throughlineKind(record) === "call");
     hasCalls ||= all.length > 0;
@@ -67,16 +69,16 @@ export async function readCalls(
   return { shown: chosen(explainCalls(all), query), hasCalls };
 }
 
-/** One call, and the records that its request is rebuilt from. */
+/** Holds one call, and the records that its request is rebuilt from. */
 export interface FoundCall {
   readonly call: ExplainedCall;
-  /** From its first record on, up to the last that states something of the call. */
+  /** The records begin with the first one of the request, and end with the last one about the call. */
   readonly records: readonly StoredRecord[];
 }
 
 /**
- * Reads one call: the records that it was given, its own record, and what follows of it. Nothing before or behind them is
- * read. Null where the record is not that of a call.
+ * Reads one call: the records of its request, its own record, and its second record. Records before or after these are
+ * not read. Null when the record is not that of a call.
  *
  * @param head the record that `callId` of an `ExplainedCall` names
  * @throws {ThroughlineError} ABORTED, and what the store throws
@@ -101,7 +103,7 @@ export async function readCall(
   return call === undefined ? null : { call, records };
 }
 
-/** The further parts of a call stand before the next call. */
+/** The second record of a call is written before the next call, so the search ends there. */
 async function furtherParts(
   store: SessionStore,
   ref: SessionRef,
@@ -129,14 +131,14 @@ function chosen(calls: readonly ExplainedCall[], { turn, tail }: CallQuery): rea
   return tail === undefined ? ofTurn : ofTurn.slice(-tail);
 }
 
-/** The records from the first of these calls on; further parts of a call come behind it. */
+/** A second record follows the record of its call, so every record from the first call on is kept. */
 function neededFor(calls: readonly ExplainedCall[], records: readonly StoredRecord[]): StoredRecord[] {
   const [first] = calls;
   const from = first === undefined ? records.length : records.findIndex(({ id }) => id === first.callId);
   return records.slice(from);
 }
 
-/** The tool results that calls name by the id of the tool's call. */
+/** The changes of a call name tool results by call id only, so their records must be found. */
 async function resultsOf(
   store: SessionStore,
   ref: SessionRef,

@@ -10,33 +10,36 @@ import { shortHash, toolsHashOf, withSystem } from "./prompt.ts";
 import { mappingFor } from "./session-log.ts";
 import { changesWindow } from "./window-facts.ts";
 
-/** What a call was given and no record holds. */
+/** Holds the parts of a request that no record stores. Records hold only their hashes. */
 interface CallPrefix {
-  /** The system prompt of the call; null for none. */
+  /** Holds the system prompt of the call; null for none. */
   readonly system: string | null;
-  /** The tools of the call, in their order. */
+  /** Holds the tools of the call, in their order. */
   readonly tools: readonly ToolDefinition[];
 }
 
-/** A request as it was made. */
+/** Holds a request as it was sent. */
 export interface RebuiltCall {
-  /** For the request's own field; null where it is among the messages, or there was none. */
+  /** Holds the system prompt for a field of its own. Null when it is one of the messages, or when there was none. */
   readonly system: string | null;
-  /** The messages of the request, in the provider's shape. */
+  /** Holds the messages of the request, in the provider's shape. */
   readonly messages: readonly unknown[];
-  /** The tools that the caller passed in the prefix. */
+  /** Holds the tools that the caller passed in the prefix. */
   readonly tools: readonly ToolDefinition[];
-  /** The most tokens that the model was allowed to write; null when the request named no limit. */
+  /** Limits the tokens that the model was allowed to write; null when the request named no limit. */
   readonly maxOutputTokens: number | null;
-  /** Whether system prompt and tools are those of the call. Where they are not, neither is what is made of them. */
+  /**
+   * States whether the system prompt has the hash that the call's record states. When it differs, `system` and the
+   * message with the prompt differ too.
+   */
   readonly isSameSystem: boolean;
-  /** Whether the tools have the hash that the call's record states. */
+  /** States whether the tools have the hash that the call's record states. */
   readonly areSameTools: boolean;
 }
 
 /**
- * The request of a call, from the records alone: its messages are, byte for byte as JSON, what was sent. A record that was
- * redacted since is not what it was then.
+ * Rebuilds the request of a call from the records alone. The messages are, byte for byte as JSON, those that were sent.
+ * A record that was redacted since differs.
  *
  * @param records in order of seq, from the call's `fromSeq` on at the latest and up to the call's own record
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION, CAPABILITY_UNSUPPORTED
@@ -45,7 +48,7 @@ export function rebuildCall(records: readonly StoredRecord[], call: CallFacts, p
   return runSteps(rebuildSteps(records, call, prefix));
 }
 
-/** What `rebuildCall` gives, a record a step. */
+/** Does the work of `rebuildCall` in small steps, so that other work can run between them. */
 export function* rebuildSteps(
   records: readonly StoredRecord[],
   call: CallFacts,
@@ -69,12 +72,11 @@ export function* rebuildSteps(
   };
 }
 
-/** What was done to the messages for the calls before it, and for itself. */
 interface CallChanges {
   readonly changes: readonly GuardChange[];
-  /** By calls before it. */
+  /** Earlier calls removed this thinking. */
   readonly thinkingOut: readonly ThinkingRange[];
-  /** By itself. */
+  /** The call itself removed this thinking. */
   readonly own: readonly ThinkingRange[];
   readonly splice: CallSplice | null;
 }
@@ -95,7 +97,7 @@ function changesUpTo(records: readonly StoredRecord[], call: CallFacts): CallCha
     const isOwn = isSameCall(facts, call);
     if (isReached && !isOwn) break;
     isReached ||= isOwn;
-    // Places count from the beginning, which another cut moves.
+    // The ranges count messages from the first one, and another cut moves the first one.
     if (part.part === 1 && !isSameCut(cut, part.call.cut)) thinkingOut = [];
     if (part.part === 1) cut = part.call.cut;
     changes.push(...facts.changes);

@@ -4,12 +4,12 @@ import type { Emit } from "./session-event.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
 
 /**
- * Begins a new session under the key when the policy says that it is time, before a turn with new words. The earlier one is
- * archived. True when the handle is in the new session.
+ * Begins a new session under the key when the reset policy requires it, before a turn with a new message. The earlier
+ * session is archived. True when the handle is in the new session.
  */
 export async function resetIfDue(handle: TurnHost, input: TurnInput, emit: Emit | null): Promise<boolean> {
   const { log, options, shared, ref, sessionId } = handle;
-  // A turn that is resumed belongs to the conversation it was begun in, and so does one that is asked for again.
+  // A resumed or repeated turn belongs to the conversation in which it was begun.
   if (input.drafts === null || isNewestTurn(handle, input)) return false;
   const { clock, random, timeZone } = shared;
   const done = await resetBeforeTurn(log.store, ref, {
@@ -26,7 +26,7 @@ export async function resetIfDue(handle: TurnHost, input: TurnInput, emit: Emit 
   return true;
 }
 
-/** Whether the newest turn is the one with this idempotency key. */
+/** Only a turn that the log already holds can be a repeat. */
 function isNewestTurn({ log, sessionId }: TurnHost, { idempotencyKey }: TurnInput): boolean {
   return idempotencyKey !== null && log.facts.turn?.mark.turnId === keyedTurnId(sessionId, idempotencyKey);
 }

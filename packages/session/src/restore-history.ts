@@ -9,20 +9,19 @@ import type { SessionLearning } from "./session-learning.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { TurnSettings } from "./turn-settings.ts";
 
-/** What decides how much of a restored history is sent. */
 export interface RestoreOptions {
   readonly settings: TurnSettings;
   readonly counter: AheadCounter;
   readonly learning: SessionLearning;
-  /** As stated; null when it is unknown. */
+  /** Holds the window that the options or the provider state; null when it is unknown. */
   readonly windowTokens: number | null;
   readonly emit: Emit | null;
 }
 
 /**
- * Keeps the cut of earlier calls, and cuts a history that is longer than the window at a turn where the settings say so.
- * That is decided once after the history was read, and again for another window. A cut stands until a compaction: later
- * calls begin at the same message, also in another process.
+ * Keeps the cut of earlier calls. A history that is longer than the window is cut at a turn when the settings require
+ * it. The decision is made once after the history was read, and again for another window. A cut stands until a
+ * compaction, so that later calls begin at the same message, also in another process.
  */
 export async function restoreHistory(log: SessionLog, options: RestoreOptions): Promise<void> {
   await log.history.prepare();
@@ -36,14 +35,16 @@ export async function restoreHistory(log: SessionLog, options: RestoreOptions): 
     await cutToWindow(log, windowTokens, recorded, options);
 }
 
-/** As stated, or as the provider's refusals have told, whichever is smaller. */
+/** A provider's refusals may have stated a smaller window than the options, so the smaller one counts. */
 function knownWindow({ settings: { model }, learning, windowTokens }: RestoreOptions): number | null {
   const name = { provider: model.chat.provider, modelId: model.modelId };
   const known = Math.min(windowTokens ?? Infinity, limitsOf(learning.limits, name).windowTokens ?? Infinity);
   return Number.isFinite(known) && known > 0 ? known : null;
 }
 
-/** The cut of the newest call, where that went to the same model and the window has not become larger. */
+/**
+ * Returns the cut of the newest call. Null when that call asked another model, or when the window has become larger.
+ */
 function recordedCut({ facts: { lastCall }, target }: SessionLog, windowTokens: number | null): WindowCut | null {
   if (lastCall === null || (windowTokens ?? 0) > (lastCall.windowTokens ?? Infinity)) return null;
   const { api, provider, model } = lastCall;
@@ -59,7 +60,7 @@ async function cutToWindow(
 ): Promise<void> {
   const { settings, counter, emit } = options;
   const { model, system, tools } = settings;
-  // A system prompt that is made for the call is not known yet; the room that is left has space for it.
+  // A system prompt from a function is not known yet. The free part of the window leaves room for it.
   const prefix = prefixOf(typeof system === "string" ? system : null, tools.definitions);
   const mostTokens = safePromptTokens(windowTokens, model.maxOutputTokens === undefined ? 8192 : model.maxOutputTokens);
   if ((await promptTokens(log, prefix, options)) <= mostTokens) return;
@@ -102,6 +103,7 @@ async function findCut(
     recorded,
   });
   const lastSeq = log.history.context().messages.at(-1)?.seq;
-  // Everything there is was written with the beginning that goes now, not only what came before the limit was met.
+  // The whole history was written with the beginning that is cut off now. Therefore `metAtSeq` is the last message, not
+  // the one at which the limit was met.
   return cut === null || lastSeq === undefined || isSameCut(cut, recorded) ? cut : { ...cut, metAtSeq: lastSeq };
 }

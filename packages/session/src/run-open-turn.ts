@@ -20,14 +20,14 @@ export interface RunOptions {
   readonly settings: TurnSettings;
   readonly fence: number;
   readonly controller: AbortController;
-  /** The turn's records begin here; what was taken in before is others'. */
+  /** The turn's records begin here. Records that were read before belong to other turns. */
   readonly firstSeq: number;
-  /** Messages that are taken in while the turn runs. */
+  /** The list grows while the turn runs. */
   readonly taken: readonly StoredRecord[];
   readonly input: TurnInput;
 }
 
-/** Keeps the lease of an open turn while it runs, and sees to it that it ends. */
+/** Renews the lease of an open turn while it runs, and closes the turn in every case. */
 export async function runOpenTurn(context: RunOptions): Promise<Turn> {
   const { handle, options, settings, turnId, fence, emit, controller } = context;
   const { log, shared } = handle;
@@ -96,12 +96,15 @@ function ended(context: RunOptions, end: TurnEnd, ledger: TurnLedger, counter: T
     },
     settings.holdBack,
   );
-  // A session in which nothing was answered has nothing new to keep.
+  // A denied turn got no answer, so the steps after a turn have nothing to process.
   if (end.denial === null) handle.track(afterTurn({ handle, settings, turn, counter, emit }));
   return turn;
 }
 
-/** A turn that failed is closed as such; when even that fails, whoever comes next knows that nobody is at it. */
+/**
+ * Closes a failed turn as failed. If that fails as well, the turn counts as abandoned, so that the next turn need not
+ * wait for its lease.
+ */
 async function settle(
   { handle, turnId, emit }: RunOptions,
   held: HeldTurn,

@@ -22,19 +22,18 @@ export interface RunToolsOptions {
   readonly turnId: string;
   readonly tools: ReadonlyMap<string, AgentTool>;
   readonly isParallel: boolean;
-  /** Asked before each call is run. */
   readonly approve: ApproveTool | null;
-  /** Whether several calls may be asked about at once. */
+  /** Is true when several calls may be decided on at once. */
   readonly asksInParallel: boolean;
   readonly signal: AbortSignal;
   readonly emit: Emit | null;
   readonly clock: Clock;
-  /** The largest record, in bytes. */
+  /** Limits the size of one record, in bytes. */
   readonly recordBytes: number;
   readonly append: (drafts: readonly RecordDraft[]) => Promise<unknown>;
 }
 
-/** Calls of a reply, and whether its last one may be incomplete. */
+/** `isCutOff` is true when the reply reached its length limit, so its last call may be incomplete. */
 export interface RequestedCalls {
   readonly calls: readonly ToolCallBlock[];
   readonly isCutOff: boolean;
@@ -53,8 +52,8 @@ const notRun = "The turn was aborted before this call was run.";
 const mayHaveRun = "The turn was aborted while this call ran. It may have had its effect, in part or whole.";
 
 /**
- * Runs the calls of a reply and appends each result as it comes: exactly one for every call, whatever happens to the
- * tool. Results that come while one is being written are written together.
+ * Runs the calls of a reply and appends each result when it arrives. Every call gets exactly one result, whatever the
+ * tool does. Results that arrive during a write are written together.
  */
 export async function runTools({ calls, isCutOff }: RequestedCalls, options: RunToolsOptions): Promise<void> {
   const finished: RecordDraft[] = [];
@@ -109,7 +108,7 @@ async function resultOf(
       record: null,
     },
   );
-  // Before the tool runs: whatever it does, the log says who let it.
+  // The decision is stored before the tool runs. Whatever the tool does, the log then states who allowed it.
   if (record !== null) await keep(record);
   if (refusal !== null) {
     emit?.({ name: "tool.refused", callId, toolName });
@@ -124,7 +123,7 @@ async function resultOf(
 
 type Ask = (question: () => Promise<Decision>) => Promise<Decision>;
 
-/** One question after the other: a person who sees two at once would answer both with one word. */
+/** The questions run one after another. A person who sees two questions at once could answer both with one word. */
 function oneByOne(): Ask {
   let last: Promise<unknown> = Promise.resolve();
   return (question) => {
@@ -135,19 +134,19 @@ function oneByOne(): Ask {
 }
 
 interface Decision {
-  /** Null when the call may run. */
+  /** Is null when the call may run. */
   readonly refusal: Result | null;
-  /** What the log keeps of the decision; null when nobody was asked. */
+  /** Holds the record of the decision; null when no decision was asked for. */
   readonly record: RecordDraft | null;
 }
 
-/** What cannot be decided is not run. */
+/** A call without a decision must not run, so an error counts as a refusal. */
 async function decisionOn(
   call: ToolCallBlock,
   { approve, signal, turnId, ref, clock }: RunToolsOptions,
 ): Promise<Decision> {
   if (approve === null) return { refusal: null, record: null };
-  // It may have waited for the questions before it.
+  // The signal may have aborted while the call waited for earlier questions.
   if (signal.aborted) return { refusal: failed(notRun), record: null };
   const { id: callId, name } = call;
   const askedMs = clock.nowMs();
@@ -168,7 +167,7 @@ async function decisionOn(
 async function runTool(tool: AgentTool, call: ToolCallBlock, options: RunToolsOptions): Promise<Result> {
   const { signal, turnId, ref, recordBytes } = options;
   try {
-    // A tool that changes its arguments must not change what the log and the next request say of the call.
+    // The tool gets a copy. A tool that changes its arguments must not change the stored call or the next request.
     const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
     const content = fitOutput(outputOf(await tool.run(args, { signal, callId: call.id, turnId, ref })), recordBytes);
     return { content, isError: typeof content === "object" && content.isError === true };
@@ -178,8 +177,8 @@ async function runTool(tool: AgentTool, call: ToolCallBlock, options: RunToolsOp
 }
 
 /**
- * Programs without types return anything: any other value than an output is shown as JSON, and undefined as an empty
- * text.
+ * Programs without type checks may return any value. Other values than an output are shown as JSON, and undefined as an
+ * empty text.
  */
 function outputOf(output: unknown): ToolOutput {
   if (typeof output === "string") return output;
@@ -189,7 +188,10 @@ function outputOf(output: unknown): ToolOutput {
   return output === undefined ? "" : (JSON.stringify(output) ?? "");
 }
 
-/** What is too large for a record is cut; details that no record holds go, for no model sees them. */
+/**
+ * Cuts content that is too large for a record. Details over half of that size, or that are not JSON, are replaced by a
+ * note, because no model sees them.
+ */
 function fitOutput(output: ToolOutput, recordBytes: number): ToolOutput {
   if (typeof output === "string") return fitContent(output, recordBytes) as string;
   const detailBytes = jsonBytes(output.details);
@@ -200,7 +202,7 @@ function fitOutput(output: ToolOutput, recordBytes: number): ToolOutput {
   return { ...output, content: fitContent(output.content, recordBytes), details };
 }
 
-/** Null for what JSON cannot hold. */
+/** Returns null for a value that JSON cannot represent. */
 function jsonBytes(value: unknown): number | null {
   try {
     return Buffer.byteLength(JSON.stringify(value) ?? "");
@@ -209,17 +211,17 @@ function jsonBytes(value: unknown): number | null {
   }
 }
 
-/** One odd block among others would keep the whole result from every reader. */
+/** One invalid block would make the whole result unreadable, so it becomes text. */
 function shownBlock(block: unknown): Exclude<SessionContent, string>[number] {
   if (contentProblem([block]) === null) return block as Exclude<SessionContent, string>[number];
   return { type: "text", text: typeof block === "string" ? block : (JSON.stringify(block) ?? "") };
 }
 
-/** A tool, or who approves it, that ignores the signal must not block the turn. */
+/** A tool or an approval hook that ignores the signal must not block the turn. */
 function orAborted<Outcome>(running: Promise<Outcome>, signal: AbortSignal, aborted: Outcome): Promise<Outcome> {
   return new Promise((resolve) => {
     const abort = (): void => resolve(aborted);
-    // The tool itself, or who heard of its start, may have ended the turn.
+    // The tool itself, or a listener of its start, may have aborted the turn already.
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     void running.then((result) => {
@@ -233,7 +235,6 @@ function namesOf(tools: ReadonlyMap<string, AgentTool>): string {
   return tools.size === 0 ? "" : ` There are: ${[...tools.keys()].join(", ")}.`;
 }
 
-/** The record of a call's result. */
 export function resultDraft(toolCallId: string, toolName: string, { content: output, isError }: Result): RecordDraft {
   const { content, details } = typeof output === "string" ? { content: output, details: undefined } : output;
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
@@ -250,7 +251,7 @@ export function resultDraft(toolCallId: string, toolName: string, { content: out
   };
 }
 
-/** A result the store cannot take is replaced by one that says so: the call must not be left without. */
+/** A result that the store refuses is replaced by a note. A call without a result would make the history invalid. */
 async function appendResults(drafts: readonly RecordDraft[], options: RunToolsOptions): Promise<void> {
   try {
     await options.append(drafts);
@@ -276,7 +277,7 @@ const interruptedTexts: Readonly<Record<InterruptedCall, string>> = {
   refused: "The call was refused; it was not run.",
 };
 
-/** The record for a call that a turn left without a result when its process ended. */
+/** Creates the result of a call that a turn left without one when its process ended. */
 export function interruptedResult(toolCallId: string, toolName: string, known: InterruptedCall): RecordDraft {
   return resultDraft(toolCallId, toolName, failed(interruptedTexts[known]));
 }

@@ -4,18 +4,17 @@ import type { SendPolicyAnswer } from "@throughline/policy/internal";
 import { resolveGroupActivation, sendDenialOf } from "@throughline/policy/internal";
 
 /**
- * What denied an answer: the session's own `sendPolicy`, a rule by its place, the default of the policy, or the entry's
- * `groupActivation` for words that do not mention the agent.
+ * States why the send policy denies an answer. The source is the session's own `sendPolicy`, a rule by its index, or
+ * the default of the policy. It may also be the entry's `groupActivation`, for messages that do not mention the agent.
  */
 export interface SendDenial extends Pick<SendPolicyAnswer, "ruleIndex" | "mode"> {
   /**
-   * What denied the answer: one of the sources of `resolveSendPolicy`, or `group-activation` for words that do not
-   * mention the agent.
+   * Names one of the sources of `resolveSendPolicy`, or `group-activation` for messages that do not mention the agent.
    */
   readonly source: SendPolicyAnswer["source"] | "group-activation";
 }
 
-/** Null when the agent may answer in the session. */
+/** Returns null when the agent may answer in the session. */
 export function sendDenial(
   policy: SendPolicy | null,
   { ref, entry }: { readonly ref: SessionRef; readonly entry: SessionEntry },

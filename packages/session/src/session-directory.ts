@@ -35,23 +35,23 @@ import type { SharedParts } from "./shared-parts.ts";
 import { plainQueue } from "./turn-queue.ts";
 import { TurnWait } from "./turn-wait.ts";
 
-/** How long to wait for a session before it is removed or gets another key. */
+/** Limits the wait for a running turn before a session is deleted or renamed, in milliseconds. */
 const patienceMs = 15_000;
 
 interface SessionDirectoryOptions {
   readonly options: Pick<SessionsOptions, "store" | "agentId" | "namespace">;
   readonly shared: SharedParts;
-  /** Closes the handles of a session that is no longer where they look for it. */
+  /** Closes the handles of a session that is no longer under its address. */
   readonly closeHandles: (ref: SessionRef) => Promise<void>;
 }
 
-/** Where the session of an address is, and what it is called when it has to be created. */
+/** `label` is the label of the session if it has to be created. */
 export interface LocatedSession {
   readonly ref: SessionRef;
   readonly label: string | null;
 }
 
-/** Finds the sessions of a store, and what is done with a whole session. */
+/** Runs the operations on whole sessions of a store. */
 export class SessionDirectory {
   readonly #parts: SessionDirectoryOptions;
   readonly #scope: { readonly namespace: string; readonly agentId: string; readonly isAgentGiven: false };
@@ -62,7 +62,7 @@ export class SessionDirectory {
     this.#scope = { namespace, agentId, isAgentGiven: false };
   }
 
-  /** Where `open` finds the session, or creates it. */
+  /** `open` uses this address, and creates the session when it does not exist. */
   async locate(address: SessionName, signal?: AbortSignal): Promise<LocatedSession> {
     checkSessionName("sessions.open", address);
     if (typeof address !== "string") return { ref: this.#refOf(address), label: null };
@@ -134,7 +134,7 @@ export class SessionDirectory {
     });
   }
 
-  /** A session that is there: by its address, its label or its id. */
+  /** Finds an existing session by address, key, label or id. */
   async #find(call: string, address: SessionName, signal?: AbortSignal): Promise<SessionState> {
     checkSessionName(call, address);
     const { store } = this.#parts.options;
@@ -142,7 +142,7 @@ export class SessionDirectory {
     return resolveSession(store, address, this.#scope, { isExact: true, ...given({ signal }) });
   }
 
-  /** Where a session of the same agent goes. */
+  /** The new session belongs to the same agent as the given one. */
   #newRef(text: string, { namespace, agentId }: SessionRef): SessionRef {
     return newSessionRef(text, { namespace, agentId, isAgentGiven: true });
   }
@@ -157,7 +157,10 @@ export class SessionDirectory {
     });
   }
 
-  /** Runs work while no turn of this process runs in the session; the work itself waits for those of others. */
+  /**
+   * Runs work while no turn of this process runs in the session. The work itself must wait for turns of other
+   * processes.
+   */
   async #whileIdle<Result>(
     ref: SessionRef,
     { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
@@ -180,7 +183,7 @@ export class SessionDirectory {
   }
 }
 
-/** Without the fields that are undefined: an option that is not given has no field. */
+/** An option that is undefined must have no field, because the option types forbid undefined. */
 function given<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as ReturnType<
     typeof given<Fields>

@@ -44,7 +44,7 @@ import { streamTurn, type TurnStream } from "./turn-stream.ts";
 import type { TurnHost } from "./turn-host.ts";
 import { toolSet, turnSettings } from "./turn-settings.ts";
 
-/** One open session. What a turn does is in `take-turn.ts`; here is what lasts longer than one. */
+/** Holds one open session. `take-turn.ts` runs a turn; this class holds the state that outlasts a turn. */
 export class SessionHandle implements Session, TurnHost {
   readonly restored: { readonly turns: number; readonly messages: number };
   readonly log: SessionLog;
@@ -52,7 +52,6 @@ export class SessionHandle implements Session, TurnHost {
   readonly shared: SharedParts;
   readonly #emit: Emit | null;
   #model: SessionModel;
-  /** The turn that runs here. */
   #current: {
     readonly controller: AbortController;
     readonly emit: Emit | null;
@@ -104,7 +103,7 @@ export class SessionHandle implements Session, TurnHost {
     return turn === null || this.#isRunning(turn) ? null : readInterruptedTurn(this.log, turn);
   }
 
-  /** Whether a turn of this very handle runs. */
+  /** Only turns of this handle count, not those of other handles or processes. */
   get isInTurn(): boolean {
     return this.#current !== null;
   }
@@ -116,7 +115,7 @@ export class SessionHandle implements Session, TurnHost {
     return { turnId, owner, leaseUntilMs };
   }
 
-  /** The open turn of the log, unless it is the one of this handle. */
+  /** The open turn of this handle is excluded, because it is no foreign turn. */
   #openTurn(): OpenTurn | null {
     return this.#current === null ? this.log.head.turn : null;
   }
@@ -178,7 +177,8 @@ export class SessionHandle implements Session, TurnHost {
       const prefix = prefixOf(text, toolSet(options.tools).definitions);
       const prompt = promptOf(log, text, log.facts.keptChanges);
       const actual = measuredSize(log, prompt.messages, prefix, counter);
-      // The words of the next turn take the place of a user message that was made up to end the request.
+      // The repair may have added a user message to end the request. The message of the next turn replaces it, so it is
+      // not counted.
       const isContinued = prompt.rendering.repairs.some(({ rule }) => rule === "continuation-added");
       const held = { ...prompt, messages: isContinued ? prompt.messages.slice(0, -1) : prompt.messages };
       const estimate = await estimatePrompt(held, prefix.tools, { counter, calibration, actual });
@@ -188,7 +188,8 @@ export class SessionHandle implements Session, TurnHost {
     const { system } = settings;
     const made = (gauge: Gauge): string | null =>
       typeof system === "function" ? system({ ref: log.ref, turnId: null, gauge }) : system;
-    // Made once to be counted: what it says of the size has to be of the whole.
+    // The prompt is created once only to be counted, because the gauge in the final prompt must include the prompt
+    // itself.
     const sized = async (counted: string | null): Promise<string | null> => made((await measure(counted)).gauge);
     const text = typeof system === "function" ? await sized(await sized(null)) : system;
     const { gauge, ...here } = await measure(text);
@@ -202,7 +203,8 @@ export class SessionHandle implements Session, TurnHost {
     assertKnownOptions<TranscriptOptions>("transcript", options, transcriptTable);
     this.assertOpen();
     const transcript = await readTranscript(this.log.store, this.ref, options);
-    // Another process began a session under the key: this throws SESSION_REPLACED, unless nothing was said in this one.
+    // Another process began a session under the key. `reload` throws SESSION_REPLACED, unless the session of this
+    // handle is empty.
     if (transcript.sessionId !== this.sessionId) await this.log.reload();
     return transcript;
   }
@@ -290,7 +292,7 @@ export class SessionHandle implements Session, TurnHost {
     return other;
   }
 
-  /** Looked up again only when it may have changed. */
+  /** The id is cached, because computing it walks the history. The number of window changes shows when it is stale. */
   summaryId(): string | null {
     const { changes } = this.log.facts;
     if (changes === 0) return null;
@@ -323,7 +325,7 @@ export interface OpenParts {
   readonly onClose: () => void;
 }
 
-/** Reads the window of a session that is there, and makes its handle. */
+/** Reads the window of an existing session and creates its handle. */
 export async function openHandle<Handle extends SessionHandle>(
   ref: SessionRef,
   parts: OpenParts,

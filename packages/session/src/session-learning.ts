@@ -15,7 +15,10 @@ import {
 import { type CallUsage } from "@throughline/core/internal";
 import { emptyCalibration } from "@throughline/tokens";
 
-/** What a session has learned and spent: kept in its entry, under `throughline`, so that a restart forgets nothing. */
+/**
+ * Holds the calibration, the limits and the usage of a session. They are stored in the session entry under
+ * `throughline`, so that a restart keeps them.
+ */
 export interface SessionLearning {
   readonly calibration: Calibration;
   readonly limits: LearnedLimits;
@@ -30,10 +33,10 @@ const nothing: SessionLearning = {
   spend: nothingSpent,
 };
 
-/** What was kept by this process need not be read again with every turn. */
+/** Values that this process stored are cached, so that a turn need not parse them again. */
 const known = new WeakMap<object, SessionLearning>();
 
-/** A file that cannot be read was not written by us, and is started again. */
+/** A value that cannot be read was not written by Throughline. It is replaced by the defaults. */
 export function readLearning(entry: SessionEntry): SessionLearning {
   const kept = entry["throughline"];
   if (typeof kept !== "object" || kept === null) return nothing;
@@ -52,7 +55,7 @@ function readKept(kept: object): SessionLearning {
   };
 }
 
-/** As the entry keeps it: without what is empty. */
+/** Leaves out empty parts, so that the entry stays small. */
 export function keptLearning(learning: SessionLearning): object {
   const { calibration, limits, thresholds, spend } = learning;
   const kept = {

@@ -8,7 +8,6 @@ import type { SessionModel } from "./session-options.ts";
 import { isCycleStart } from "./window-facts.ts";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";
 
-/** Which model the messages are for. */
 export interface LogTarget {
   readonly api: string;
   readonly provider: string;
@@ -17,19 +16,21 @@ export interface LogTarget {
 
 export interface SessionLogOptions extends WindowLogOptions {
   readonly target: LogTarget;
-  /** The size at which a compaction is due in a window of this size, in tokens; null if none is. */
+  /**
+   * Returns the size at which a compaction is due for a window, in tokens; null when no compaction is due at any size.
+   */
   readonly compactionTokens: CompactionTokens;
 }
 
 export type CompactionTokens = (windowTokens: number | null) => number | null;
 
-/** A session's window, and the messages made of it for one model. */
+/** Holds a session's window, and the messages that it renders for one model. */
 export class SessionLog extends WindowLog {
   #history: History;
   #target: LogTarget;
   readonly #compactionTokens: CompactionTokens;
   #cut: WindowCut | null = null;
-  /** Whether the head may have left what was cut. */
+  /** Is true when the head may have left the branch of the cut. */
   #isCutUnsure = false;
 
   private constructor(options: SessionLogOptions, state: SessionState) {
@@ -53,7 +54,7 @@ export class SessionLog extends WindowLog {
   }
 
   protected override take(stored: StoredRecord): void {
-    // A summary stands for everything before it.
+    // A summary replaces everything before it, so the cut is obsolete.
     if (this.#cut !== null && isCycleStart(stored)) this.unlimit();
     this.#history.append([stored]);
   }
@@ -63,17 +64,17 @@ export class SessionLog extends WindowLog {
     this.#isCutUnsure = this.#cut !== null;
   }
 
-  /** The window for which it was decided whether to cut the history; undefined until it was. */
+  /** Holds the window for which a cut was decided; undefined before the first decision. */
   cutForWindow: number | null | undefined = undefined;
 
-  /** Where the history is cut; null when it is whole. */
+  /** States where the history is cut; null when it is whole. */
   get cut(): WindowCut | null {
     if (this.#isCutUnsure) this.#cut = this.#history.context().cut;
     this.#isCutUnsure = false;
     return this.#cut;
   }
 
-  /** Leaves out the oldest messages from here on. Returns the position of the cut. */
+  /** Leaves out the oldest messages in later renderings. Returns the position of the cut. */
   async limit(limit: ContextLimit): Promise<WindowCut | null> {
     this.#history.setWindow({ limit });
     await this.#history.prepare();
@@ -82,7 +83,6 @@ export class SessionLog extends WindowLog {
     return this.#cut;
   }
 
-  /** Sends all messages again. */
   unlimit(): void {
     this.#history.setWindow({ limit: {} });
     this.#isCutUnsure = false;
@@ -93,14 +93,16 @@ export class SessionLog extends WindowLog {
     return this.#history;
   }
 
-  /** What the newest `thinking_level_change` on the branch of the head says, and the model there; null without any. */
+  /**
+   * Returns the newest `thinking_level_change` on the branch of the head, with the model at that time. Null without
+   * any.
+   */
   get recordedThinking(): { readonly level: string; readonly modelId: string | null } | null {
     if (!this.facts.hasThinkingLevel) return null;
     const { thinkingLevel, model } = this.#history.context();
     return { level: thinkingLevel, modelId: model?.modelId ?? null };
   }
 
-  /** How full a window is, and how far it is from a compaction. */
   gauge(estimate: ContextEstimate, windowTokens: number | null): Gauge {
     return gaugeOf(estimate, { windowTokens, compactionTokens: this.#compactionTokens(windowTokens) });
   }
@@ -109,7 +111,10 @@ export class SessionLog extends WindowLog {
     return this.#target;
   }
 
-  /** Makes the messages for another model; reads the window again, because what was kept is in the other's shapes. */
+  /**
+   * Renders the messages for another model. The window is read again, because rendered messages have the shapes of the
+   * previous model.
+   */
   async retarget(target: LogTarget): Promise<void> {
     const { api, provider, modelId } = this.#target;
     if (target.api === api && target.provider === provider && target.modelId === modelId) return;
@@ -123,7 +128,7 @@ export function targetOf({ chat, modelId }: SessionModel): LogTarget {
   return { api: chat.api, provider: chat.provider, modelId };
 }
 
-/** How the messages for an API are made. @throws {ThroughlineError} CAPABILITY_UNSUPPORTED */
+/** Returns the functions that render messages for an API. @throws {ThroughlineError} CAPABILITY_UNSUPPORTED */
 export function mappingFor(api: string): ProviderMapping<unknown> {
   return providerMappings[targetName(api)]({});
 }

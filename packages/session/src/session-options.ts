@@ -24,235 +24,267 @@ import type { TurnOwners } from "./turn-owners.ts";
 
 export type { SessionModel } from "@throughline/core/internal";
 
-/** What a user message or a tool's result is made of. */
+/** Holds the content of a user message or of a tool's result. */
 export type SessionContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
 
-/** A call of a tool that is about to run. */
+/** Describes a call of a tool that is about to run. */
 export interface ToolCallRequest {
-  /** The id of the call, as the model gave it. */
+  /** Holds the id of the call, as the model stated it. */
   readonly id: string;
-  /** The name of the tool that is to run. */
+  /** Holds the name of the tool. */
   readonly name: string;
-  /** The hook's own copy. They fit the tool's schema. */
+  /** Holds a copy of the arguments for the hook. They match the tool's schema. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** What is known of a decision on a call. It is kept in the log as `throughline.approval`. */
+/** Describes a decision on a call. The log stores it as `throughline.approval`. */
 export interface ApprovalFacts {
-  /** `once`: this call. `session`: also those that follow. `no`, `cancel`: it does not run. @default `once` or `no` */
+  /**
+   * States the decision. `once` allows this call, and `session` also those that follow. `no` and `cancel` refuse the
+   * call.
+   * @default `once` or `no`
+   */
   readonly decision?: "once" | "session" | "no" | "cancel";
-  /** Who decided: a person who was asked, an earlier answer, a setting, or a flag. @default not stated */
+  /** States who decided: a person who was asked, an earlier answer, a setting, or a flag. @default not stated */
   readonly by?: "person" | "session" | "setting" | "flag";
-  /** The file the call is about. */
+  /** Names the file that the call is about. */
   readonly path?: string;
-  /** What the person said, of a refusal. */
+  /** Holds the words of the person who refused. */
   readonly words?: string;
-  /** The file as it was approved, and as the call would leave it: SHA-256 in hex. */
+  /** Holds the SHA-256 of the file as it was approved, in hex. */
   readonly beforeSha256?: string;
-  /** The file as the call would leave it: SHA-256 in hex. */
+  /** Holds the SHA-256 of the file as the call would leave it, in hex. */
   readonly afterSha256?: string;
-  /** When the question was shown. @default when the hook was called */
+  /** States when the question was shown, in UTC milliseconds. @default when the hook was called */
   readonly askedMs?: number;
 }
 
-/** `true` or `approve`: the call runs. `refuse`: it does not, and the model reads why. */
+/**
+ * Decides on a call. With `true` or `approve` the call runs. With `refuse` it does not run, and the model reads the
+ * reason.
+ */
 export type ToolDecision =
   | true
   | {
-      /** The call runs; its approval record holds these facts. */
+      /** Allows the call and adds these facts to its approval record. */
       readonly approve: ApprovalFacts;
     }
   | ({
-      /** Why the call does not run. The model reads it as the call's result. */
+      /** States why the call does not run. The model reads this text as the call's result. */
       readonly refuse: string;
     } & ApprovalFacts);
 
-/** Decides on a call of a tool: it may run, or the model reads why it may not. */
+/** Decides whether a call of a tool may run. For a refused call the model reads the reason. */
 export type ApproveTool = (call: ToolCallRequest, context: AgentToolCall) => ToolDecision | Promise<ToolDecision>;
 
-/** What is known when the system prompt of a call is made. */
+/** Holds the facts that a function for the system prompt receives. */
 interface SystemPromptContext {
-  /** The session for which the prompt is made. */
+  /** Names the session for which the prompt is created. */
   readonly ref: SessionRef;
-  /** Null outside of a turn, and where the prompt is only counted. */
+  /** Holds the turn id; null outside of a turn, and when the prompt is only counted. */
   readonly turnId: string | null;
-  /** Before the call, of the whole prompt; where the prompt is only counted, without the system prompt being made. */
+  /**
+   * Holds the gauge of the whole prompt before the call. When the prompt is only counted, the gauge lacks the system
+   * prompt being created.
+   */
   readonly gauge: Gauge;
 }
 
-/** The system prompt of a session: a text, none, or a function of the session. */
+/** Sets the system prompt of a session: a text, none, or a function of the session. */
 export type SystemPrompt = string | null | ((facts: SystemPromptContext) => string | null);
 
-/** What work around a turn has at hand. */
+/** Gives a step access to its turn and its session. */
 export interface StepContext {
-  /** The session of the turn. */
+  /** Names the session of the turn. */
   readonly ref: SessionRef;
-  /** The id of the session behind the key. */
+  /** Holds the id of the session that the key refers to. */
   readonly sessionId: string;
-  /** The id of the turn. */
+  /** Holds the id of the turn. */
   readonly turnId: string;
-  /** As it was last seen. */
+  /** Holds the session entry, as this process last read it. */
   readonly entry: SessionEntry;
-  /** The model that the turn asks. */
+  /** Holds the model that the turn asks. */
   readonly model: SessionModel;
-  /** Of the prompt as it stands. */
+  /** Holds the gauge of the current prompt. */
   readonly gauge: Gauge;
-  /** Aborted when the turn is aborted or another turn has taken over. */
+  /** Aborts when the turn is aborted or another turn has taken over. */
   readonly signal: AbortSignal;
-  /** For appends of one's own to the store; null after the turn. `refresh` then makes them known here. */
+  /**
+   * Holds the turn request for direct appends to the store; null after the turn. Call `refresh` after such an append.
+   */
   readonly turn: TurnRequest | null;
-  /** Counts for the model, and what was learned of its tokenizer. */
+  /** Counts tokens for the model, with the learned properties of its tokenizer. */
   readonly counter: TokenCounter;
-  /** The ratio of real tokens to counted ones, learned from the provider's usage. */
+  /** Holds the ratio of real tokens to counted ones, learned from the provider's usage. */
   readonly calibration: Calibration;
-  /** Takes in what was appended to the store otherwise than by `append`. */
+  /** Reads records that were appended to the store without `append`. */
   refresh(): Promise<void>;
-  /** The records of the window, in order of seq. Read when it is called. */
+  /** Reads the current records of the window, in order of seq. */
   records(): Promise<readonly StoredRecord[]>;
-  /** Appends as part of the turn, and everything that is sent from then on knows of it. */
+  /** Appends records as part of the turn. Later requests of the turn include them. */
   append(drafts: readonly RecordDraft[], options?: StepAppendOptions): Promise<void>;
 }
 
-/** Options of `append` of a step's context. */
+/** Sets the entry fields and the window of a step's append. */
 interface StepAppendOptions {
-  /** Fields of the entry to set in the same commit. */
+  /** Sets fields of the session entry in the same commit. */
   readonly entry?: Readonly<Record<string, unknown>>;
-  /** The oldest seq a context still needs. */
+  /** Holds the oldest seq that a context still needs. */
   readonly windowFromSeq?: number;
 }
 
-/** Work that a turn does beside asking the model. Steps run in the order they are given. */
+/** Defines work that a turn does beside asking the model. Steps run in the order of the list. */
 export interface TurnStep {
-  /** For events: `compaction`, `memory-flush`, … */
+  /** Names the step in events: `compaction`, `memory-flush`, … */
   readonly name: string;
   /**
-   * `before-call`: before each call; one that throws fails the turn. `after-turn`: in the background, after the turn was
-   * closed; `append` then takes side records only, and one that throws is an event.
+   * States when the step runs. `before-call` steps run before each call, and an error fails the turn. `after-turn`
+   * steps run in the background after the turn was closed. Their `append` accepts side records only, and an error
+   * becomes an event.
    */
   readonly when: "before-call" | "after-turn";
-  /** Does the work. A turn waits for it where `when` is `before-call`. */
+  /** Does the work. The turn waits for it when `when` is `before-call`. */
   run(context: StepContext): Promise<void>;
 }
 
-/** What a compaction gets beside the context if a request does not fit. */
+/** Adds the facts about a request that does not fit, for a compaction. */
 interface OverflowContext extends StepContext {
-  /** What does not fit: the prompt, the prompt with the output, bytes, or one item. */
+  /** States what does not fit: the prompt, the prompt with the output, bytes, or one item. */
   readonly reason: OverflowKind;
-  /** What system, tools and messages may have; null when no window is known. */
+  /** Limits the tokens of system, tools and messages together; null when no window is known. */
   readonly targetTokens: number | null;
-  /** What the provider said the request has; null when it did not. */
+  /** Holds the prompt size that the provider stated, in tokens; null when it stated none. */
   readonly observedTokens: number | null;
-  /** The estimate of the request that did not fit. */
+  /** Holds the estimate of the request that did not fit. */
   readonly estimate: ContextEstimate;
 }
 
-/** Makes the window smaller by appending a compaction as part of the turn. False when there is nothing to compact. */
+/**
+ * Makes the window smaller by appending a compaction as part of the turn. Resolves to false when nothing can be
+ * compacted.
+ */
 export type CompactSession = (context: OverflowContext) => Promise<boolean>;
 
-/** A turn is about to be closed. */
+/** Describes a turn that is about to be closed. */
 export interface BeforeCloseContext {
-  /** The session of the turn. */
+  /** Names the session of the turn. */
   readonly ref: SessionRef;
-  /** The id of the turn that is about to be closed. */
+  /** Holds the id of the turn that is about to be closed. */
   readonly turnId: string;
-  /** The outcome with which it will be closed. */
+  /** States the outcome with which the turn will be closed. */
   readonly outcome: "done" | "aborted" | "step-limit";
-  /** Null when there is none, or none that is whole. */
+  /** Holds the last reply; null when there is none, or when it is incomplete. */
   readonly reply: AssistantMessage | null;
-  /** As it was last seen. */
+  /** Holds the session entry, as this process last read it. */
   readonly entry: SessionEntry;
 }
 
-/** What is done when a turn is about to be closed. */
+/** Decides how a turn is closed. */
 export interface ClosingDecision {
-  /** Only for `done`: appended behind the reply, and the model is asked again. @default none: the turn is closed */
+  /**
+   * Holds records to append after the reply; the model is then asked again. Only for the outcome `done`.
+   * @default none: the turn is closed
+   */
   readonly askAgain?: readonly RecordDraft[];
-  /** Fields of the entry to set with what ends the turn. @default none */
+  /** Sets fields of the entry together with the end of the turn. @default none */
   readonly entry?: Readonly<Record<string, unknown>>;
 }
 
-/** Synchronous, and does not throw. */
+/** Decides how a turn is closed. The function is synchronous and must not throw. */
 export type BeforeClose = (closing: BeforeCloseContext) => ClosingDecision;
 
-/** Changes a record before it is stored and before any model sees it. Pure and synchronous. */
+/** Changes a record before it is stored and before any model sees it. The function must be pure and synchronous. */
 export type RedactDraft = (draft: RecordDraft) => RecordDraft;
 
-/** Options of `createSessions`. */
+/** Sets the store, the model, the tools and the policies of `createSessions`. */
 export interface SessionsOptions {
-  /** Stays the caller's to close. */
+  /** Holds the sessions. The caller closes the store. */
   readonly store: SessionStore;
-  /** The model that sessions ask unless a turn names another. */
+  /** Sets the model that sessions ask unless a turn names another. */
   readonly model: SessionModel;
-  /** The system prompt, or a function that makes it before each call. @default null */
+  /** Sets the system prompt, or a function that returns it before each call. @default null */
   readonly system?: SystemPrompt;
-  /** The tools that the model may call. @default [] */
+  /** Lists the tools that the model may call. @default [] */
   readonly tools?: readonly AgentTool[];
   /**
-   * Asked before each call of a tool is run. A refusal, anything else than an approval, and an error keep the call from
-   * running; the model reads why. Each decision is a record (`throughline.approval`) that the store has acknowledged before
-   * the tool runs. @default every call runs
+   * Decides on each call of a tool before it runs. A refusal, an error, and anything else than an approval keep the
+   * call from running; the model reads the reason. Each decision is a record (`throughline.approval`) that the store
+   * has acknowledged before the tool runs.
+   * @default every call runs
    */
   readonly approveTool?: ApproveTool;
   /**
-   * How `approveTool` is asked about the parallel calls of a reply: about one after the other, or about all at once. Approved
-   * calls run in parallel either way. @default "one-by-one"
+   * States whether `approveTool` decides on the parallel calls of a reply one after another, or on all at once.
+   * Approved calls run in parallel either way.
+   * @default "one-by-one"
    */
   readonly approvals?: "one-by-one" | "parallel";
-  /** The agent of keys that name none. @default "main" */
+  /** Sets the agent of keys that name none. @default "main" */
   readonly agentId?: string;
   /** Separates sessions within one store: another namespace sees none of them. @default "" */
   readonly namespace?: string;
-  /** Model calls in one turn. @default 50 */
+  /** Limits the model calls in one turn. @default 50 */
   readonly maxSteps?: number;
-  /** Whether the calls of one reply run at the same time. @default true */
+  /** States whether the calls of one reply run at the same time. @default true */
   readonly parallelTools?: boolean;
-  /** How long a turn may go without a sign of life; renewed at a third of it. @default 30000 */
+  /** Sets the length of a turn's lease, in milliseconds. The lease is renewed after each third of it. @default 30000 */
   readonly leaseMs?: number;
-  /** Work around the calls, in order. @default [] */
+  /** Lists the steps around the calls, in order. @default [] */
   readonly steps?: readonly TurnStep[];
-  /** What is done when a request does not fit and shortening tool results is not enough. @default the guard's own ways */
+  /**
+   * Compacts the window when a request does not fit and shortening tool results is not enough.
+   * @default the guard's own remedies
+   */
   readonly compact?: CompactSession;
   /**
-   * What is done about a history that is longer than the model's window when its session is opened. `cut`: requests begin at
-   * a later turn, and no model is asked; the session keeps all of it, and a later compaction summarizes it. `compact`: the
-   * compaction makes it fit. @default "cut" without `compact`, else "compact"
+   * States how a history that is longer than the model's window is handled when its session is opened. With `cut`,
+   * requests begin at a later turn without asking a model. The session keeps all records, and a later compaction
+   * summarizes them. With `compact`, the compaction makes the history fit.
+   * @default "cut" without `compact`, else "compact"
    */
   readonly restore?: "cut" | "compact";
-  /** How tool results are shortened where a request does not fit. @default the guard's own ways */
+  /** Sets how tool results are shortened when a request does not fit. @default the guard's own limits */
   readonly results?: ResultSettings;
-  /** Asked before a turn that did not fail is closed. @default it is closed */
+  /** Decides how a turn that did not fail is closed. @default the turn is closed */
   readonly beforeClose?: BeforeClose;
   /**
-   * Words of a reply that are not streamed until it is certain that they are for the user. Of a reply that is not for the
-   * user as a whole, a turn's `text` is empty; its messages hold it. @default none
+   * Withholds text of a reply from the stream until it is certain that the text is for the user. When the whole reply
+   * is withheld, the turn's `text` is empty; its messages hold the reply.
+   * @default none
    */
   readonly holdBack?: HoldBack;
-  /** Percentages of the window at which a prompt is announced before it is sent, once a cycle. @default [90] */
+  /**
+   * Sets the percentages of the window at which `threshold.crossed` is emitted before the prompt is sent, once a cycle.
+   * @default [90]
+   */
   readonly warnAtPercents?: readonly number[];
   /**
-   * In which sessions the agent may answer, as `readSendPolicy` of the package `policy` reads it. An entry's own
-   * `sendPolicy` decides before it. @default null: everywhere the entry does not say `deny`
+   * Decides in which sessions the agent may answer, in the form that `readSendPolicy` of the package `policy` returns.
+   * A session entry's `sendPolicy` field takes precedence.
+   * @default null: answers are allowed unless the entry says `deny`
    */
   readonly sendPolicy?: SendPolicy | null;
   /**
-   * When a session resets by itself, as `readResetPolicy` of the package `policy` reads it. It is checked before each
-   * turn with a new message; the earlier session is archived. @default null: never
+   * Sets when a session resets automatically, in the form that `readResetPolicy` of the package `policy` returns. The
+   * policy is checked before each turn with a new message; the earlier session is archived.
+   * @default null: never
    */
   readonly reset?: ResetPolicy | null;
-  /** An IANA zone, for daily resets. @default the system's */
+  /** Names the IANA time zone of daily resets. @default the system's */
   readonly timeZone?: string;
-  /** Changes each record before it is stored and before a model sees it. @default records are stored as they are */
+  /** Changes each record before it is stored and before a model sees it. @default records are stored unchanged */
   readonly redactBeforeAppend?: RedactDraft;
-  /** Called with the events of all sessions. What it throws is ignored. @default none */
+  /** Receives the events of all sessions. Errors that the function throws are ignored. @default none */
   readonly onEvent?: SessionEventListener;
-  /** The time that records, leases and policies use. @default the system's clock */
+  /** Supplies the time of records, leases and policies. @default the system clock */
   readonly clock?: Clock;
-  /** Source of session, turn and record ids. @default the system's */
+  /** Generates session, turn and record ids. @default the system's random source */
   readonly random?: RandomSource;
-  /** Counts tokens, and learns from the provider's usage across the sessions. @default one of its own */
+  /** Counts tokens, and learns from the provider's usage across the sessions. @default a new estimator */
   readonly estimator?: TokenEstimator;
   /**
-   * Names this process as the owner of turns and detects which other owners are gone. @default by the operating system
+   * Names this process as the owner of turns, and detects which other owners are gone.
+   * @default by the operating system
    */
   readonly owners?: TurnOwners;
 }

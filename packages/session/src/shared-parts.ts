@@ -6,18 +6,18 @@ import type { SessionModel } from "./session-options.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
-/** What the sessions of one `Sessions` have in common. */
+/** Holds the parts that all sessions of one `Sessions` share. */
 export class SharedParts {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly estimator: TokenEstimator;
   readonly owners: TurnOwners;
   readonly timeZone: string;
-  /** Turns that ended here without the log knowing: the store failed. */
+  /** Holds the turns that ended here without a mark in the log, because the store failed. */
   readonly abandoned: Set<string>;
   readonly #queues = new Map<string, TurnQueue>();
   readonly #windows = new WeakMap<ChatModel, Map<string, number | null>>();
-  /** Models whose assumed window was reported. */
+  /** Holds the models whose assumed window was reported, so that each is reported once. */
   readonly #assumed = new WeakMap<ChatModel, Set<string>>();
 
   constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners" | "timeZone" | "abandoned">) {
@@ -33,14 +33,17 @@ export class SharedParts {
     const name = JSON.stringify([namespace, agentId, key]);
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
-    // A queue that nobody stands in is of no use: long-lived processes see many sessions.
+    // Idle queues are removed, because a long-lived process opens many sessions.
     for (const [other, queue] of this.#queues) if (queue.isIdle) this.#queues.delete(other);
     const queue = new TurnQueue();
     this.#queues.set(name, queue);
     return queue;
   }
 
-  /** The window as stated in the options, or by the provider, who is asked once, or as assumed; null when it is unknown. */
+  /**
+   * Returns the window of the options, else that of the provider, which is asked once, else the assumed one. Null when
+   * it is unknown.
+   */
   async windowOf(model: SessionModel, emit: Emit | null, signal: AbortSignal): Promise<number | null> {
     if (model.windowTokens !== undefined) return model.windowTokens;
     const stated = await this.#statedWindow(model, emit, signal);

@@ -3,8 +3,9 @@ import { fitReply } from "./fit-record.ts";
 import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/internal";
 
 /**
- * A reply that every store accepts and every reader shows. If the arguments of a call are not an object, or are nested
- * too deeply, they stay as text. Content that is too large for a record is cut. The call fails then, not the turn.
+ * Converts a reply so that every store accepts it and every reader shows it. Arguments of a call that are not an
+ * object, or are nested too deeply, stay as text. Content that is too large for a record is cut. The call fails then,
+ * but not the turn.
  */
 export function storableReply(message: AssistantMessage, recordBytes: number): AssistantMessage {
   const { content } = message;
@@ -28,7 +29,7 @@ function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "";
   } catch (error) {
-    // Some thousand levels are more than can be written.
+    // JSON.stringify exceeds the stack at some thousand levels of nesting.
     if (error instanceof RangeError) return "";
     throw error;
   }

@@ -18,7 +18,7 @@ import { turnSettings } from "./turn-settings.ts";
 import { abortInterrupted, plainQueue, type QueueHolder, type TakenWords, type WaitingTurn } from "./turn-queue.ts";
 import { abortedBefore, busyHere, TurnWait } from "./turn-wait.ts";
 
-/** One turn, from the queue to its end. */
+/** Runs one turn, from waiting in the queue to its end. */
 export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunTurnOptions): Promise<Turn> {
   handle.assertOpen();
   if (options.signal?.aborted === true) throw abortedBefore(options.signal);
@@ -64,7 +64,7 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
   return branchOff(handle, input, options, emit);
 }
 
-/** How the turn waits for the one that runs, and what another turn may take over of it. */
+/** Turns with options of their own cannot share a turn, so another turn may not take over their messages. */
 function waitingTurn(
   { shared: { clock }, log: { entry } }: TurnHost,
   { drafts, idempotencyKey, isMentioned }: TurnInput,
@@ -79,14 +79,14 @@ function waitingTurn(
   return { holder: { turnId, sinceMs: arrivedAtMs }, drafts: canJoin ? drafts : null, settings, arrivedAtMs };
 }
 
-/** The first words are those that were left out, then its own, then what arrived later. */
+/** The order is that of arrival: messages left out before, the turn's own message, then messages that arrived later. */
 function withWords(input: TurnInput, [leftOut, later]: readonly TakenWords[]): TurnInput {
   const { drafts } = input;
   if (drafts === null || leftOut === undefined) return input;
   return { ...input, drafts: () => [...leftOut.drafts, ...drafts(), ...(later?.drafts ?? [])] };
 }
 
-/** The id of the turn in the session as it is now, and who hears of it. */
+/** With a key the turn id depends on the session id, so a reset changes it. */
 function newTurn(
   { shared, ref, sessionId, options: { onEvent } }: TurnHost,
   { idempotencyKey }: TurnInput,
@@ -106,7 +106,7 @@ interface OpeningContext {
   readonly wait: TurnWait;
 }
 
-/** Signals, after it leaves the queue, that the turn must continue elsewhere. */
+/** The turn must first leave the queue. The error then tells the caller to continue in a branch. */
 class BranchOff extends Error {}
 
 async function openTurn(context: OpeningContext): Promise<Turn> {
@@ -114,7 +114,7 @@ async function openTurn(context: OpeningContext): Promise<Turn> {
   handle.assertOpen();
   const { log, shared } = handle;
   const settings = turnSettings(handle.model, handle.options, options);
-  // Tools that the provider could not tell apart are refused before anything is written.
+  // Tools whose names the provider could not distinguish are refused before any record is written.
   wireTools(settings.tools.definitions, settings.model.chat.api);
   await log.retarget(targetOf(settings.model));
   if (input.drafts === null) await log.catchUp();
@@ -165,7 +165,7 @@ async function beginOrBranch(
   }
 }
 
-/** A turn with this key was begun before: its result is returned, or it is resumed once nobody else runs it. */
+/** An earlier turn has this key. Its result is returned, or the turn is resumed once no other process runs it. */
 async function goOn(
   { input, turnId, ...context }: OpeningContext,
   beginning: Extract<Beginning, { kind: "replayed" }>,
@@ -223,7 +223,7 @@ function lastTurnId({ log }: TurnHost): string {
   throw new ThroughlineError("INPUT_INVALID", "There is no turn to resume: the last one is done.");
 }
 
-/** Calls without a stored result: the model reads whether they may have run. */
+/** Answers calls that have no stored result. The result tells the model whether the call may have run. */
 function openResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
   return [...facts.openCalls].map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
 }

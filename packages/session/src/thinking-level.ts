@@ -3,16 +3,15 @@ import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionModel } from "./session-options.ts";
 
-/** The model with the level that it thinks at in a turn. */
 export function withThinkingLevel(model: SessionModel, log: SessionLog, emit: Emit | null): SessionModel {
   const thinkingLevel = thinkingLevelOf(model, log, emit);
   return thinkingLevel === undefined ? model : { ...model, thinkingLevel };
 }
 
 /**
- * How long the model thinks in a turn: what the caller says, else what the entry says, else what the records last set;
- * undefined where nobody says anything. What a session says counts for the model that it was talking to: another one may
- * not think at all, and would refuse every call. A word that is no level is reported and passed over for the same reason.
+ * Determines the thinking level: that of the caller, else that of the entry, else that of the newest record. Undefined
+ * when none is set. A level of the session counts only for the model it was set for. Another model may not support
+ * thinking and would refuse every call. An invalid level is reported and ignored for the same reason.
  */
 function thinkingLevelOf(
   { thinkingLevel: given, modelId }: SessionModel,
@@ -26,7 +25,7 @@ function thinkingLevelOf(
     { from: "records", level: recorded?.level, heardBy: recorded?.modelId ?? modelId },
   ] as const;
   for (const { from, level, heardBy } of said) {
-    // Another program's entry may hold anything there.
+    // The entry of another program may hold any value here.
     if (typeof level !== "string" || level === "" || heardBy !== modelId) continue;
     if (thinkingLevels.includes(level)) return level;
     emit?.({

@@ -9,10 +9,10 @@ import {
 import { buildContext } from "@throughline/history";
 import { type NeutralMessage } from "@throughline/history/internal";
 
-/** Options of `session.transcript`. */
+/** Sets the extent and the signal of `session.transcript`. */
 export interface TranscriptOptions {
   /**
-   * Whether messages that a summary has replaced are part of it, instead of the summary. Reads the whole session.
+   * Includes the messages that a summary replaced, in place of the summary. Reads the whole session.
    * @default false
    */
   readonly all?: boolean;
@@ -20,22 +20,20 @@ export interface TranscriptOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The messages of a session, in the shape that no provider owns. */
+/** Holds the messages of a session in a neutral shape. */
 export interface SessionTranscript {
-  /** The id of the session that was read. */
+  /** Holds the id of the session that was read. */
   readonly sessionId: string;
-  /** The record it ends with; null when the session is empty. */
+  /** Holds the id of the last record; null when the session is empty. */
   readonly headId: string | null;
-  /** The summary it begins with; null when there is none, and with `all`. */
+  /** Holds the id of the summary that the transcript begins with. Null without a summary, and with `all`. */
   readonly summaryId: string | null;
-  /** Oldest first. `recordId` and `seq` name the record of each. */
+  /** Holds the messages, oldest first. `recordId` and `seq` name the record of each message. */
   readonly messages: readonly NeutralMessage[];
 }
 
-/** The kinds of the options of `transcript`. */
 export const transcriptTable: OptionTable<TranscriptOptions> = { all: optionKinds.flag, signal: optionKinds.signal };
 
-/** Reads the transcript of a session. */
 export async function readTranscript(
   store: SessionStore,
   ref: SessionRef,
@@ -48,7 +46,7 @@ export async function readTranscript(
   return { sessionId: state.sessionId, headId, summaryId, messages };
 }
 
-/** The records that there are now, without boundaries. */
+/** The boundaries of compactions and resets are ignored, so that all messages are included. */
 async function allRecords(
   store: SessionStore,
   ref: SessionRef,
@@ -61,7 +59,7 @@ async function allRecords(
   return { state, records };
 }
 
-/** A summary that is no part of the conversation takes the place of nothing. */
+/** A side record replaces no message, so the summary is turned into one. */
 function withoutBoundary(stored: StoredRecord): StoredRecord {
   return stored.type === "compaction" || stored.type === "reset" ? { ...stored, side: true } : stored;
 }

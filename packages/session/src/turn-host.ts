@@ -4,18 +4,16 @@ import type { SessionLog } from "./session-log.ts";
 import type { SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
-/** What a turn starts with: the user's message, or the last turn to resume. */
 export interface TurnInput {
-  /** Null to resume. */
+  /** The field is null to resume a turn. */
   readonly drafts: (() => readonly RecordDraft[]) | null;
-  /** The turn to resume. @default the last one of the log */
+  /** Names the turn to resume. @default the last turn of the log */
   readonly resumes: string | null;
   readonly idempotencyKey: string | null;
-  /** False for words in a group that are not meant for the agent. */
+  /** Is false for group messages that are not addressed to the agent. */
   readonly isMentioned: boolean;
 }
 
-/** What a turn needs of the session it runs in. */
 export interface TurnHost {
   readonly ref: SessionRef;
   readonly sessionId: string;
@@ -23,17 +21,18 @@ export interface TurnHost {
   readonly log: SessionLog;
   readonly options: SessionsOptions;
   readonly shared: SharedParts;
-  /** Aborted when the session is closed. */
   readonly closing: AbortSignal;
   /** @throws {ThroughlineError} INPUT_INVALID */
   assertOpen(): void;
-  /** A turn starts to run here: its events are emitted, its messages are collected, and closing aborts it. */
+  /**
+   * Registers the running turn: its events are emitted, its messages are collected, and closing the session aborts it.
+   */
   enterTurn(controller: AbortController, emit: Emit | null): readonly StoredRecord[];
   leaveTurn(): void;
-  /** Work in the background that closing waits for. */
+  /** Registers background work that closing the session waits for. */
   track(work: Promise<unknown>): void;
-  /** The compaction whose summary comes first. */
+  /** Returns the id of the compaction whose summary comes first. */
   summaryId(): string | null;
-  /** Another session with the same model and options. */
+  /** Opens another session with the same model and options. */
   openOther(ref: SessionRef, signal?: AbortSignal): Promise<TurnHost & { close(): Promise<void> }>;
 }

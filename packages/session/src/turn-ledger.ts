@@ -7,19 +7,18 @@ import type { SessionLog } from "./session-log.ts";
 import { keptLearning, readLearning, spendMore, type SessionLearning } from "./session-learning.ts";
 import type { PromptPrefix } from "./prompt.ts";
 
-/** An answered call, with what is needed to learn from it. */
 export interface AnsweredCall {
   readonly usage: CallUsage;
   readonly limits: LearnedLimits;
   readonly counter: TokenCounter;
-  /** Before the call. */
+  /** Holds the measured size before the call. */
   readonly actual: Actual | null;
-  /** Null when what was sent is not what was estimated. */
+  /** Is null when the guard changed the request, so that the estimate does not describe it. */
   readonly sent: readonly unknown[] | null;
   readonly prefix: PromptPrefix;
 }
 
-/** Counts what a session uses and learns, and says what of it has to go into the entry. */
+/** Counts what a session uses and learns, and computes the changes of its entry. */
 export class TurnLedger {
   learning: SessionLearning;
   windowTokens: number | null = null;
@@ -36,12 +35,14 @@ export class TurnLedger {
     this.#cycle = log.facts.cycle;
   }
 
-  /** Of all calls of this turn. */
   get used(): Usage | null {
     return this.#used;
   }
 
-  /** A call is about to be made. Gives the threshold that its prompt crosses for the first time in this cycle. */
+  /**
+   * Records the estimate of the next call. Returns the threshold that its prompt crosses for the first time in this
+   * cycle.
+   */
   estimated(estimate: ContextEstimate, windowTokens: number | null, thresholds: readonly number[]): number | null {
     this.#estimate = estimate;
     this.windowTokens = windowTokens;
@@ -51,12 +52,15 @@ export class TurnLedger {
     return firedPercent;
   }
 
-  /** Of the prompt that was estimated last. */
+  /** Returns the gauge of the prompt that was estimated last. */
   prompt(): Gauge {
     return this.#log.gauge(this.#estimate, this.windowTokens);
   }
 
-  /** Of what there is now: as measured by the newest call if it still holds. */
+  /**
+   * Returns the gauge of the session now, as the newest call measured it. Without a valid measurement it is that of the
+   * last prompt.
+   */
   now(): Gauge {
     const { measured } = this.#log.facts;
     if (measured === null) return this.prompt();
@@ -65,7 +69,7 @@ export class TurnLedger {
     return this.#log.gauge(estimate, this.windowTokens);
   }
 
-  /** A compaction or a reset begins a new cycle, whoever made it. */
+  /** A compaction or a reset begins a new cycle, even when another process wrote it. */
   #followCycle(): void {
     const { cycle } = this.#log.facts;
     if (cycle === this.#cycle) return;
@@ -87,7 +91,7 @@ export class TurnLedger {
   #observed({ usage, counter, actual, sent, prefix }: AnsweredCall): SessionLearning["calibration"] {
     const { calibration } = this.learning;
     const observedTokens = usage.promptTokens - (actual?.tokens ?? 0);
-    // Small steps too: they tell what a message costs beside its text.
+    // Small prompts are observed too, because they show the overhead of a message beside its text.
     if (sent === null || observedTokens <= 0) return calibration;
     const counted = counter.countMessages(sent.slice(actual?.coversMessages ?? 0) as readonly object[]);
     if (actual !== null) return observe(calibration, { counter, counted, observedTokens });
@@ -101,14 +105,14 @@ export class TurnLedger {
     return observe(calibration, { counter, counted: all, observedTokens });
   }
 
-  /** The fields of the entry that a call or the end of a turn changes; undefined when it changes none. */
+  /** Returns the changed fields of the entry at a call or at the end of a turn. `updatedAt` is always set. */
   patch(facts: {
     readonly nowMs: number;
     readonly model: { readonly provider: string; readonly modelId: string };
     readonly usage: CallUsage | null;
-    /** A call of this turn carried a system prompt. */
+    /** Is true when a call of this turn carried a system prompt. */
     readonly isSystemSent: boolean;
-    /** Whether the turn that ends here was aborted; null where none ends. */
+    /** States whether the ending turn was aborted; null when no turn ends. */
     readonly isAborted: boolean | null;
   }): Readonly<Record<string, unknown>> {
     const { spend } = this.learning;
@@ -122,7 +126,7 @@ export class TurnLedger {
       wanted["totalTokensFresh"] = true;
     }
     if (isSystemSent) wanted["systemSent"] = true;
-    // An entry that never said it stays without the field.
+    // An entry without the field stays without it, so that the patch is smaller.
     if (isAborted === true || (isAborted === false && this.#log.entry.abortedLastRun === true))
       wanted["abortedLastRun"] = isAborted;
     if (this.learning !== this.#kept) wanted["throughline"] = keptLearning(this.learning);

@@ -2,7 +2,7 @@ import { loadExisting } from "@throughline/core/internal";
 import { type StoredRecord } from "@throughline/core";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";
 
-/** A session's window with its records, for a turn of a program that makes its messages by itself. */
+/** Holds a session's window with its records, for a turn of a program that builds its messages itself. */
 export class TurnLog extends WindowLog {
   #records: StoredRecord[] = [];
 
@@ -14,8 +14,8 @@ export class TurnLog extends WindowLog {
   }
 
   /**
-   * The records up to now, in order of seq, without those of branches that the head has left. The log keeps none after
-   * this: its owner has them.
+   * Returns the records up to now, in order of seq, without the records of abandoned branches. The log releases the
+   * records to save memory, because the caller keeps them now.
    */
   takeRecords(): readonly StoredRecord[] {
     const records = this.#records;

@@ -2,25 +2,24 @@ import type { SendDenial } from "./send-denial.ts";
 import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
 import { type RecordDraft, type SessionRecord } from "@throughline/core";
 
-/** `open` begins a turn; every other state ends it. */
 export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit" | "denied" | "interrupted";
 
-/** A side record at the beginning and at the end of a turn. */
+/** A side record marks the beginning and the end of a turn. */
 export interface TurnMark {
   readonly turnId: string;
   readonly state: TurnMarkState;
   /**
-   * Of an open mark: as it was given to the store. Absent with an idempotency key, which needs the same record again.
-   * `fence` is also that of the mark that ends a turn held by a lease alone.
+   * Is set in an open mark, with the values that the store received. Absent with an idempotency key, because a repeat
+   * must produce the same record. The closing mark of a turn that only a lease holds has a `fence` too.
    */
   readonly owner?: string;
   readonly leaseUntilMs?: number;
   readonly fence?: number;
-  /** Of an open mark: the turn that this one resumes. */
+  /** Is set in an open mark, and names the turn that this one resumes. */
   readonly resumes?: string;
-  /** Of a failed turn: why. */
+  /** Is set in the mark of a failed turn, and states the reason. */
   readonly error?: { readonly code: string; readonly message: string };
-  /** Of a denied turn: what decided. */
+  /** Is set in the mark of a denied turn, and states the source of the denial. */
   readonly denial?: SendDenial;
 }
 
@@ -34,16 +33,19 @@ const states: ReadonlySet<unknown> = new Set([
   "interrupted",
 ]);
 
-/** What counts of owner and lease is what the store says: it changes while the turn runs. */
+/**
+ * Owner and lease in the mark are for reports only. The store holds the valid ones, because they change while the turn
+ * runs.
+ */
 export function turnMarkDraft(mark: TurnMark): RecordDraft {
   return throughlineDraft("turn", { ...mark });
 }
 
-/** Null for every other record, and for marks this build does not know. */
+/** Returns null for every other record, and for marks with an unknown state, which a newer version may have written. */
 export function readTurnMark(record: SessionRecord): TurnMark | null {
   if (throughlineKind(record) !== "turn") return null;
   const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
   if (typeof data?.["turnId"] !== "string" || !states.has(data["state"])) return null;
-  // Turn and state are checked; the other fields are for reports.
+  // The turn id and the state are checked. The other fields are used only in reports.
   return data as unknown as TurnMark;
 }

@@ -1,17 +1,20 @@
 /**
- * How a turn ended. `failed` ones are thrown, with the outcome in the log. `denied`: the send policy denies answers in this
- * session; the user's words are stored and the model was not asked.
+ * States how a turn ended. A `failed` turn throws, and the log holds the outcome. `denied` means that the send policy
+ * denies answers in this session: the user's message is stored, and the model was not asked.
  */
 export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit" | "denied";
 
-/** What a process left behind that ended in the middle of a turn. */
+/** Describes a turn that a process left open when it ended. */
 export interface InterruptedTurn {
-  /** The id of the turn that was left open. */
+  /** Holds the id of the turn that was left open. */
   readonly turnId: string;
-  /** The process that held it, as its mark names it. */
+  /** Names the process that owned the turn, as its mark states it. */
   readonly owner: string;
-  /** When it began, by its writer's clock; null when the mark lies before the window. */
+  /**
+   * States when the turn began, by the clock of its process, in UTC milliseconds. Null when the mark is before the
+   * window.
+   */
   readonly sinceMs: number | null;
-  /** What the user had said; null when the turn was resumed, or the text lies before the window. */
+  /** Holds the user's message. Null when the turn was resumed, or when the message is before the window. */
   readonly text: string | null;
 }

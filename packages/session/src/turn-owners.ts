@@ -1,7 +1,7 @@
-/** Who holds turns: names this process, and judges the names of others. */
+/** Names this process as a holder of turns, and judges the names of other processes. */
 export interface TurnOwners {
-  /** Unique to this process, for people and for `stateOf`; at most 200 characters. */
+  /** Identifies this process, for people and for `stateOf`; at most 200 characters. */
   readonly self: string;
-  /** `gone` only when it is certain that the owner cannot write any more. */
+  /** Returns `gone` only when it is certain that the owner cannot write any more. */
   stateOf(owner: string): "self" | "gone" | "unknown";
 }

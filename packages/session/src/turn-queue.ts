@@ -3,34 +3,38 @@ import type { QueueSettings } from "@throughline/policy/internal";
 import type { Turn } from "./turn.ts";
 import { textOfContent } from "./window-facts.ts";
 
-/** The turn that holds the queue. */
 export interface QueueHolder {
   readonly turnId: string;
   readonly sinceMs: number;
-  /** Set once the turn is open, and its words are stored. */
+  /** Is set once the turn is open and its message is stored. Before that, an abort would lose the message. */
   controller?: AbortController;
-  /** A newer message wants it to end. */
+  /** Is true when a newer message asks the turn to end. */
   isInterrupted?: boolean;
 }
 
-/** A turn that waits for the one that runs. */
 export interface WaitingTurn {
   readonly holder: QueueHolder;
-  /** Its words, where another turn may take them; null for a turn that has to be one of its own. */
+  /**
+   * Creates the drafts of the turn's message, for another turn that takes them over. Null for a turn that must run on
+   * its own.
+   */
   readonly drafts: (() => readonly RecordDraft[]) | null;
   readonly settings: QueueSettings;
   readonly arrivedAtMs: number;
 }
 
-/** A turn of its own, which lets the next one in with `leave`, or the turn that took the words, once it is over. */
+/**
+ * `own` means that the turn runs itself and must call `leave` for the next one. `joined` holds the turn that took over
+ * its message.
+ */
 export type QueuePlace =
   | { readonly kind: "own"; readonly leave: () => void }
   | { readonly kind: "joined"; readonly turn: Turn };
 
-/** Words that a turn took from those that wait. */
+/** Holds the messages that a turn took over from waiting turns. */
 export interface TakenWords {
   readonly drafts: readonly RecordDraft[];
-  /** Gives the callers the turn that has their messages. */
+  /** Resolves the calls of the waiting turns with the turn that has their messages. */
   join(turn: Promise<Turn>): void;
 }
 
@@ -41,21 +45,21 @@ interface Waiting extends WaitingTurn {
   join(turn: Promise<Turn>): void;
 }
 
-/** For a caller who says what is to happen when the session is busy. */
+/** Applies when the caller sets `whenBusy`, because the entry's queue mode must not override it. */
 export const plainQueue: QueueSettings = { behavior: "followup", debounceMs: 0, cap: null, drop: "new" };
 
-/** Of a message that was left out. */
+/** Limits the quoted line of a message that was left out, in characters. */
 const longestLine = 140;
 
-/** Turns of one session in one process: one at a time, first come, first served. */
+/** Runs the turns of one session in one process one at a time, in the order of arrival. */
 export class TurnQueue {
   holder: QueueHolder | null = null;
-  /** The turn of the holder, once it began. */
+  /** Holds the promise of the holder's turn; null until the turn begins. */
   running: Promise<Turn> | null = null;
-  /** When the newest turn came that had to wait. */
+  /** Holds the arrival time of the newest waiting turn, for the debounce. */
   lastArrivalMs = 0;
   #waiting: Waiting[] = [];
-  /** What was left out because too many waited, until a turn says so. */
+  /** Holds the messages that were dropped because too many turns waited. The next turn with a message mentions them. */
   #leftOut: Waiting[] = [];
 
   get isIdle(): boolean {
@@ -63,9 +67,9 @@ export class TurnQueue {
   }
 
   /**
-   * Waits for its turn, or for another turn to take its words.
+   * Waits until the turn may run, or until another turn takes over its message.
    *
-   * @throws {ThroughlineError} ABORTED; SESSION_BUSY where too many wait
+   * @throws {ThroughlineError} ABORTED; SESSION_BUSY when too many turns wait
    */
   async enter(turn: WaitingTurn, signal: AbortSignal | undefined): Promise<QueuePlace> {
     if (this.holder !== null) {
@@ -76,12 +80,12 @@ export class TurnQueue {
     return { kind: "own", leave: () => this.#leave() };
   }
 
-  /** The words of all that wait, for one turn. */
+  /** Takes over the messages of all waiting turns, for one turn. */
   takeWaiting(): TakenWords {
     return this.#take((waiting) => waiting.drafts !== null);
   }
 
-  /** The words that the running turn is to know before its next call. */
+  /** Takes over the messages that the running turn must include in its next call. */
   takeSteered(): readonly RecordDraft[] {
     const { running } = this;
     if (running === null) return [];
@@ -96,7 +100,7 @@ export class TurnQueue {
     return [...taken.drafts, ...backlog.flatMap(({ drafts }) => drafts?.() ?? [])];
   }
 
-  /** A line for each message that was left out, as words of the turn that begins; empty when none was. */
+  /** Summarizes each dropped message in one line, for the turn that begins. `drafts` is empty when none was dropped. */
   takeLeftOut(): TakenWords {
     const leftOut = this.#leftOut;
     this.#leftOut = [];
@@ -109,7 +113,7 @@ export class TurnQueue {
     };
   }
 
-  /** Ends the turn that runs, once its words are stored. */
+  /** Aborts the running turn once its message is stored. */
   interrupt(): void {
     const { holder } = this;
     if (holder === null) return;
@@ -131,7 +135,7 @@ export class TurnQueue {
     this.running = null;
     const next = this.#waiting.shift();
     if (next !== undefined) return next.letIn();
-    // Nobody comes who could say it for them.
+    // No later turn remains that could mention the dropped messages, so their calls fail.
     for (const waiting of this.#leftOut.splice(0)) waiting.refuse(queueFull(waiting.settings));
   }
 
@@ -145,14 +149,14 @@ export class TurnQueue {
     else oldest.refuse(queueFull({ cap }));
   }
 
-  /** Null when it is its turn; else the turn that took the words. */
+  /** Resolves to null when the turn may run, else to the turn that took over its message. */
   #wait(turn: WaitingTurn, signal: AbortSignal | undefined): Promise<Turn | null> {
     this.#makeRoom(turn.settings);
     this.lastArrivalMs = turn.arrivedAtMs;
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         const at = this.#waiting.indexOf(waiting);
-        // Another turn has the words: its end is awaited.
+        // Another turn has the message already, so the call waits for the end of that turn.
         if (at < 0) return;
         this.#waiting.splice(at, 1);
         reject(new ThroughlineError("ABORTED", "The wait for the session was aborted.", { cause: signal?.reason }));
@@ -165,7 +169,7 @@ export class TurnQueue {
         ...turn,
         isSteered: false,
         letIn: () => {
-          // Taken before anybody else can: whoever comes now waits.
+          // The holder is set at once, so that a turn that arrives now must wait.
           this.holder = turn.holder;
           settle(null);
         },
@@ -182,7 +186,7 @@ export class TurnQueue {
   }
 }
 
-/** The turn of the holder ends; what was received is stored. */
+/** Ends the holder's turn. The part of the answer that was received is stored. */
 export function abortInterrupted(controller: AbortController): void {
   controller.abort(new ThroughlineError("ABORTED", "A newer message interrupted the turn."));
 }

@@ -37,15 +37,14 @@ export interface TurnRunOptions {
   readonly clock: Clock;
   readonly turn: HeldTurn;
   readonly summaryId: () => string | null;
-  /** False for words in a group that are not meant for the agent. */
+  /** Is false for group messages that are not addressed to the agent. */
   readonly isMentioned: boolean;
-  /** Words that arrived since the last call and are to be known to the next one. */
+  /** Returns messages that arrived since the last call and belong into the next one. */
   readonly steeredDrafts: () => readonly RecordDraft[];
   readonly onDelta: ((delta: ChatDelta) => void) | null;
   readonly emit: Emit | null;
 }
 
-/** How an open turn ended, and with what. */
 export interface TurnEnd {
   readonly outcome: "done" | "aborted" | "step-limit" | "denied";
   readonly reply: AssistantMessage | null;
@@ -53,23 +52,22 @@ export interface TurnEnd {
   readonly calls: readonly CallFacts[];
 }
 
-/** An open turn: asks the model and runs tools until the model has no more calls, and closes it. */
+/** Runs an open turn: asks the model and runs tools until the model makes no more calls, then closes the turn. */
 export class TurnRun {
   readonly #options: TurnRunOptions;
   readonly #calls: CallFacts[] = [];
   readonly #guardTurn = createGuardTurn();
   #step = 0;
   #isSystemSent = false;
-  /** Whether the system prompt introduced the group. */
   #isIntroduced = false;
-  /** Of the whole turn: a tool loop must not change it. */
+  /** The model is fixed for the whole turn, because a tool loop must not change the thinking level. */
   #model: SessionModel | null = null;
 
   constructor(options: TurnRunOptions) {
     this.#options = options;
   }
 
-  /** @throws what ended it; the log says so unless the turn was lost or the store fails */
+  /** @throws the error that ended the turn; the log states it unless the turn was lost or the store failed */
   async run(): Promise<TurnEnd> {
     const { settings, turn } = this.#options;
     const { signal } = turn;
@@ -88,7 +86,7 @@ export class TurnRun {
       if (result.usage !== null) this.#options.ledger.answered({ ...ask, ...result, usage: result.usage });
       const isWhole = message.stopReason !== "error" && message.stopReason !== "aborted";
       const calls = isWhole ? toolCallsOf(message) : [];
-      // A call of these without a decision in the log has not run, whatever becomes of this process.
+      // The mark proves later that a call without a decision in the log has not run, even after a crash.
       const isAsked = calls.length > 0 && settings.approveTool !== null;
       const asked = isAsked ? ({ asksApproval: true } as const) : {};
       const drafts = [
@@ -112,7 +110,9 @@ export class TurnRun {
     }
   }
 
-  /** Read again before each call: if a person denies a session during a turn, no further call may be sent. */
+  /**
+   * The entry is read again before each call. If a person denies a session during a turn, no further call may be sent.
+   */
   async #denial(): Promise<SendDenial | null> {
     const { log, settings, isMentioned } = this.#options;
     await log.refreshEntry();
@@ -175,7 +175,7 @@ export class TurnRun {
     return this.#model;
   }
 
-  /** What would be sent now. A system prompt that is built for the call gets the size of the whole. */
+  /** Builds the next request. A function for the system prompt receives the size of the whole request. */
   async #prompt(): Promise<{
     readonly prompt: Prompt;
     readonly prefix: PromptPrefix;
@@ -193,7 +193,7 @@ export class TurnRun {
     return { prompt, prefix, actual: measuredSize(log, prompt.messages, prefix, counter) };
   }
 
-  /** The entry asks for it until an answer came, so that all calls of a turn begin alike. */
+  /** The entry asks for the introduction until an answer came. All calls of a turn therefore begin alike. */
   #withIntroduction(system: string | null): string | null {
     const { log } = this.#options;
     const { introduction } = resolveGroupActivation({ key: log.ref.key, entry: log.entry });
@@ -202,7 +202,7 @@ export class TurnRun {
     return system === null || system === "" ? introduction : `${system}\n\n${introduction}`;
   }
 
-  /** A system prompt that is made for the call is made once to be counted. */
+  /** A function for the system prompt runs once only to count its prompt. */
   async #estimate(): Promise<void> {
     const { log, settings, ledger } = this.#options;
     const { system } = settings;
@@ -263,7 +263,7 @@ export class TurnRun {
     const context = { ...this.#stepContext(), reason, targetTokens, observedTokens, estimate };
     const isCompacted = (await settings.compact?.(context)) ?? false;
     if (!isCompacted) return null;
-    // The compaction may have written to the store by itself.
+    // The compaction may have appended to the store directly.
     await log.catchUp();
     await log.history.prepare();
     return promptOf(log, prefix.system);
@@ -292,7 +292,7 @@ export class TurnRun {
     );
   }
 
-  /** What was received is kept, its calls are answered, and the turn is closed. */
+  /** Stores what was received, answers its calls, and closes the turn. */
   async #abort(message: AssistantMessage | null, calls: readonly CallFacts[]): Promise<TurnEnd> {
     this.#assertOurs();
     const reply = message === null ? null : { ...message, stopReason: "aborted" };
@@ -316,7 +316,7 @@ export class TurnRun {
     return reason;
   }
 
-  /** Closes a turn that something else than the model ended. */
+  /** Closes a turn after an error outside of the model call. */
   async closeFailed(error: unknown): Promise<void> {
     const { code, message } = ThroughlineError.isInstance(error)
       ? error
@@ -346,7 +346,7 @@ export class TurnRun {
       model: log.target,
       usage: result?.usage ?? null,
       isSystemSent: this.#isSystemSent,
-      // A turn that was denied ran nothing, and says nothing of the last run.
+      // A denied turn ran no call, so it does not change the state of the last run.
       isAborted: end === null || end === "denied" ? null : end === "aborted",
     });
   }
@@ -370,8 +370,8 @@ function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
 }
 
 /**
- * Removes an id that the reply before it already had: some local servers give all replies the same id. Replies with one
- * id count as parts of one, so the request would place all of them before the first result.
+ * Removes the id of the previous reply from a new one, because some local servers give all replies the same id. Replies
+ * with one id count as parts of one. The request would then place all of them before the first result.
  */
 function withOwnId(message: AssistantMessage | null, before: string | null): AssistantMessage | null {
   if (message === null || before === null) return message;
@@ -379,12 +379,12 @@ function withOwnId(message: AssistantMessage | null, before: string | null): Ass
   return responseId === before ? own : message;
 }
 
-/** A reply that its provider ended, as a filter does. No later request has it, and so none of its calls is run. */
+/** A reply that its provider ended, for example by a filter, is in no later request. Its calls therefore do not run. */
 function endedReply(message: AssistantMessage): readonly RecordDraft[] {
   return brokenReply(message, "The provider ended the reply; this call was not run.");
 }
 
-/** What came of a reply that broke off, with a result for each call in it: whoever reads the log finds none without. */
+/** Stores a partial reply with a result for each of its calls, so that no reader finds a call without one. */
 function brokenReply(message: AssistantMessage | null, content: string): readonly RecordDraft[] {
   if (message === null) return [];
   const results = toolCallsOf(message).map(({ id, name }) => resultDraft(id, name, { content, isError: true }));

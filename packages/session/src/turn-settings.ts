@@ -13,13 +13,12 @@ import type {
   TurnStep,
 } from "./session-options.ts";
 
-/** The tools of a turn, by name and as the model sees them. */
 export interface ToolSet {
   readonly byName: ReadonlyMap<string, AgentTool>;
   readonly definitions: readonly ToolDefinition[];
 }
 
-/** The options of a turn with all defaults in their places. */
+/** Holds the options of a turn with all defaults filled in. */
 export interface TurnSettings {
   readonly model: SessionModel;
   readonly system: SystemPrompt;
@@ -42,7 +41,7 @@ export interface TurnSettings {
 const sets = new WeakMap<readonly AgentTool[], ToolSet>();
 const none: ToolSet = { byName: new Map(), definitions: [] };
 
-/** The same list of tools gives the same set, so that its hash is made once. */
+/** The same list of tools returns the same object, so that the hash of the tools is computed once. */
 export function toolSet(tools: readonly AgentTool[] | undefined): ToolSet {
   if (tools === undefined || tools.length === 0) return none;
   const known = sets.get(tools);

@@ -1,38 +1,35 @@
 import type { SessionTurnEvent } from "./session-event.ts";
 import type { Turn } from "./turn.ts";
 
-/** What a reader of a turn's events gets. */
+/** Describes the events that the reader of a turn stream receives. */
 export type TurnStreamEvent =
-  /** A piece of the answer, or of the model's thinking. */
+  /** Holds a piece of the answer, or of the model's thinking. */
   | {
-      /** Whether the text is part of the answer or of the thinking. */
+      /** States whether the text is part of the answer or of the thinking. */
       readonly name: "text.delta" | "thinking.delta";
-      /** The piece that arrived, which may be part of a word. */
+      /** Holds the piece that arrived, which may be part of a word. */
       readonly text: string;
     }
-  /** The model called a tool; the arguments are complete. */
+  /** Reports a tool call of the model; the arguments are complete. */
   | {
       readonly name: "tool-call.delta";
-      /** The id of the call, as the model gave it. */
+      /** Holds the id of the call, as the model stated it. */
       readonly callId: string;
-      /** The name of the tool that is called. */
+      /** Holds the name of the tool. */
       readonly toolName: string;
     }
-  /**
-   * The reader was too slow: a number of events, with a number of characters of text, were dropped. The session has all
-   * records.
-   */
+  /** Reports that events were dropped because the reader was too slow. The session has all records. */
   | {
       readonly name: "stream.gap";
-      /** The number of events that were dropped. */
+      /** Counts the dropped events. */
       readonly events: number;
-      /** The number of characters of text in them. */
+      /** Counts the characters of text in the dropped events. */
       readonly characters: number;
     }
-  /** The last event of a turn that did not fail. */
+  /** Ends the events of a turn that did not fail. */
   | {
       readonly name: "turn.result";
-      /** What `runTurn` would have returned. */
+      /** Holds the result that `runTurn` would have returned. */
       readonly turn: Turn;
     }
   | SessionTurnEvent;

@@ -5,20 +5,19 @@ import type { RunTurnOptions, Turn } from "./turn.ts";
 import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
 /**
- * The events of one running turn, for one reader. The turn runs whether they are read or not, and waits for no reader. A
- * loop that is left with `break` aborts the turn.
+ * Streams the events of one running turn to one reader. The turn runs whether the events are read or not, and waits for
+ * no reader. Leaving the loop with `break` aborts the turn.
  */
 export interface TurnStream extends AsyncIterable<TurnStreamEvent, void, void>, AsyncDisposable {
-  /** The finished turn, as `runTurn` gives it. Rejects with what the loop over the events throws. */
+  /** Resolves to the finished turn, as `runTurn` does. Rejects with the error that the loop over the events throws. */
   readonly result: Promise<Turn>;
   /**
-   * Answers a web request with the events as server-sent events. A client that disconnects aborts the turn.
+   * Answers a web request with the events as server-sent events. A client that disconnects aborts the turn by default.
    * @throws {ThroughlineError} INPUT_INVALID for a wrong option, and when the events are read already
    */
   toResponse(options?: TurnResponseOptions): Response;
 }
 
-/** Runs a turn whose events go to a reader. */
 export function streamTurn(
   run: (options: RunTurnOptions) => Promise<Turn>,
   options: RunTurnOptions,
@@ -85,11 +84,11 @@ class RunningStream implements TurnStream {
     });
   }
 
-  /** Aborts a turn that runs, and waits until its end is stored. */
+  /** Aborts a running turn, and waits until its end is stored. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#buffer.close();
     this.#controller.abort(new ThroughlineError("ABORTED", "The reader of the turn's events left."));
-    // Whoever wants to know how it ended asks for `result`.
+    // Disposal must not throw the error of the turn. A caller that needs the outcome reads `result`.
     await this.result.catch(() => null);
   }
 }

@@ -4,19 +4,19 @@ import type { QueuePlace, TurnQueue, WaitingTurn } from "./turn-queue.ts";
 
 const firstPauseMs = 20;
 const longestPauseMs = 500;
-/** Made once: a reason of its own each time would be an error with a stack. */
+/** The reason is a constant text. A new error with a stack for each wait would cost time. */
 const waitOver = "the wait is over";
 
 export interface TurnWaitOptions {
   readonly clock: Clock;
   readonly owners: TurnOwners;
-  /** Whichever is aborted first ends the wait. */
+  /** The first signal that aborts ends the wait. */
   readonly signals: readonly (AbortSignal | undefined)[];
   /** @default 600000 */
   readonly waitMs: number | undefined;
 }
 
-/** How long a turn may wait for others, in the queue and for other processes together. */
+/** Limits how long a turn waits in total, in the queue and for other processes. */
 export class TurnWait {
   readonly #options: TurnWaitOptions;
   readonly #untilMs: number;
@@ -27,7 +27,10 @@ export class TurnWait {
     this.#untilMs = options.clock.nowMs() + (options.waitMs ?? 600_000);
   }
 
-  /** Enters the queue. @throws {ThroughlineError} ABORTED, SESSION_BUSY when it took too long or too many wait */
+  /**
+   * Enters the queue.
+   * @throws {ThroughlineError} ABORTED; SESSION_BUSY when the wait took too long or too many turns wait
+   */
   async enter(queue: TurnQueue, own: WaitingTurn): Promise<QueuePlace> {
     const { holder } = queue;
     if (holder === null) return queue.enter(own, undefined);
@@ -39,7 +42,7 @@ export class TurnWait {
       isLate = true;
       controller.abort(waitOver);
     };
-    // Rejected when the wait is over, one way or the other.
+    // The sleep rejects when the wait ends in another way. The rejection needs no handling.
     void clock.sleep(this.#untilMs - clock.nowMs(), controller.signal).then(late, () => null);
     try {
       return await queue.enter(own, controller.signal);
@@ -52,7 +55,10 @@ export class TurnWait {
     }
   }
 
-  /** Waits until nothing new came for a while, or the wait took too long. @throws {ThroughlineError} ABORTED */
+  /**
+   * Waits until no new message arrived for `debounceMs`, or until the wait took too long.
+   * @throws {ThroughlineError} ABORTED
+   */
   async debounce(queue: TurnQueue, debounceMs: number): Promise<void> {
     const { clock, signals } = this.#options;
     const controller = new AbortController();
@@ -70,7 +76,7 @@ export class TurnWait {
     }
   }
 
-  /** Waits a little longer each time, at most until the lease of the turn ends. @throws `busy` when it took too long */
+  /** Pauses longer each time, but not beyond the end of the turn's lease. @throws `busy` when the wait took too long */
   async pause(turn: OpenTurn | null, busy: unknown): Promise<void> {
     const { clock, signals } = this.#options;
     const nowMs = clock.nowMs();
@@ -90,13 +96,13 @@ export class TurnWait {
   }
 }
 
-/** An abort has one error code, whatever the reason of the signal is. */
+/** The error code is always ABORTED, even when the caller's signal has another reason. */
 function waitAborted({ reason }: AbortSignal): ThroughlineError {
   if (ThroughlineError.isInstance(reason) && reason.code === "ABORTED") return reason;
   return new ThroughlineError("ABORTED", "The wait for the session was aborted.", { cause: reason });
 }
 
-/** Aborts the controller with whichever signal comes first; what it gives ends that. */
+/** Aborts the controller with the first signal that aborts. The returned function removes the listeners. */
 export function forward(signals: readonly (AbortSignal | undefined)[], controller: AbortController): () => void {
   const abort = (event: Event): void => controller.abort((event.target as AbortSignal).reason);
   for (const signal of signals) {

@@ -6,77 +6,93 @@ import type { SessionEventListener } from "./session-event.ts";
 import type { SessionModel, SystemPrompt } from "./session-options.ts";
 import type { TurnOutcome } from "./turn-outcome.ts";
 
-/** A turn that is over. */
+/** Holds the result of a turn. */
 export interface Turn {
-  /** The id of the turn, which its records carry. */
+  /** Holds the turn id, which the records of the turn carry. */
   readonly turnId: string;
-  /** How the turn ended. A failed turn throws instead. */
+  /** States how the turn ended. A failed turn throws instead. */
   readonly outcome: Exclude<TurnOutcome, "failed">;
-  /** What the model said last; of an aborted turn what had come. Empty when `holdBack` keeps it from the user. */
+  /**
+   * Holds the text of the model's last reply, or of an aborted turn the part that arrived. Empty when `holdBack`
+   * withholds the reply.
+   */
   readonly text: string;
-  /** Why its last reply ended, in the words of records: `stop`, `length`, `aborted`, …; null without a reply. */
+  /**
+   * States why the last reply ended, in the words of the record format: `stop`, `length`, `aborted`, …; null without a
+   * reply.
+   */
   readonly stopReason: string | null;
-  /** Everything the turn put into the session: user, replies, results, in order. */
+  /** Holds the messages that the turn stored, in order: user messages, replies and tool results. */
   readonly messages: readonly Message[];
-  /** Of all calls together; null when no provider said anything. */
+  /** Sums the usage of all calls; null when no provider reported any. */
   readonly usage: Usage | null;
-  /** After the turn. */
+  /** Holds the gauge after the turn. */
   readonly gauge: Gauge;
-  /** One for each call of the model, failed ones too. */
+  /** Holds one entry for each call of the model, including failed ones. */
   readonly calls: readonly CallFacts[];
-  /** What denied the answer; null unless the outcome is `denied`. */
+  /** States why the answer was denied; null unless the outcome is `denied`. */
   readonly denial: SendDenial | null;
-  /** Where it took place: the session's own, or the branch's. */
+  /** Names the session in which the turn ran: the session itself, or its branch. */
   readonly ref: SessionRef;
-  /** True when a turn with this idempotency key was done before and this is what came of it. */
+  /** Is true when a turn with this idempotency key ran before and this is its result. */
   readonly replayed: boolean;
-  /** True when the words went into a turn that another call runs, by the entry's `queueMode`: all of this is that turn's. */
+  /**
+   * Is true when another running turn took over the message, by the entry's `queueMode`. All fields are then those of
+   * that turn.
+   */
   readonly joined: boolean;
 }
 
-/** A turn that runs somewhere else. */
+/** Describes a turn that another handle or process runs. */
 export interface RunningTurn {
-  /** The id of the turn. */
+  /** Holds the turn id. */
   readonly turnId: string;
-  /** The process that holds it, as its lease names it. */
+  /** Names the process that holds the turn, as its lease states it. */
   readonly owner: string;
-  /** When its lease ends unless it is renewed, in milliseconds since 1970. */
+  /** States when the lease ends unless it is renewed, in milliseconds since 1970. */
   readonly leaseUntilMs: number;
 }
 
-/** Options of `session.runTurn`. */
+/** Sets the model, the limits and the waiting of `session.runTurn`. */
 export interface RunTurnOptions {
-  /** Ends the turn; what was received is kept. */
+  /** Aborts the turn; the part of the answer that was received is stored. */
   readonly signal?: AbortSignal;
-  /** Given, answers are streamed. */
+  /** Receives the pieces of answers while they arrive. @default none: answers are not streamed */
   readonly onDelta?: (delta: ChatDelta) => void;
-  /** Called with the events of this turn. @default none */
+  /** Receives the events of this turn. @default none */
   readonly onEvent?: SessionEventListener;
   /**
-   * If another turn is open: wait for it, throw SESSION_BUSY, or continue in a copy of the session from before it.
-   * @default waits by the entry's `queueMode` for turns of this process; throws for others
+   * States how to treat another open turn: wait for it, throw SESSION_BUSY, or continue in a copy of the session from
+   * before that turn.
+   * @default waits by the entry's `queueMode` for turns of this process; throws for other turns
    */
   readonly whenBusy?: "queue" | "reject" | "branch";
-  /** How long to wait at most; then SESSION_BUSY. @default 600000 */
+  /** Limits the wait, in milliseconds; then SESSION_BUSY. @default 600000 */
   readonly waitMs?: number;
-  /** The model of this turn. @default the session's */
+  /** Sets the model of this turn. @default the session's */
   readonly model?: SessionModel;
-  /** The system prompt of this turn, or a function that makes it before each call. @default the session's */
+  /** Sets the system prompt of this turn, or a function that returns it before each call. @default the session's */
   readonly system?: SystemPrompt;
-  /** The tools that the model may call in this turn. @default the session's */
+  /** Lists the tools that the model may call in this turn. @default the session's */
   readonly tools?: readonly AgentTool[];
-  /** Model calls in this turn, at most. @default the session's */
+  /** Limits the model calls in this turn. @default the session's */
   readonly maxSteps?: number;
-  /** How long this turn may go without a renewal of its lease, in milliseconds. @default the session's */
+  /**
+   * Sets the length of this turn's lease, in milliseconds. The lease is renewed after each third of it.
+   * @default the session's
+   */
   readonly leaseMs?: number;
   /**
-   * Whether the words mention the agent. In a group whose entry has `groupActivation: "mention"`, words that do not are stored
-   * and not answered. @default true
+   * States whether the message mentions the agent. In a group whose entry has `groupActivation: "mention"`, other
+   * messages are stored and not answered.
+   * @default true
    */
   readonly mentioned?: boolean;
-  /** A turn with the same key and input runs once: later ones resume it, or return its result. */
+  /**
+   * Identifies the input. A turn with the same key and input runs once: later calls resume it, or return its result.
+   */
   readonly idempotencyKey?: string;
 }
 
-/** Options of `session.resume`. */
+/** Sets the model, the limits and the waiting of `session.resume`. */
 export type ResumeOptions = Omit<RunTurnOptions, "idempotencyKey" | "mentioned">;

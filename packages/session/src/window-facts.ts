@@ -6,63 +6,73 @@ import { readApproval, type InterruptedCall } from "./approval-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 import { readTurnMark, type TurnMark } from "./turn-mark.ts";
 
-/** The newest call whose size a provider measured, while nothing that was in it has changed. */
+/**
+ * Holds the newest call that a provider measured. The field is null once a later record changed the messages of the
+ * call.
+ */
 export interface MeasuredCall {
   readonly call: CallFacts;
-  /** What the window held after it. */
+  /** Holds the tokens of the window after the call. */
   readonly occupancyTokens: number;
 }
 
-/** The newest turn of the window. */
 export interface WindowTurn {
   readonly mark: TurnMark;
-  /** Of its first mark. */
+  /** Holds the seq of the turn's first mark. */
   readonly seq: number;
   readonly sinceMs: number | null;
   readonly text: string | null;
 }
 
-/** Records after which what was measured does not hold any more. */
+/** After one of these records the measured size no longer holds. */
 const changingTypes: ReadonlySet<string> = new Set(["compaction", "reset", "context_edit", "leaf"]);
 const changingKinds: ReadonlySet<unknown> = new Set(["throughline.edit", "throughline.redaction", "throughline.note"]);
-/** True for records that change what those before them contribute. */
+/** Returns true for records that change the effect of earlier records on the messages. */
 export function changesWindow({ type, record }: StoredRecord): boolean {
   return changingTypes.has(type) || changingKinds.has(record["customType"]);
 }
 
-/** True for records that start the window again. */
+/** Returns true for records after which the window starts again. */
 export function isCycleStart({ type }: StoredRecord): boolean {
   return type === "compaction" || type === "reset";
 }
 
-/** What the session has to know of its window beside the messages, kept up record by record. */
+/**
+ * Holds facts about the window beside the messages. Each record updates them, so that the window need not be read
+ * again.
+ */
 export class WindowFacts {
-  /** What the guard shortened, in the order it did. */
+  /** Holds the changes of the guard, in their order, so that later requests repeat them. */
   readonly keptChanges: GuardChange[] = [];
-  /** Of the messages as they are rendered now: whatever changes them takes their thinking out by itself. */
+  /**
+   * The ranges count messages as they are rendered now. A record that changes the messages clears the list, because the
+   * new rendering leaves that thinking out itself.
+   */
   thinkingOut: ThinkingRange[] = [];
   measured: MeasuredCall | null = null;
-  /** The newest call of the window; null after a compaction or a reset. */
+  /** Holds the newest call of the window; null after a compaction or a reset. */
   lastCall: CallFacts | null = null;
-  /** No call record has the count of the newest reply: another program wrote it, or the window changed after it. */
+  /**
+   * Is true when no call record has the count of the newest reply. Another program wrote the reply, or the window
+   * changed after it.
+   */
   isCountInMessages = false;
   turn: WindowTurn | null = null;
   userMessages = 0;
-  /** Calls of the newest reply that have no result yet: names by id. */
+  /** Holds the calls of the newest reply without a result: tool names by call id. */
   openCalls: ReadonlyMap<string, string> = new Map();
-  /** Decisions on calls of the newest reply, by id: whether they may run. */
+  /** Holds the decisions on calls of the newest reply, by call id: whether they may run. */
   readonly #decisions = new Map<string, boolean>();
-  /** Whether each call of the newest reply needs a decision. */
+  /** Is true when each call of the newest reply needs a decision. */
   #asksApproval = false;
-  /** The id that its provider gave the newest reply. */
   replyId: string | null = null;
-  /** Grows with every compaction and reset. */
+  /** Counts the compactions and resets. */
   cycle = 0;
-  /** A note says that a summary may repeat what was redacted. */
+  /** Is true when a note states that a summary may repeat redacted content. */
   hasOutdatedSummary = false;
-  /** Some record sets a thinking level, on whichever branch. */
+  /** Is true when some record sets a thinking level, on any branch. */
   hasThinkingLevel = false;
-  /** Grows whenever the way to the summary may have changed. */
+  /** Increases whenever the current summary may have changed. */
   changes = 0;
   #changedBy: CallFacts | null = null;
 
@@ -83,14 +93,14 @@ export class WindowFacts {
     this.lastCall = null;
   }
 
-  /** The known state of a call of the newest reply that has no result and that no process runs. */
+  /** Returns what is certain about a call of the newest reply that has no result and that no process runs. */
   interruptedCall(callId: string): InterruptedCall {
     const isAllowed = this.#decisions.get(callId);
     if (isAllowed === undefined) return this.#asksApproval ? "undecided" : "may-have-run";
     return isAllowed ? "may-have-run" : "refused";
   }
 
-  /** The messages begin elsewhere than in the calls before: neither counts nor places of those hold. */
+  /** The messages begin elsewhere than in earlier calls. Neither the counts nor the positions of those calls hold. */
   forgetPlaces(): void {
     this.measured = null;
     this.isCountInMessages = false;
@@ -98,7 +108,7 @@ export class WindowFacts {
   }
 
   #takeMessage(message: unknown): void {
-    // Another program's record may hold anything there.
+    // A record of another program may hold any value here.
     if (typeof message !== "object" || message === null) return;
     const { role, content, toolCallId, responseId } = message as Readonly<Record<string, unknown>>;
     if (role === "assistant") {
@@ -134,7 +144,8 @@ export class WindowFacts {
 
   #takeCall(part: CallPart): void {
     if (part.part === 2) {
-      // The first part has set it; what was put in place of messages is not what the log gives.
+      // The first record of the call set `measured`. A splice makes the sent messages differ from those that the log
+      // gives.
       this.#keep(part);
       if (part.splice !== null && this.#changedBy?.turnId === part.turnId) this.measured = null;
       return;
@@ -145,7 +156,7 @@ export class WindowFacts {
     this.lastCall = call;
     this.#keep(call);
     this.#changedBy = call;
-    // Our own reply, which its call record tells more about.
+    // The reply is Throughline's own, and its call record states its count better.
     this.isCountInMessages = false;
     if (call.outcome !== "answered" || call.actual === null) return;
     const occupancyTokens = call.actual.reduce((sum, tokens) => sum + tokens, 0);
@@ -158,7 +169,7 @@ export class WindowFacts {
   }
 }
 
-/** A reply that broke off is not sent again, and neither are its calls. */
+/** An interrupted reply is not sent again, and neither are its calls. */
 function callsOf({ content, stopReason }: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
   if (!Array.isArray(content) || stopReason === "aborted" || stopReason === "error") return new Map();
   return new Map(
@@ -168,7 +179,6 @@ function callsOf({ content, stopReason }: Readonly<Record<string, unknown>>): Re
   );
 }
 
-/** The texts of a message's content. */
 export function textOfContent(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

@@ -23,36 +23,37 @@ export interface WindowLogOptions {
   readonly store: SessionStore;
   readonly ref: SessionRef;
   readonly redact: RedactDraft | null;
-  /** Makes the idempotency keys. */
+  /** Generates the idempotency keys. */
   readonly random: RandomSource;
-  /** Called once when another handle or process began a new session under the key. */
+  /** Runs once when another handle or process began a new session under the key. */
   readonly onReplaced: (replacement: Replacement) => void;
-  /** Called for each record in order of seq, whoever wrote it. */
+  /** Runs for each record in order of seq, including records of other processes. */
   readonly onRecord: (stored: StoredRecord) => void;
 }
 
-/** Another handle or process began a new session under the key. */
+/** Describes a new session that another handle or process began under the key. */
 export interface Replacement {
-  /** The session this handle was opened with. It is archived. */
+  /** Holds the id of the session that this handle was opened with, which is archived. */
   readonly sessionId: string;
-  /** The session that has the key now. */
+  /** Holds the id of the session that the key now refers to. */
   readonly newSessionId: string;
 }
 
-/** An append is tried this many times when others move the head under it. */
+/** Limits how often an append is tried again after another process moved the head. */
 const maxMoves = 64;
 
 /**
- * The window of a session: the records a context needs, the head and the entry. An append is taken in without reading it
- * back. What others appended is read when an append or `catchUp` shows it. A subclass makes something of the records.
+ * Holds the window of a session: the records that a context needs, the head and the entry. An append is applied without
+ * reading it back. Records of other processes are read when an append or `catchUp` reveals them. Subclasses process the
+ * records.
  */
 export class WindowLog {
   readonly store: SessionStore;
   readonly ref: SessionRef;
   facts: WindowFacts = new WindowFacts();
-  /** The seq of the oldest record that was read. */
+  /** Holds the seq of the oldest record that was read. */
   fromSeq = 1;
-  /** Records taken in, and reads of the store, for tests that count. */
+  /** Counts the processed records and the reads of the store, for tests. */
   readonly work: { recordsTaken: number; reads: number } = { recordsTaken: 0, reads: 0 };
   #state: SessionState;
   #entry: SessionEntry;
@@ -63,11 +64,10 @@ export class WindowLog {
   readonly #onReplaced: (replacement: Replacement) => void;
   readonly #onRecord: (stored: StoredRecord) => void;
   #tail: Promise<unknown> = Promise.resolve();
-  /** The session that has the key now, when it is not the one of this log. */
+  /** Names the session that has the key now, when it is not the session of this log. */
   #replacement: Replacement | null = null;
-  /** Somebody redacted records that are known here as they were. */
+  /** Is true when another process redacted records that this log has read before. */
   #isStale = false;
-  /** The newest record that was reported. */
   #reportedSeq = 0;
 
   protected constructor(options: WindowLogOptions, state: SessionState) {
@@ -82,16 +82,15 @@ export class WindowLog {
     this.#head = state.head;
   }
 
-  /** The window is about to be read again. */
+  /** Runs before the window is read again. */
   protected begin(): void {}
 
-  /** A record belongs to the window now. Called in order of seq. */
+  /** Runs for each record that joins the window, in order of seq. */
   protected take(_stored: StoredRecord): void {}
 
-  /** The head is another record than the newest one of the branch that was taken. */
+  /** Runs when the head is not the newest record that was passed to `take`. */
   protected moveHead(_headId: string | null): void {}
 
-  /** Reads the window for the first time. */
   protected readFirst(signal?: AbortSignal): Promise<void> {
     return this.#reload({ acceptsNew: true, signal });
   }
@@ -108,17 +107,17 @@ export class WindowLog {
     return this.#entry;
   }
 
-  /** As it was when the log was read last. */
+  /** Counts the messages at the last refresh of the session state. */
   get messageCount(): number {
     return this.#state.messageCount;
   }
 
-  /** Null while the key still has the session of this log. */
+  /** Returns null while the key still refers to the session of this log. */
   get replacement(): Replacement | null {
     return this.#replacement;
   }
 
-  /** From now on this log is of the session that has the key. */
+  /** Switches this log to the session that the key refers to now. */
   acceptReplacement(): Promise<void> {
     return this.#exclusively(() => {
       this.#replacement = null;
@@ -127,7 +126,7 @@ export class WindowLog {
   }
 
   /**
-   * Appends, one at a time, and takes in what was written. Each append has an idempotency key: when its outcome is
+   * Runs one append at a time and applies the stored records. Each append has an idempotency key. When its outcome is
    * unknown, it is repeated with the key until the store acknowledges it.
    * @throws {ThroughlineError} SESSION_REPLACED, and what the store throws
    */
@@ -141,15 +140,16 @@ export class WindowLog {
       const keyed = { ...options, idempotencyKey, isNewKey: !isKeyed };
       const result = await this.#appendHere(written, keyed);
       await this.#takeAppended(result, options);
-      // Only one call ever had a key that was made here: a repeat of its own is no news to the caller.
+      // A key that was generated here is known to one call only. A replay is then a repeat of this call, and no news
+      // for the caller.
       return isKeyed ? result : { ...result, replayed: false };
     });
   }
 
-  /** Renews the lease. The next renewal takes the place of one that failed, so it needs no key. */
+  /** Renews the lease. The next renewal replaces a failed one, so a renewal needs no idempotency key. */
   renew(turn: TurnRequest): Promise<void> {
     return this.#exclusively(async () => {
-      // A lease that a power cut takes is a lease of a process that is gone.
+      // The weakest durability is enough. A power cut that loses the renewal also ends the process with the lease.
       const durability = this.store.capabilities.durabilities[0];
       const options = { turn, ...(durability === undefined ? {} : { durability }) };
       const result = await this.store.append(this.ref, [], options);
@@ -157,12 +157,12 @@ export class WindowLog {
     });
   }
 
-  /** Appends to the session of this log, and to no other that has its key by now. */
+  /** Appends only to the session of this log. A new session under the key would reject the expected head. */
   async #appendHere(
     drafts: readonly RecordDraft[],
     options: AppendOptions & { readonly idempotencyKey: string },
   ): Promise<StoredAppend> {
-    // A fence, and the head, are of one session only.
+    // A fence and an expected head are valid in one session only, so they already pin the append.
     const isPinned = options.turn !== undefined || options.expect !== undefined;
     for (let moves = 0; ; moves++) {
       const expect = isPinned ? {} : { expect: { head: this.#head.headId } };
@@ -176,12 +176,12 @@ export class WindowLog {
     }
   }
 
-  /** Takes in what others appended. */
+  /** Applies the records that other processes appended. */
   catchUp(): Promise<void> {
     return this.#exclusively(() => this.#catchUp());
   }
 
-  /** Takes in what others saved in the entry. That the key has another session by now shows with the next append. */
+  /** Applies changes of the entry by other processes. A new session under the key is detected by the next append. */
   refreshEntry(): Promise<void> {
     return this.#exclusively(async () => {
       const { sessionId, entry } = await loadExisting(this.store, this.ref);
@@ -189,7 +189,6 @@ export class WindowLog {
     });
   }
 
-  /** Reads the window again. */
   reload(): Promise<void> {
     return this.#exclusively(() => this.#reload());
   }
@@ -198,7 +197,7 @@ export class WindowLog {
     if (this.#replacement !== null) throw replaced(this.ref, this.#replacement);
   }
 
-  /** @throws {ThroughlineError} SESSION_REPLACED when the key has another session by now, and this one held anything */
+  /** @throws {ThroughlineError} SESSION_REPLACED when the key refers to a new session and this one is not empty */
   #noteSession(newSessionId: string): void {
     const { sessionId } = this;
     if (newSessionId === sessionId || this.#head.lastSeq === 0) return;
@@ -224,9 +223,10 @@ export class WindowLog {
     this.#lastMainId = null;
     this.#isStale = false;
     if (state.sessionId !== this.sessionId) this.#reportedSeq = 0;
-    // What was written while it was read is taken in with the next look, together with the head it belongs to.
+    // Records that were written during the read are left for the next refresh, together with the head that belongs to
+    // them.
     for (const record of records) if (record.seq <= state.head.lastSeq) this.#take(record);
-    // These are as they are now.
+    // Redaction notes in this read are no news, because the records were read in their redacted form.
     this.#isStale = false;
     this.#accept(state);
   }
@@ -247,7 +247,7 @@ export class WindowLog {
     this.#followHead(state.head.headId);
   }
 
-  /** A rewind puts the head elsewhere than on the newest record. */
+  /** A rewind puts the head on an older record than the newest one. */
   #followHead(headId: string | null): void {
     if (headId === this.#lastMainId) return;
     this.moveHead(headId);
@@ -267,7 +267,7 @@ export class WindowLog {
 
   async #takeAppended(result: StoredAppend, { entry }: AppendOptions): Promise<void> {
     const { head, records, stored } = result;
-    // An empty session was replaced by another, or this was written before.
+    // Either a new session replaced an empty one, or the append was stored by an earlier try.
     if (head.sessionId !== this.sessionId || result.replayed) return this.#catchUp();
     const first = records[0]?.seq ?? head.lastSeq + 1;
     await this.#readFrom(this.#head.lastSeq, first - 1);
@@ -292,11 +292,10 @@ export class WindowLog {
 
 const stored = { return: "stored" } as const;
 
-/** What was appended, with the records as they are stored. */
 export type StoredAppend = AppendResult & Required<Pick<AppendResult, "stored">>;
 
 interface ReloadOptions {
-  /** The key may have another session by now. @default SESSION_REPLACED */
+  /** Accepts a new session under the key. @default throws SESSION_REPLACED */
   readonly acceptsNew?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -309,7 +308,10 @@ function replaced(ref: SessionRef, { sessionId, newSessionId }: Replacement): Th
   );
 }
 
-/** Records lose their words without the log getting longer; whoever redacts leaves this note. */
+/**
+ * A redaction changes records without extending the log. The redacting process leaves this note, so that other
+ * processes read the records again.
+ */
 function isRedactionNote({ record }: StoredRecord): boolean {
   if (throughlineKind(record) !== "note") return false;
   const { kind, redactedSeqs } = (record["data"] ?? {}) as { readonly kind?: unknown; readonly redactedSeqs?: unknown };

@@ -1,10 +1,10 @@
 import type { AssistantMessage, ToolDefinition } from "@throughline/core";
 import { toolsByWireName } from "@throughline/core/internal";
 
-/** Tools as they are sent to a provider, under the same names as the calls of the history. */
+/** The names are those that the history's calls have for the provider, so that calls and tools match. */
 export interface WireTools {
   readonly definitions: readonly ToolDefinition[];
-  /** The tools' own names, by those that the provider gets. Null where all are the same. */
+  /** Maps the provider's names to the tools' own names. Null when all names are the same. */
   readonly ownNames: ReadonlyMap<string, string> | null;
 }
 
@@ -36,7 +36,7 @@ export function ownToolName(name: string, { ownNames }: WireTools): string {
   return ownNames?.get(name) ?? name;
 }
 
-/** A reply whose calls have the names that the tools have here. */
+/** Restores the tools' own names, which the record of the reply stores. */
 export function withOwnToolNames(message: AssistantMessage, tools: WireTools): AssistantMessage {
   const { content } = message;
   if (tools.ownNames === null || !Array.isArray(content)) return message;

@@ -14,38 +14,40 @@ import type {
   SessionOperations,
 } from "./session-operations.ts";
 
-/** A session whose turns flush, compact and make checkpoints by themselves. */
+/** Represents a session whose turns flush memory, compact and create checkpoints automatically. */
 export interface AgentSession extends Session {
   /**
-   * Compacts now, between turns, when there are more than four messages and a summary would be shorter; else `nothing` with
-   * the reason, `busy` while a turn is open. The next turn starts with the summary.
-   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, SESSION_REPLACED, ABORTED, and what the store throws; never
-   *   because a summarizer failed
+   * Compacts now, between turns, when the session has more than four messages and a summary would be shorter. Otherwise
+   * the result is `nothing` with the reason, or `busy` while a turn is open. The next turn starts with the summary.
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, SESSION_REPLACED, ABORTED, and what the store throws;
+   *   never because a summarizer failed
    */
   compact(options?: ManualCompactionOptions): Promise<ManualCompaction>;
   /**
-   * States what `compact` would replace. Calls no model and writes nothing.
+   * Returns what `compact` would replace. Calls no model and writes no record.
    * @throws {ThroughlineError} as `compact`
    */
   planCompaction(options?: ManualCompactionOptions): Promise<CompactionPlan | NothingToCompact>;
   /**
-   * Makes a checkpoint now, whatever the triggers say; `nothing` with the reason when there is nothing new.
-   * @throws {ThroughlineError} SESSION_CLOSED, SESSION_REPLACED, and what the store throws; never because a writer failed
+   * Creates a checkpoint now, regardless of the triggers. The result is `nothing` with the reason when there is no
+   * writer or no new message.
+   * @throws {ThroughlineError} SESSION_CLOSED, SESSION_REPLACED, and what the store throws; never because a writer
+   *   failed
    */
   checkpoint(): Promise<CheckpointResult>;
   /**
-   * Lists the checkpoints of the session, also those of other processes, and states when the next one is due.
+   * Lists the checkpoints of the session, including those of other processes, and states when the next one is due.
    * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, SESSION_REPLACED, ABORTED, and what the store throws
    */
   checkpoints(options?: { readonly signal?: AbortSignal }): Promise<SessionCheckpoints>;
   /**
-   * Puts a checkpoint in the place of what it covers, without calling a model. With `from`, puts a checkpoint of another
-   * session in front of this one, which must be empty.
+   * Replaces the messages that a checkpoint covers by the checkpoint, without calling a model. With `from`, puts a
+   * checkpoint of another session in front of this one, which must be empty.
    * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, SESSION_REPLACED, ABORTED, and what the store throws
    */
   inherit(options?: InheritOptions): Promise<InheritResult>;
   /**
-   * States where the session stands: gauge, turn, compactions, checkpoints, flush, pending retries, summarizers.
+   * Returns the state of the session: gauge, turn, compactions, checkpoints, flush, pending retries, summarizers.
    * @throws {ThroughlineError} SESSION_CLOSED, SESSION_REPLACED, and what the store throws
    */
   status(): Promise<AgentSessionStatus>;
@@ -53,19 +55,15 @@ export interface AgentSession extends Session {
 
 const { filledText, number, object, signal: signalKind } = optionKinds;
 
-/** The kinds of the options of `compact`. */
 export const compactionTable: OptionTable<ManualCompactionOptions> = {
   windowTokens: number({ min: 1 }),
   signal: signalKind,
 };
 
-/** The kinds of the options of `checkpoints`. */
 export const checkpointsTable: OptionTable<{ readonly signal?: AbortSignal }> = { signal: signalKind };
 
-/** The kinds of the options of `inherit`. */
 export const inheritTable: OptionTable<InheritOptions> = { from: object, checkpointId: filledText, signal: signalKind };
 
-/** The handle of an agent's session. */
 export class AgentSessionHandle extends SessionHandle implements AgentSession {
   readonly #operations: SessionOperations;
 

@@ -33,18 +33,21 @@ import { keyOf, TurnMemory } from "./turn-memory.ts";
 import type { AgentSessionsOptions } from "./whole-turn-options.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
-/** The sessions of one store, whose turns flush, compact and make checkpoints by themselves. */
+/**
+ * Gives access to the sessions of one store, whose turns flush memory, compact and create checkpoints automatically.
+ */
 export interface AgentSessions extends Sessions {
   open(session: SessionName, options?: OpenSessionOptions): Promise<AgentSession>;
 }
 
 /**
- * Sessions that run the whole path of a turn over a store. Before a call, a due flush is asked and a due compaction is
- * written, which the next request shows. An overflow starts the same compaction. Afterwards a checkpoint is created in
- * the background, and poor summaries are written again.
- * @throws {ThroughlineError} INPUT_INVALID for an option that is not known or has another type. CONFIG_INVALID for settings
- * out of range, and combinations that could have no effect. CAPABILITY_UNSUPPORTED for a model whose API no messages can
- * be made for.
+ * Creates sessions that run the whole path of a turn over a store. A due memory flush and a due compaction happen
+ * before a call, and the next request shows the compaction. An overflow starts the same compaction. After the turn a
+ * checkpoint is created in the background, and poor summaries are rewritten.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown or has another type. CONFIG_INVALID for
+ * settings out of range, and for combinations that could have no effect. CAPABILITY_UNSUPPORTED for a model with an
+ * unknown API.
  */
 export function createAgentSessions(options: AgentSessionsOptions): AgentSessions {
   checkOptions(options);
@@ -137,7 +140,8 @@ class OpenAgentSessions implements AgentSessions {
         try {
           await session.refresh();
         } catch (error) {
-          // Its owner hears of it with the next turn; it is no failure of what is shown to the others.
+          // The owner of that handle gets the error with its next turn. The other handles must be refreshed all the
+          // same.
           if (!hasErrorCode(error, "SESSION_REPLACED")) throw error;
         }
       }),
@@ -174,7 +178,8 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
     onEvent: (event) => tellListener(listener, event),
   });
-  // Without a model there is nothing to wait for, and nothing better than the conversation itself.
+  // Without a summarizer there is no model call to wait for. An extractive summary before the window is full would be
+  // worse than the conversation itself.
   const isBeside = background !== false && settings.inAdvance !== false && summarizers.length > 0;
   const memory = new TurnMemory();
   return {

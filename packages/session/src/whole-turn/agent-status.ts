@@ -3,91 +3,100 @@ import { type FlushPhase, readFlushState, readRetries, type RetryLimits } from "
 import type { SessionEntry } from "@throughline/core";
 import type { Gauge } from "@throughline/tokens";
 
-/** The state of a summarizer's breaker, as `createSummarizerBreakers` reports it. */
+/** Describes the state of a summarizer's breaker, as `createSummarizerBreakers` reports it. */
 export interface SummarizerState {
-  /** The summarizer's `name`. */
+  /** Holds the `name` of the summarizer. */
   readonly name: string;
-  /** `closed`: it is asked. `open`: it is passed over until `retryInMs`. `half-open`: one call tests it. */
+  /**
+   * States whether the summarizer is used. `closed`: it is called. `open`: it is skipped until `retryInMs`.
+   * `half-open`: one call tests it.
+   */
   readonly state: "closed" | "open" | "half-open";
-  /** In a row, and how many take it out. */
+  /** Counts the failures in a row. */
   readonly failures: number;
-  /** The number of failures in a row that opens the breaker. */
+  /** Limits the failures in a row. The breaker opens when this number is reached. */
   readonly threshold: number;
-  /** Until it is tried again; 0 when the next call tries it, null while it is asked. */
+  /**
+   * Holds the time until the summarizer is tried again, in milliseconds. 0 when the next call tries it; null while it
+   * is used.
+   */
   readonly retryInMs: number | null;
-  /** The message of its last failure; null when it has not failed. */
+  /** Holds the message of the last failure; null when the summarizer has not failed. */
   readonly lastError: string | null;
 }
 
-/** Whoever keeps the breakers of the summarizers. */
+/** Reports the states of the summarizers' breakers. */
 export interface SummarizerStateSource {
-  /** The state of each summarizer, in the order of the chain. */
+  /** Returns the state of each summarizer, in the order of the chain. */
   status(): readonly SummarizerState[];
 }
 
-/** The state of one summarizer, and when it is asked again. */
+/** Describes the state of one summarizer, and when it is tried again. */
 export interface SummarizerStatus extends SummarizerState {
-  /** `retryInMs` in whole minutes, rounded up. */
+  /** Holds `retryInMs` in whole minutes, rounded up. */
   readonly retryInMinutes: number | null;
 }
 
-/** A summary that is to be made again, because no model wrote it or it no longer holds. */
+/** Describes a summary that must be rewritten, because no model wrote it or it no longer holds. */
 export interface RetryStatus {
-  /** Of the compaction. */
+  /** Holds the id of the compaction with the summary. */
   readonly summaryId: string;
-  /** `due`: the next run makes it. `waiting`: until `nextAtMs`. `given-up`: after `maxAttempts` failures. */
+  /**
+   * States when the summary is rewritten. `due`: in the next run. `waiting`: at `nextAtMs`. `given-up`: never, after
+   * `maxAttempts` failures.
+   */
   readonly state: "due" | "waiting" | "given-up";
-  /** The number of attempts that failed. */
+  /** Counts the failed attempts. */
   readonly attempts: number;
-  /** The number of failed attempts after which it is given up. */
+  /** Limits the failed attempts. After this number the summary is given up. */
   readonly maxAttempts: number;
-  /** Null: given up. */
+  /** States when the next attempt is due, in milliseconds since 1970; null when given up. */
   readonly nextAtMs: number | null;
-  /** 0 when it is due; null: given up. */
+  /** Holds the time until the next attempt, in milliseconds. 0 when it is due; null when given up. */
   readonly retryInMs: number | null;
 }
 
-/** Where a session and everything around its turns stands. Plain data. */
+/** Describes the state of a session and of the work around its turns, as plain data. */
 export interface AgentSessionStatus {
-  /** The session key, in its canonical form. */
+  /** Holds the session key, in its canonical form. */
   readonly key: string;
-  /** The id of the session behind the key. */
+  /** Holds the id of the session that the key refers to. */
   readonly sessionId: string;
-  /** `interrupted`: a process that is gone left a turn open. */
+  /** States whether a turn is open. `interrupted`: an ended process left a turn open. */
   readonly turn: "idle" | "running" | "interrupted";
-  /** How full the context window is. */
+  /** States how full the context window is. */
   readonly gauge: Gauge;
-  /** Where compaction of the session stands. */
+  /** Describes the compaction of the session. */
   readonly compaction: {
-    /** Those there have been. */
+    /** Counts the compactions of the session. */
     readonly count: number;
-    /** Whether the next turn compacts before it calls the model. */
+    /** States whether the next turn compacts before it calls the model. */
     readonly isDue: boolean;
-    /** The size at which it is due; null when the window is not known. */
+    /** Holds the size at which a compaction is due, in tokens; null when the window is unknown. */
     readonly triggerTokens: number | null;
   };
-  /** Where checkpoints of the session stand. */
+  /** Describes the checkpoints of the session. */
   readonly checkpoint: CheckpointStatus;
-  /** Where the memory flush of the session stands. */
+  /** Describes the memory flush of the session. */
   readonly flush: {
-    /** Whether the settings ask the agent to store notes. */
+    /** States whether the settings ask the agent to store notes. */
     readonly isOn: boolean;
-    /** Whether the agent will be asked, is being asked, or has answered in this cycle. */
+    /** States whether the agent will be asked, is being asked, or has answered in this cycle. */
     readonly phase: FlushPhase;
-    /** The threshold that was asked last since the last compaction. */
+    /** Holds the threshold at which the agent was last asked since the last compaction; null when it was not asked. */
     readonly askedPercent: number | null;
-    /** What the agent did when it was asked last; null before that. */
+    /** States what the agent did when it was last asked; null before that. */
     readonly flushActioned: boolean | null;
-    /** Whether the agent wrote a memory file when it was asked last; null before that. */
+    /** States whether the agent wrote a memory file when it was last asked; null before that. */
     readonly flushWrote: boolean | null;
   };
-  /** Summaries of this session that are to be made again. */
+  /** Lists the summaries of this session that must be rewritten. */
   readonly retries: readonly RetryStatus[];
-  /** Of the summarizers, by name; empty where no breakers were given. */
+  /** Lists the states of the summarizers by name. Empty without `breakers`. */
   readonly summarizers: readonly SummarizerStatus[];
 }
 
-/** The pending retries of an entry, those that come first before the others. */
+/** The retries are sorted by their due time, earliest first. */
 function retryStatus(
   entry: SessionEntry,
   nowMs: number,
@@ -96,7 +105,7 @@ function retryStatus(
   return Object.entries(readRetries(entry))
     .map(([summaryId, { attempts, nextAtMs }]): RetryStatus => {
       const waitMs = nextAtMs === null ? null : Math.max(0, nextAtMs - nowMs);
-      // A clock that was set back makes no wait longer.
+      // A clock that was set back must not extend the wait, so a longer wait counts as due.
       const retryInMs = waitMs !== null && waitMs > maxDelayMs ? 0 : waitMs;
       const state = retryInMs === null ? "given-up" : retryInMs === 0 ? "due" : "waiting";
       return { summaryId, state, attempts, maxAttempts, nextAtMs, retryInMs };
@@ -104,7 +113,6 @@ function retryStatus(
     .toSorted((one, other) => (one.nextAtMs ?? Infinity) - (other.nextAtMs ?? Infinity));
 }
 
-/** What an entry says of everything but the turn, the gauge and the summarizers. */
 export function entryStatus(
   entry: SessionEntry,
   { nowMs, limits, isFlushOn }: { readonly nowMs: number; readonly limits: RetryLimits; readonly isFlushOn: boolean },

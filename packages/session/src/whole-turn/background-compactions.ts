@@ -8,24 +8,25 @@ import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 export interface BackgroundCompactionsOptions {
   readonly compactor: Compactor;
-  /** Of the size at which a compaction is due. */
+  /** Sets the start, in percent of the size at which a compaction is due. */
   readonly percent: number;
   readonly listener: WholeTurnListener | null;
-  /** Shows open sessions what was put in place between two turns. */
+  /** Refreshes open sessions after a summary was applied between two turns. */
   readonly refresh: (ref: SessionRef) => Promise<void>;
 }
 
 interface Run {
   readonly cycle: number;
-  /** Null when it is over: it holds the messages it was made of. */
+  /** Is null once the run is over, because the work holds the messages that it summarized. */
   work: BackgroundCompaction | null;
 }
 
 const field = "compactionBegun";
 
 /**
- * Summaries that are begun before they are due, beside the turns, and put in place between two calls or two turns. One a
- * cycle, whatever becomes of it: what is due later waits for one that is under way, and asks again only when there is none.
+ * Begins summaries beside the turns before they are due, and applies them between two calls or two turns. Each cycle
+ * has at most one, whatever its result. A due compaction waits for a summary in progress, and asks a model only when
+ * there is none.
  */
 export class BackgroundCompactions {
   readonly #options: BackgroundCompactionsOptions;
@@ -36,7 +37,10 @@ export class BackgroundCompactions {
     this.#options = options;
   }
 
-  /** Begins one when the prompt is near the size at which it is due. The patch goes into the entry with the turn's end. */
+  /**
+   * Begins a summary when the prompt is near the size at which a compaction is due. The returned fields go into the
+   * entry with the end of the turn.
+   */
   begin({ ref, turnId, entry, gauge, counter, calibration }: StepContext): Readonly<Record<string, unknown>> {
     const { compactor, percent, listener } = this.#options;
     const { tokens, windowTokens } = gauge;
@@ -51,12 +55,12 @@ export class BackgroundCompactions {
     return { [field]: cycle };
   }
 
-  /** Puts in place what is ready. True when the window is another one now. */
+  /** Applies a summary that is ready. True when the window has changed. */
   async swap({ ref, turn, signal, refresh }: StepContext): Promise<boolean> {
     const run = this.#runs.get(keyOf(ref));
     const work = run?.work ?? null;
     if (work === null) return false;
-    // A compaction that was due took it.
+    // A due compaction has taken this work over, so it need not be kept here.
     if (work.state !== "ready" && work.prepared !== null) this.#letGo(ref, work);
     if (!isBetter(work) || turn === null) return false;
     try {
@@ -66,7 +70,7 @@ export class BackgroundCompactions {
       return kind === "compacted";
     } catch (cause) {
       if (hasErrorCode(cause, "TURN_FENCED") || signal.aborted) throw cause;
-      // Nothing is due yet: the turn goes on without it.
+      // No compaction is due yet, so the turn continues without the summary.
       this.#leave(ref, work, cause);
       return false;
     }
@@ -82,7 +86,8 @@ export class BackgroundCompactions {
 
   #hasBegun(ref: SessionRef, entry: SessionEntry, cycle: number): boolean {
     const run = this.#runs.get(keyOf(ref));
-    // By another process, or before a restart: a summary that nobody lived to use is not paid for twice.
+    // Another process, or this one before a restart, began a summary in this cycle. A second model call in the cycle is
+    // avoided, even if the first summary was never used.
     if (entry[field] !== cycle) return run !== undefined && run.cycle === cycle;
     if (run?.work === null) this.#runs.delete(keyOf(ref));
     return true;
@@ -94,7 +99,7 @@ export class BackgroundCompactions {
       await work.ready;
       if (work.state !== "ready") this.#letGo(ref, work);
       if (this.#isClosed || !isBetter(work)) return;
-      // A turn that is open takes it before its next call.
+      // An open turn applies the summary before its next call.
       const { kind } = await work.apply();
       if (kind !== "busy") this.#letGo(ref, work);
       if (kind === "compacted") await refresh(ref);
@@ -103,7 +108,7 @@ export class BackgroundCompactions {
     }
   }
 
-  /** That there was one in this cycle is still known, and nothing of what it was made of. */
+  /** The run stays known for its cycle, but the summarized messages are released. */
   #letGo(ref: SessionRef, work: BackgroundCompaction): void {
     const run = this.#runs.get(keyOf(ref));
     if (run?.work === work) run.work = null;
@@ -116,7 +121,9 @@ export class BackgroundCompactions {
   }
 }
 
-/** What no model wrote waits until the window is full: until then the conversation itself says more. */
+/**
+ * A summary without a model is not applied before the window is full. Until then the conversation itself contains more.
+ */
 function isBetter({ state, prepared }: BackgroundCompaction): boolean {
   return state === "ready" && prepared?.needsRetry === false;
 }

@@ -10,7 +10,6 @@ import { ThroughlineError } from "@throughline/core";
 import { checkFlushSettings } from "@throughline/compaction/internal";
 import type { AgentSessionsOptions } from "./whole-turn-options.ts";
 
-/** A setting that cannot be used, or could have no effect. */
 interface Problem {
   readonly key: string;
   readonly value: unknown;
@@ -19,7 +18,7 @@ interface Problem {
 
 const { callback, flag, list, listOf, object, objectOf, objectWith, orNull, required, text } = optionKinds;
 
-// What is out of range is CONFIG_INVALID below, with all problems at once.
+// The range of a number is checked below, so that CONFIG_INVALID reports all problems at once.
 const anyNumber: OptionKind = { expected: "a number", accepts: (value) => typeof value === "number" };
 
 const {
@@ -30,7 +29,6 @@ const {
   ...shared
 } = sessionsTable;
 
-/** The kinds of the options of `createAgentSessions`. */
 export const agentSessionsTable: OptionTable<AgentSessionsOptions> = {
   ...shared,
   summarizers: required(listOf(portKinds.summarizer)),
@@ -76,15 +74,16 @@ export const agentSessionsTable: OptionTable<AgentSessionsOptions> = {
   onEvent: callback,
 };
 
-/** Names of our own steps, by which events are distinguished. */
+/** Events identify the built-in steps by these names, so other steps must not use them. */
 const stepNames: readonly string[] = ["memory-flush", "compaction", "checkpoint"];
 
 type Check = (options: AgentSessionsOptions) => readonly Problem[];
 
 /**
  * Refuses settings that are out of range, and combinations that could have no effect.
- * @throws {ThroughlineError} INPUT_INVALID for a name that is not known and another type; CONFIG_INVALID with all problems in
- *   its details
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for an unknown option or another type; CONFIG_INVALID with all
+ *   problems in its details
  */
 export function checkOptions(options: AgentSessionsOptions): void {
   assertKnownOptions<AgentSessionsOptions>("createAgentSessions", options, agentSessionsTable);
@@ -96,7 +95,6 @@ export function checkOptions(options: AgentSessionsOptions): void {
 
 const checks: readonly Check[] = [numbers, flush, checkpoint, retry, steps];
 
-/** Least and most of each number. */
 const ranges: Readonly<Record<string, readonly [number, number]>> = {
   "compaction.reserveTokens": [0, 10_000_000],
   "compaction.reserveFloorTokens": [0, 10_000_000],

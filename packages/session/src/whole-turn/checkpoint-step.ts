@@ -2,7 +2,7 @@ import { loadExisting } from "@throughline/core/internal";
 import type { StepContext, TurnStep } from "../session-options.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
-/** Begins a checkpoint after a turn when one is due, and waits for nothing: the next turn may begin at once. */
+/** Begins a due checkpoint after a turn. The step does not wait for it, so that the next turn may begin at once. */
 export function checkpointStep({ checkpointer, store, topicChanged: detect }: WholeTurnParts): TurnStep {
   return {
     name: "checkpoint",
@@ -12,7 +12,7 @@ export function checkpointStep({ checkpointer, store, topicChanged: detect }: Wh
       try {
         if (detect !== null) topicChanged = await detect({ ref, sessionId, turnId, gauge, signal, records });
       } finally {
-        // A detection that fails is reported by the step; it must not cost the checkpoint that is due by size.
+        // A failed topic detection is reported by the step. It must not prevent a checkpoint that is due by size.
         const { entry } = await loadExisting(store, ref);
         const { tokens, windowTokens } = gauge;
         checkpointer.afterTurn(ref, entry, { tokens, windowTokens, topicChanged });

@@ -7,8 +7,8 @@ import { reminderDraft } from "./flush-step.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
- * With the append that ends a turn its user messages are counted and what the agent did with a flush is noted. An answer
- * that was for the flush alone leaves the user's question open: it is put again, once.
+ * Counts the user messages and records the outcome of a flush in the append that ends a turn. An answer to the flush
+ * alone leaves the user's question open, so the model is asked again once.
  */
 export function closeTurn(parts: WholeTurnParts): BeforeClose {
   const { memory, checkpointer, clock, listener, flush } = parts;
@@ -25,7 +25,7 @@ export function closeTurn(parts: WholeTurnParts): BeforeClose {
     const now = { ...entry, ...patch };
     const calls = [...note.calls.values()];
     const ended = endFlush(now, { calls, failed: false }, flush);
-    // A compaction between the question and here has begun a new cycle; what the agent did is still worth knowing.
+    // A compaction after the question began a new cycle. The agent's reaction is recorded all the same.
     const observation = ended?.observation ?? observeFlush(calls, flush);
     tellListener(listener, { name: "flush.ended", ref, turnId, ...observation });
     return { entry: { ...patch, ...(ended?.patch ?? { memoryFlush: { ...readFlushState(now), ...observation } }) } };

@@ -7,8 +7,8 @@ import { askFlush, isFlushDue } from "./flush-step.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
- * Compacts before a call when it is due; the call that follows begins with the summary. One need is met once: a turn that
- * is still too large afterwards is not compacted again before it was smaller for once.
+ * Compacts before a call when a compaction is due; the next call begins with the summary. A need is met once. A turn
+ * that is still too large afterwards is compacted again only after its context was smaller in between.
  */
 export function compactionStep(parts: WholeTurnParts): TurnStep {
   const { memory, compactor, background } = parts;
@@ -28,7 +28,7 @@ export function compactionStep(parts: WholeTurnParts): TurnStep {
         if (background !== null && !note.isAsked) await beside(parts, background, context);
         return;
       }
-      // Whoever was asked answers first.
+      // If the agent was asked to store notes, it answers before the compaction.
       if (!note.isAsked && !note.hasCompacted) {
         await compactNow(parts, context, { totalTokens: tokens, targetTokens: null });
       }
@@ -45,7 +45,10 @@ function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: S
   if (repairs.length > 0) tellListener(listener, { name: "compaction.repaired", ref, repairs });
 }
 
-/** Takes what was summarized beside the turns, or begins it: only when nobody has to be asked before. */
+/**
+ * Applies a background summary, or begins one. It begins only when no flush is due, because the agent must be asked
+ * first.
+ */
 async function beside(parts: WholeTurnParts, background: BackgroundCompactions, context: StepContext): Promise<void> {
   if (await background.swap(context)) return;
   const { flush, memory } = parts;
@@ -54,7 +57,10 @@ async function beside(parts: WholeTurnParts, background: BackgroundCompactions, 
   note.patch = { ...note.patch, ...background.begin(context) };
 }
 
-/** Compacts when a request turned out not to fit. A flush that was not asked yet is asked in the request that follows. */
+/**
+ * Compacts when a request turned out not to fit. A flush that is still open is asked in the request after the
+ * compaction.
+ */
 export function compactInFlight(parts: WholeTurnParts): CompactSession {
   const { memory, flush } = parts;
   return async (context) => {
@@ -71,7 +77,10 @@ interface Sizes {
   readonly targetTokens: number | null;
 }
 
-/** True when there is a summary now. An abort ends the turn by itself; whatever the store says ends it too. */
+/**
+ * Returns true when a summary was written. An aborted turn ends anyway, so the abort is no error here. An error of the
+ * store ends the turn.
+ */
 async function compactNow({ memory, compactor }: WholeTurnParts, context: StepContext, sizes: Sizes): Promise<boolean> {
   const { ref, turnId, counter, calibration, gauge, signal, turn, refresh } = context;
   memory.turn(ref, turnId).hasCompacted = true;

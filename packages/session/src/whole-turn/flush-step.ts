@@ -12,9 +12,9 @@ import type { TurnNote } from "./turn-memory.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
- * Asks the agent to store what it wants to keep, at the thresholds and before a compaction. It is asked behind the
- * user's words, in the call that would be made anyway; the compaction follows the answer. Where the window has no room
- * for that, the call that asks is the one that begins with the summary.
+ * Asks the agent to store notes, at the thresholds and before a compaction. The question follows the user's message in
+ * a call that is made anyway, and the compaction follows the answer. If the window has no room, the question goes into
+ * the call that begins with the summary.
  */
 export function flushStep(parts: WholeTurnParts, settings: MemoryFlushSettings): TurnStep {
   const repaired = new Set<number>();
@@ -32,7 +32,7 @@ export function flushStep(parts: WholeTurnParts, settings: MemoryFlushSettings):
   };
 }
 
-/** Asks if it is time to; `isOverflow` says that a compaction comes next, whatever the estimate says. */
+/** Asks when a flush is due. `isOverflow` means that a compaction follows, whatever the estimate is. */
 export async function askFlush(
   parts: WholeTurnParts,
   settings: MemoryFlushSettings,
@@ -49,7 +49,7 @@ export async function askFlush(
   const decision = decideFlush({ entry, ...sizes, nowMs: parts.clock.nowMs() }, settings);
   const { message, fired, why, patch } = decision;
   if (message === null || fired === null || why === null) {
-    // A crossing that asks nothing by a message is kept with what ends the turn.
+    // A crossed threshold without a message is recorded when the turn ends.
     if (hasChanged(entry, decision)) note.patch = { ...note.patch, ...patch };
     return decision;
   }
@@ -68,7 +68,7 @@ export async function askFlush(
   return decision;
 }
 
-/** Whether the agent would be asked if a compaction came next. */
+/** Decides under the assumption that a compaction follows. */
 export function isFlushDue(parts: WholeTurnParts, settings: MemoryFlushSettings, context: StepContext): boolean {
   const { tokens, windowTokens } = context.gauge;
   const entry = { ...context.entry, ...parts.memory.turn(context.ref, context.turnId).patch };
@@ -77,7 +77,10 @@ export function isFlushDue(parts: WholeTurnParts, settings: MemoryFlushSettings,
   return decideFlush({ entry, ...sizes, nowMs: parts.clock.nowMs() }, settings).message !== null;
 }
 
-/** The entry with what this turn will write into it; a turn that was asked and never ended does not count as asked. */
+/**
+ * Adds the fields that this turn will write to the entry. If an earlier turn was asked and never ended, the agent
+ * counts as not asked.
+ */
 function entryNow({ entry, ref }: StepContext, note: TurnNote, { listener }: WholeTurnParts): SessionEntry {
   const now = { ...entry, ...note.patch };
   if (note.wasAsked || readFlushState(now).phase !== "asked") return now;
@@ -92,7 +95,7 @@ function hasChanged(entry: SessionEntry, { state }: FlushDecision): boolean {
   return JSON.stringify(readFlushState(entry)) !== JSON.stringify(state);
 }
 
-/** Puts the user's question again, after an answer that was for the flush alone. */
+/** Asks the user's question again, after an answer that was for the flush alone. */
 export function reminderDraft(nowMs: number): RecordDraft {
   const content = "[SYSTEM: memory flush]\nThe memory flush is over. Now answer the user's last message.";
   return { type: "message", message: { role: "user", content, source: "flush", timestamp: nowMs } };

@@ -10,14 +10,14 @@ export interface ReplaceWithheldOptions {
   readonly clock: Clock;
   readonly ids: RecordIds;
   readonly memory: TurnMemory;
-  /** Null: a note that something is withheld stays until a model writes a better one. */
+  /** When this is null, the note about withheld content stays until a model writes a better summary. */
   readonly extractive: Summarizer | null;
   readonly listener: WholeTurnListener | null;
 }
 
 /**
- * After a redaction that reached a summary the call that comes next begins with what is left of it. No model is asked
- * for it: that follows in the background.
+ * After a redaction of a summarized record, the next call begins with an extractive summary of the rest. No model is
+ * asked here, because a model rewrites the summary in the background.
  */
 export function replaceWithheldSummaries(options: ReplaceWithheldOptions): (context: StepContext) => Promise<void> {
   const { store, clock, ids, memory, extractive, listener } = options;

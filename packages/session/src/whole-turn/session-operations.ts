@@ -13,60 +13,64 @@ import { readLearning } from "../session-learning.ts";
 import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
-/** Options of `session.compact`. */
+/** Sets the window and the signal of `session.compact`. */
 export interface ManualCompactionOptions {
-  /** Plans and compacts as for a window of this size, in tokens. @default the session's model's */
+  /** Plans and compacts for a window of this size, in tokens. @default the window of the session's model */
   readonly windowTokens?: number;
-  /** Ends this call, which then throws ABORTED. */
+  /** Aborts this call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** A turn is open; `turn` says whose, null for one of this very handle. */
+/** Reports that a turn is open. */
 export interface SessionBusy {
   readonly kind: "busy";
-  /** The turn that is open; null for one of this very handle. */
+  /** Describes the open turn; null for a turn of this handle. */
   readonly turn: RunningTurn | null;
 }
 
-/** How a compaction by hand ended. */
+/** States how a manual compaction ended. */
 export type ManualCompaction = Exclude<CompactionResult, { readonly kind: "busy" }> | SessionBusy;
 
-/** The checkpoints of a session, oldest first, and its counters. */
+/** Holds the checkpoints of a session and their state. */
 export interface SessionCheckpoints {
-  /** The checkpoints, oldest first. */
+  /** Lists the checkpoints, oldest first. */
   readonly checkpoints: readonly ListedCheckpoint[];
-  /** Counters, failures and whoever is making one now. */
+  /** Holds counters, failures, and the process that is creating a checkpoint. */
   readonly status: CheckpointStatus;
 }
 
-/** Options of `session.inherit`. */
+/** Selects the checkpoint of `session.inherit`. */
 export interface InheritOptions {
-  /** The session whose checkpoint it is. @default the session itself */
+  /** Names the session that has the checkpoint. @default the session itself */
   readonly from?: Session | SessionRef;
-  /** The checkpoint to take over. @default the newest that can be used */
+  /** Holds the id of the checkpoint to inherit. @default the newest usable one */
   readonly checkpointId?: string;
-  /** Ends this call, which then throws ABORTED. */
+  /** Aborts this call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** How taking over a checkpoint ended. */
+/** States how `session.inherit` ended. */
 export type InheritResult =
-  /** The session continues from the checkpoint. */
+  /** Reports that the session continues from the checkpoint. */
   | {
       readonly kind: "inherited";
-      /** The checkpoint that was taken over. */
+      /** Holds the id of the inherited checkpoint. */
       readonly checkpointId: string;
-      /** What stands in front of the conversation from now on: a `compaction`, or a `branch_summary` of another session. */
+      /**
+       * Holds the id of the record that now begins the conversation: a `compaction`, or a `branch_summary` of another
+       * session.
+       */
       readonly recordId: string;
-      /** Messages of the session that it stands for. */
+      /** Counts the messages of the session that the checkpoint replaces. */
       readonly messagesRemoved: number;
     }
-  /** Nothing was changed. */
+  /** Reports that the session was not changed. */
   | {
       readonly kind: "nothing";
       /**
-       * `no-checkpoint`: none can be used. `not-empty`: what another session knew goes before the first message only.
-       * `no-gain`: it is no shorter than what it would stand for. `superseded`: another compaction was faster.
+       * States the reason. `no-checkpoint`: no checkpoint is usable. `not-empty`: a checkpoint of another session can
+       * only precede the first message. `no-gain`: the checkpoint is not shorter than the messages it would replace.
+       * `superseded`: another compaction was faster.
        */
       readonly reason: "no-checkpoint" | "not-empty" | "no-gain" | "superseded";
     }
@@ -79,7 +83,7 @@ interface SessionOperationsOptions {
   readonly limits: RetryLimits;
 }
 
-/** What a program does with a session between its turns. */
+/** Runs the operations that a program may call between turns. */
 export class SessionOperations {
   readonly #options: SessionOperationsOptions;
 
@@ -149,7 +153,7 @@ export class SessionOperations {
     return entryStatus(entry, { nowMs, limits, isFlushOn: parts.flush !== null });
   }
 
-  /** Null while a turn is open: no summarizer is asked for nothing. */
+  /** Returns null while a turn is open, so that no summarizer is called in vain. */
   async #readyRequest(session: SessionHandle, options: ManualCompactionOptions): Promise<CompactionRequest | null> {
     if (session.isInTurn) return null;
     await session.refresh();
@@ -179,7 +183,7 @@ export class SessionOperations {
     return result.kind === "busy" ? busy(session) : result;
   }
 
-  /** The knowledge of another session, at the start of a session without messages. */
+  /** Puts the checkpoint of another session at the start of a session without messages. */
   async #inheritFrom(
     session: SessionHandle,
     from: SessionRef,

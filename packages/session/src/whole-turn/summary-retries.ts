@@ -25,23 +25,18 @@ export interface SummaryRetriesOptions {
   readonly estimator: TokenEstimator;
   readonly model: SessionModel;
   readonly settings: RetrySettings;
-  /** Of this process. */
+  /** Names this process in the lease. */
   readonly owner: string;
   readonly listener: WholeTurnListener | null;
-  /** The sessions that are open. */
   readonly sessions: () => readonly SessionRef[];
   readonly onImproved: (ref: SessionRef) => Promise<void>;
 }
 
-/**
- * Makes poor summaries of the open sessions again: of each one when it is opened, and of all in intervals, until it is
- * stopped.
- */
+/** Rewrites poor summaries of the open sessions, once when a session is opened and then in intervals. */
 export class SummaryRetries {
   readonly #options: SummaryRetriesOptions;
   readonly #stopping = new AbortController();
   readonly #refreshes = new Set<Promise<void>>();
-  /** Sessions whose summaries are just being made. */
   readonly #running = new Set<string>();
   readonly #opened = new Set<Promise<void>>();
   #retry: Promise<SummaryRetry> | null = null;
@@ -51,11 +46,11 @@ export class SummaryRetries {
     this.#options = options;
   }
 
-  /** A session was opened. Does nothing where nobody could do better. */
+  /** Does nothing without summarizers, because no better summary is possible then. */
   start(ref: SessionRef): void {
     const { settings, summarizers } = this.#options;
     if (summarizers.length === 0 || settings.intervalSeconds === 0 || this.#stopping.signal.aborted) return;
-    // The loop begins with all that are open.
+    // The first pass of the loop covers all open sessions, this one included.
     if (this.#loop === null) this.#loop = this.#run();
     else this.#runSoon(ref);
   }
@@ -96,7 +91,7 @@ export class SummaryRetries {
     });
   }
 
-  /** One pass of a session at a time: the lease keeps other processes away, not this one. */
+  /** A session has one pass at a time. The lease excludes other processes, but not this one. */
   #once(retry: SummaryRetry): SummaryRetry {
     return {
       run: async (ref, options) => {

@@ -5,7 +5,7 @@ import { keyOf } from "./turn-memory.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
- * The system prompt with the line about the size of the context and with the text of a flush. Within a turn the figures
+ * Adds the line about the size of the context and the text of a flush to the system prompt. Within a turn the figures
  * stay the same, because a provider cannot cache a prompt that changes with every call.
  */
 export function systemText(

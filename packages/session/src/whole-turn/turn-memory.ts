@@ -3,32 +3,32 @@ import { outdatedSummaryIds } from "@throughline/core/internal";
 import type { ObservedCall } from "@throughline/compaction/internal";
 import type { SessionTurnEvent } from "../session-event.ts";
 
-/** What is known of the turn of a session that runs, or ran last. */
+/** Holds the state of a session's running or last turn. */
 export interface TurnNote {
   readonly turnId: string;
-  /** Messages of the user that the turn began with. */
+  /** Counts the user messages that the turn began with. */
   readonly userMessages: number;
-  /** A compaction was tried, and the context has not been smaller since. */
+  /** Is true when a compaction was tried and the context has not been smaller since. */
   hasCompacted: boolean;
-  /** The agent was asked before the call that comes next. */
+  /** Is true when the agent was asked before the next call. */
   isAsked: boolean;
-  /** It was asked in this turn, answered or not. */
+  /** Is true when the agent was asked in this turn, whether it answered or not. */
   wasAsked: boolean;
-  /** The user's question was put again, because the answer was for the flush alone. */
+  /** Is true when the user's question was asked again, because the answer was for the flush alone. */
   hasReminded: boolean;
-  /** Fields of the entry that are set when the turn ends. */
+  /** Holds the fields of the entry that are set when the turn ends. */
   patch: Readonly<Record<string, unknown>>;
-  /** Calls since it was asked, by id. */
+  /** Holds the calls since the agent was asked, by id. */
   readonly calls: Map<string, ObservedCall>;
 }
 
-/** What the steps of a turn tell each other. Nothing of it has to survive the process: the entry keeps what does. */
+/** The steps of a turn share this state. It need not survive the process, because the entry holds what must persist. */
 export class TurnMemory {
   readonly #turns = new Map<string, TurnNote>();
-  /** Sessions with a summary that may repeat what was redacted. */
+  /** Holds the sessions with a summary that may repeat redacted content. */
   readonly #outdated = new Set<string>();
 
-  /** True once after each redaction that reached a summary. */
+  /** Returns true once after each redaction that reached a summary. */
   takeOutdated(ref: SessionRef): boolean {
     return this.#outdated.delete(keyOf(ref));
   }
@@ -37,7 +37,7 @@ export class TurnMemory {
     this.#outdated.add(keyOf(ref));
   }
 
-  /** The note of a turn; of one that was begun before anybody listened, an empty one. */
+  /** A turn that began before the first event arrived gets an empty note. */
   turn(ref: SessionRef, turnId: string): TurnNote {
     const known = this.#turns.get(keyOf(ref));
     if (known?.turnId === turnId) return known;
@@ -46,7 +46,6 @@ export class TurnMemory {
     return note;
   }
 
-  /** Follows the events of sessions. */
   see(event: SessionTurnEvent): void {
     const { ref, turnId } = event;
     if (event.name === "record.appended" && outdatedSummaryIds([event.record]).size > 0) this.markOutdated(ref);

@@ -8,96 +8,99 @@ import type {
 import type { SessionRef } from "@throughline/core";
 import type { SessionTurnEvent } from "../session-event.ts";
 
-/** What happens between the session and its memory. */
+/** Describes the events of the memory flush. */
 type FlushEvent =
-  /** The agent is asked to store what it wants to keep; the percent is the configured one. */
+  /** Reports that the agent is asked to store notes. */
   | {
       readonly name: "flush.asked";
-      /** The session whose agent is asked. */
+      /** Names the session whose agent is asked. */
       readonly ref: SessionRef;
-      /** The turn in which the agent is asked. */
+      /** Holds the id of the turn in which the agent is asked. */
       readonly turnId: string;
-      /** The configured percentage of the window, 1 to 100. */
+      /** Holds the configured percentage of the window, 1 to 100. */
       readonly askedPercent: number;
       /**
-       * `crossed`: the threshold was reached. `before-compaction`: a compaction is due and the agent was not asked
-       * yet.
+       * States the reason. `crossed`: the threshold was reached. `before-compaction`: a compaction is due and the agent
+       * was not asked yet.
        */
       readonly why: "crossed" | "before-compaction";
     }
-  /** It answered without a word for the user, whose question is put again. */
+  /** Reports that the agent answered without text for the user, so the user's question is asked again. */
   | {
       readonly name: "flush.silent";
-      /** The session whose agent is asked. */
+      /** Names the session whose agent was asked. */
       readonly ref: SessionRef;
-      /** The turn in which the agent is asked. */
+      /** Holds the id of the turn in which the agent was asked. */
       readonly turnId: string;
     }
-  /** The agent answered, and the observation states what it wrote. */
+  /** Reports that the agent answered. The observation states what it wrote. */
   | ({
       readonly name: "flush.ended";
-      /** The session whose agent is asked. */
+      /** Names the session whose agent was asked. */
       readonly ref: SessionRef;
-      /** The turn in which the agent is asked. */
+      /** Holds the id of the turn in which the agent was asked. */
       readonly turnId: string;
     } & FlushObservation)
-  /** The call failed before the agent could answer: it will be asked again. */
+  /** Reports that the call failed before the agent could answer. The agent will be asked again. */
   | {
       readonly name: "flush.failed";
-      /** The session whose agent is asked. */
+      /** Names the session whose agent was asked. */
       readonly ref: SessionRef;
     }
-  /** Thresholds that could not stay where they were; told once for each window. */
+  /** Reports thresholds that were moved because the window required it. Emitted once for each window. */
   | {
       readonly name: "flush.repaired";
-      /** The session whose agent is asked. */
+      /** Names the session whose thresholds were moved. */
       readonly ref: SessionRef;
-      /** The thresholds that were moved, with the reason of each. */
+      /** Lists the moved thresholds, with the reason of each. */
       readonly repairs: readonly ThresholdRepair[];
     };
 
-/** What happens to a summary that is made beside the turns. */
+/** Describes the events of summaries that are created beside the turns. */
 type BackgroundEvent =
-  /** A summary is being made while the conversation goes on; `compaction.applied` follows when it is in place. */
+  /**
+   * Reports that a summary is being created while the conversation continues; `compaction.applied` follows when it is
+   * applied.
+   */
   | {
       readonly name: "compaction.begun";
-      /** The session that is summarized. */
+      /** Names the session that is summarized. */
       readonly ref: SessionRef;
-      /** The turn after which the summary was begun. */
+      /** Holds the id of the turn in which the summary was begun. */
       readonly turnId: string;
-      /** The size of the context when the summary was begun. */
+      /** Holds the size of the context when the summary was begun, in tokens. */
       readonly tokens: number;
-      /** The size at which the compaction will be due. */
+      /** Holds the size at which the compaction will be due, in tokens. */
       readonly triggerTokens: number;
     }
-  /** Settings that the window did not leave as they were given; told once for each window. */
+  /** Reports settings that were changed because the window required it. Emitted once for each window. */
   | {
       readonly name: "compaction.repaired";
-      /** The session that is summarized. */
+      /** Names the session whose settings were changed. */
       readonly ref: SessionRef;
-      /** The settings that were changed, with the reason of each. */
+      /** Lists the changed settings, with the reason of each. */
       readonly repairs: readonly SettingRepair[];
     }
-  /** It could not be put in place; what is due later is summarized then. */
+  /** Reports that the summary could not be applied. A later compaction summarizes the messages when it is due. */
   | {
       readonly name: "compaction.left";
-      /** The session that is summarized. */
+      /** Names the session that was summarized. */
       readonly ref: SessionRef;
-      /** Why the summary could not be put in place. */
+      /** Holds the error. */
       readonly cause: unknown;
     };
 
-/** What happens to the loop that makes summaries again. */
+/** Describes the events of the loop that rewrites summaries. */
 type RetryLoopEvent = {
-  /** Summaries of one session could not be looked at; the others go on. */
+  /** Reports that the summaries of one session could not be checked. The loop continues with the other sessions. */
   readonly name: "retry.error";
-  /** The session whose summaries could not be looked at. */
+  /** Names the session whose summaries could not be checked. */
   readonly ref: SessionRef;
-  /** The error of the store. */
+  /** Holds the error of the store. */
   readonly cause: unknown;
 };
 
-/** Every step of a whole turn. */
+/** Describes every event of a whole turn. */
 export type WholeTurnEvent =
   | SessionTurnEvent
   | CompactionEvent
@@ -106,5 +109,5 @@ export type WholeTurnEvent =
   | BackgroundEvent
   | RetryLoopEvent;
 
-/** Called with each event of a whole turn. */
+/** Receives each event of a whole turn. */
 export type WholeTurnListener = (event: WholeTurnEvent) => void;

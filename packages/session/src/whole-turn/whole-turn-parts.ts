@@ -8,7 +8,6 @@ import type { TurnMemory } from "./turn-memory.ts";
 import type { DetectTopicChange } from "./whole-turn-options.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
-/** What the steps of a whole turn share. */
 export interface WholeTurnParts {
   readonly store: SessionStore;
   readonly clock: Clock;
@@ -16,13 +15,13 @@ export interface WholeTurnParts {
   readonly compactor: Compactor;
   readonly compaction: CompactionSettings;
   readonly checkpointer: Checkpointer;
-  /** Null: topics are no trigger of checkpoints. */
+  /** When the detection is null, topics do not trigger checkpoints. */
   readonly topicChanged: DetectTopicChange | null;
-  /** Makes what a redaction withheld again without a model, when it was. */
+  /** Replaces a withheld summary without a model after a redaction, if one is withheld. */
   readonly replaceWithheldSummaries: (context: StepContext) => Promise<void>;
-  /** Null: no compaction begins before it is due. */
+  /** When this is null, no compaction begins before it is due. */
   readonly background: BackgroundCompactions | null;
-  /** Null: nothing is asked. */
+  /** When the settings are null, the agent is never asked to store notes. */
   readonly flush: MemoryFlushSettings | null;
   readonly listener: WholeTurnListener | null;
 }

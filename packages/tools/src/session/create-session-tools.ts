@@ -17,40 +17,41 @@ import { createSpawnTool } from "./spawn-tool.ts";
 import { SessionToolRefusal } from "./tool-refusal.ts";
 import { visibleSessions, type SessionVisibility } from "./visible-sessions.ts";
 
-/** Options of `createSessionTools`. */
+/** Sets the store, the limits and the policies of `createSessionTools`. */
 export interface SessionToolsOptions {
-  /** Holds the sessions that the tools reach. */
+  /** Holds the sessions that the tools read and write. */
   readonly store: SessionStore;
-  /** Which sessions a session may see and address. @default "tree" */
+  /** Limits which sessions the calling session may see and address. @default "tree" */
   readonly visibility?: SessionVisibility;
   /**
-   * How many sessions agents may spawn.
+   * Limits how many sessions agents may spawn.
    * @default 3 generations, 8 active children, 32 active descendants, active for an hour
    */
   readonly spawnLimits?: SpawnLimits;
   /**
-   * In which sessions agents may send, as `readSendPolicy` of the package `policy` reads it; an entry's own `sendPolicy`
-   * decides before it. @default null: everywhere the entry does not say `deny`
+   * Decides into which sessions agents may send, in the form that `readSendPolicy` of the package `policy` returns. A
+   * session entry's `sendPolicy` field takes precedence.
+   * @default null: sending is allowed unless the entry says `deny`
    */
   readonly sendPolicy?: SendPolicy | null;
   /**
-   * Brings a message to its session.
+   * Delivers a message to its target session.
    * @default puts the message into the transcript, where the session's next turn finds it
    */
   readonly deliver?: SessionDeliverer;
-  /** How long a message waits for a turn that runs, where the default delivers it. @default 15_000 */
+  /** Limits how long the default delivery waits for a running turn of the target, in milliseconds. @default 15_000 */
   readonly patienceMs?: number;
-  /** Of one message. @default 32_000 */
+  /** Limits the length of one message, in characters. @default 32_000 */
   readonly maxMessageLength?: number;
-  /** How often sessions may pass a message on before a person has to speak. @default 5 */
+  /** Limits how many sessions may pass a message on before a person has to write again. @default 5 */
   readonly maxHops?: number;
-  /** Of one answer of `sessions_history`. @default 80_000 */
+  /** Limits one answer of `sessions_history`, in bytes. @default 80_000 */
   readonly maxHistoryBytes?: number;
-  /** Of one message in it, in characters. @default 4000 */
+  /** Limits each message in an answer of `sessions_history`, in characters. @default 4000 */
   readonly maxHistoryText?: number;
-  /** Times turns, waits and entries. @default the system's */
+  /** Supplies the time of turns, waits and entries. @default the system clock */
   readonly clock?: Clock;
-  /** Makes the ids of spawned sessions. @default the system's */
+  /** Generates the ids of spawned sessions. @default the system's random source */
   readonly random?: RandomSource;
 }
 
@@ -77,11 +78,12 @@ const table: OptionTable<SessionToolsOptions> = {
 };
 
 /**
- * `sessions_spawn`, `sessions_list`, `sessions_history` and `sessions_send` for the agent whose session a call belongs
- * to. They reach what `visibility` allows and never another agent or namespace; what is out of reach is answered as if it
- * did not exist. A refusal is an answer to the model (`isError`, `details.reason`), never an exception.
- * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range; from `run`: ABORTED,
- *   and what the store throws
+ * Creates the tools `sessions_spawn`, `sessions_list`, `sessions_history` and `sessions_send`. A call acts for the
+ * session that it belongs to. The tools reach the sessions that `visibility` allows, and never another agent or
+ * namespace. A session out of reach is answered like a session that does not exist. A refusal is an answer to the model
+ * (`isError`, `details.reason`), never an exception.
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range;
+ *   from `run`: ABORTED, and what the store throws
  */
 export function createSessionTools(options: SessionToolsOptions): readonly AgentTool[] {
   assertKnownOptions<SessionToolsOptions>("createSessionTools", options, table);

@@ -2,27 +2,30 @@ import { appendOnce, type Clock, hasErrorCode, type SessionRef, type SessionStor
 import type { SessionMessage } from "./session-message.ts";
 import { quote, SessionToolRefusal } from "./tool-refusal.ts";
 
-/** A message on its way from one session to another. */
+/** Holds a message on its way from one session to another. */
 export interface SessionDelivery {
-  /** Where it goes, of the same agent. */
+  /** Names the target session, which belongs to the same agent. */
   readonly ref: SessionRef;
-  /** As the target's transcript is to keep it, provenance and all. */
+  /** Holds the message, including its provenance, in the form that the target's transcript stores. */
   readonly message: SessionMessage;
-  /** The same for a call that is made again. */
+  /** Stays the same when a call is repeated, so that the message is stored once. */
   readonly idempotencyKey: string;
-  /** Aborted when the turn that sends the message ends. */
+  /** Aborts when the turn that sends the message ends. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Brings a message to its session. One that also runs the session's turn gives the answer; null: it lies there and is seen
- * with the next turn.
+ * Delivers a message to its target session. Resolves to the answer when the function also runs a turn of the target.
+ * Null means that the target reads the message in its next turn.
  */
 export type SessionDeliverer = (delivery: SessionDelivery) => Promise<string | null>;
 
 const pollMs = 100;
 
-/** Puts messages into transcripts and runs nothing. Waits for a turn that runs, up to `patienceMs`. */
+/**
+ * Appends messages to transcripts and runs no turn. Waits up to `patienceMs` for a running turn, because a session in a
+ * turn rejects appends.
+ */
 export function appendDelivery(
   store: SessionStore,
   { clock, patienceMs }: { readonly clock: Clock; readonly patienceMs: number },

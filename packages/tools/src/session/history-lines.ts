@@ -4,9 +4,9 @@ import { searchText } from "@throughline/core/internal";
 import { quotedText, roleText } from "./plain-text.ts";
 
 export interface HistoryLimits {
-  /** Of all that one call shows. */
+  /** Limits all lines of one answer together, in bytes. */
   readonly totalBytes: number;
-  /** Of one record's text, in characters. */
+  /** Limits the text of each record, in characters. */
   readonly textLength: number;
 }
 
@@ -15,11 +15,11 @@ export interface HistoryLine {
   readonly id: string;
   readonly role: string;
   readonly text: string;
-  /** Characters that were left out. */
+  /** Counts the characters that were cut off, so that the model sees that the text is incomplete. */
   readonly cut: number;
 }
 
-/** What a record says, cut to its share; null for what nobody says. */
+/** Cuts the searchable text of a record to `textLength`. Null for a record that has no text to show. */
 export function historyLine(
   { seq, id, record }: StoredRecord,
   { withTools, textLength }: { readonly withTools: boolean; readonly textLength: number },
@@ -34,7 +34,10 @@ export function historyLine(
   return { seq, id, role, text: shown, cut: text.length - shown.length };
 }
 
-/** The newest lines that fit, oldest first. The newest of all is shown whatever its size. */
+/**
+ * Keeps the newest lines that fit, oldest first. The newest line always stays, so that an answer is never empty because
+ * of its size.
+ */
 export function fitting(lines: readonly HistoryLine[], totalBytes: number): readonly HistoryLine[] {
   let bytes = 0;
   const kept: HistoryLine[] = [];
@@ -46,7 +49,10 @@ export function fitting(lines: readonly HistoryLine[], totalBytes: number): read
   return kept.toReversed();
 }
 
-/** A record's place and role on one line, its text as a quotation below. No text in it can pose as another line. */
+/**
+ * Puts seq and role on one line and quotes the text below. The quotation keeps a transcript from forging a line of the
+ * answer.
+ */
 export function lineText({ seq, role, text, cut }: HistoryLine): string {
   const rest = cut === 0 ? "" : `\n  [${cut} more characters]`;
   return `#${seq} ${roleText(role)}\n${quotedText(text)}${rest}`;

@@ -5,11 +5,13 @@ import { filledText, quote, refusing, wholeNumber } from "./tool-refusal.ts";
 
 const usualRecords = 50;
 const mostRecords = 200;
-/** Tool results are skipped; in a session full of them at most this number of records is read. */
+/**
+ * Limits the records that one call reads. Tool results are skipped, so a session full of them would otherwise be read
+ * to its start.
+ */
 const mostRead = 2000;
 const mostReadBytes = 16_777_216;
 
-/** `sessions_history`: the messages of a session. */
 export function createHistoryTool({ sessionsOf, limits }: SessionToolContext): AgentTool {
   return defineTool({
     name: "sessions_history",
@@ -68,7 +70,10 @@ interface HistoryQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The newest lines that fit, oldest first, and from which record on they were read; 1 when there is nothing before. */
+/**
+ * `fromSeq` is the lowest seq that was read. It is 1 when no earlier record exists, and the answer then offers no
+ * further page.
+ */
 async function readHistory(
   { store, ref, before, limit, withTools, signal }: HistoryQuestion,
   { textLength, totalBytes }: HistoryLimits,

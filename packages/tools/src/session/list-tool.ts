@@ -6,7 +6,6 @@ import { refusing, wholeNumber } from "./tool-refusal.ts";
 const usualSessions = 20;
 const mostSessions = 100;
 
-/** `sessions_list`: the sessions that may be seen, newest first. */
 export function createListTool({ sessionsOf, clock }: SessionToolContext): AgentTool {
   return defineTool({
     name: "sessions_list",
@@ -30,7 +29,10 @@ export function createListTool({ sessionsOf, clock }: SessionToolContext): Agent
   });
 }
 
-/** JSON holds no line feed; what could turn or hide text is escaped as well. */
+/**
+ * JSON leaves bidirectional marks and other invisible characters unescaped. They could reverse or hide text, so they
+ * are escaped here.
+ */
 function asLine(row: unknown): string {
   return JSON.stringify(row).replaceAll(
     /[\p{Cf}\u2028\u2029\u007f-\u009f]/gu,

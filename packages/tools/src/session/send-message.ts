@@ -8,18 +8,20 @@ import type { VisibleSessions } from "./visible-sessions.ts";
 
 export const noSession = "This session does not exist any more.";
 
-/** A session, or one that is about to be made. */
+/** Describes the target for the send policy. The target session may not exist yet when the policy is checked. */
 export interface SendTarget {
   readonly key: string;
   readonly entry: SessionEntry;
 }
 
-/** Brings a text to another session, from this one. The answer, or null where it lies there for the next turn. */
+/** Returns the target's answer. Null means that the target reads the text in its next turn. */
 export type SendMessage = (ref: SessionRef, text: string) => Promise<string | null>;
 
 /**
- * What a session may still pass on. Nothing is done yet, so that one that may not leaves nothing behind.
- * @throws {SessionToolRefusal} when the session is gone, the send policy denies it, or sessions passed it on too often already
+ * Checks whether a session may still pass a message on. The check runs before any write, so that a refused call leaves
+ * nothing behind.
+ * @throws {SessionToolRefusal} when the session is gone, the send policy denies it, or sessions passed it on too
+ *   often already
  */
 export async function prepareSend(
   { deliver, limits, sendPolicy }: SessionToolContext,
@@ -28,13 +30,13 @@ export async function prepareSend(
   by: {
     readonly tool: string;
     readonly keyPrefix: string;
-    /** Where it goes, as far as the send policy asks. */
+    /** Receives the sender, because the key of a child that is not created yet derives from the key of its parent. */
     readonly target: (own: SessionState) => SendTarget;
   },
 ): Promise<SendMessage> {
   const state = await store.load(own, { signal });
   if (state === null) throw new SessionToolRefusal("no-session", noSession);
-  // Whoever may not speak cannot have another session speak in its place.
+  // The sender is checked too. Otherwise a session that may not speak could let another session speak for it.
   for (const { key, entry } of [{ key: own.key, entry: state.entry }, by.target(state)])
     if (resolveSendPolicy({ key, entry, policy: sendPolicy }).action === "deny")
       throw new SessionToolRefusal(
@@ -48,7 +50,8 @@ export async function prepareSend(
       `Sessions passed this on ${limits.hops} times; a person has to go on.`,
     );
   return (ref, text) => {
-    // Some providers give every reply the same call ids: the same id with another text is another call.
+    // Some providers give every reply the same call ids. The hash therefore covers the text: the same id with another
+    // text is another call.
     const call = createHash("sha256")
       .update(JSON.stringify([callId, text]))
       .digest("hex");

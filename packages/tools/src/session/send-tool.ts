@@ -3,7 +3,6 @@ import { prepareSend } from "./send-message.ts";
 import type { SessionToolContext } from "./session-tool-context.ts";
 import { filledText, quote, refusing, SessionToolRefusal } from "./tool-refusal.ts";
 
-/** `sessions_send`: a message from this session to another, which says so. */
 export function createSendTool(context: SessionToolContext): AgentTool {
   const { sessionsOf, limits } = context;
   return defineTool({

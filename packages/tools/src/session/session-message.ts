@@ -7,27 +7,31 @@ import {
 } from "@throughline/core";
 import { isFlushMessage } from "@throughline/core/internal";
 
-/** Who said what a user message says, where that was another session. Programs read it; no model is sent it. */
+/** Identifies the session that wrote a user message. Programs read this field; it is never sent to a model. */
 export interface SessionProvenance {
   readonly kind: "inter_session";
-  /** The key of the session that sent the message. */
+  /** Holds the key of the session that sent the message. */
   readonly sourceSessionKey: string;
-  /** The id of the session that sent the message. */
+  /** Holds the id of the session that sent the message. */
   readonly sourceSessionId: string;
-  /** The name of the tool that sent it, such as `sessions_send`. */
+  /** Holds the name of the tool that sent the message, such as `sessions_send`. */
   readonly sourceTool: string;
-  /** How many sessions passed it on, this one included: two that answer each other come to an end. */
+  /**
+   * Counts the sessions that passed the message on, including the sender. `maxHops` limits the count, so that two
+   * sessions that answer each other stop.
+   */
   readonly hops: number;
 }
 
-/** A message of one session to another, as its transcript keeps it. */
+/** Describes a message from one session to another, as the target's transcript stores it. */
 export interface SessionMessage extends UserMessage {
-  /** Which session sent the message, and how. */
+  /** States which session sent the message, and through which tool. */
   readonly provenance: SessionProvenance;
 }
 
 /**
- * The first line informs the model that no person wrote the text, so it may not ask for what only a person may allow.
+ * The first line tells the model that no person wrote the text. The model must not treat the text as the permission of
+ * a person.
  */
 export function sessionMessage(text: string, provenance: SessionProvenance): SessionMessage {
   const { sourceSessionKey } = provenance;
@@ -46,8 +50,9 @@ export function provenanceFrom(own: SessionState, sourceTool: string, hops: numb
 }
 
 /**
- * How many sessions passed on what a session is working on; 0 where a person spoke last. Looks back to the start of the
- * turn, however long it is; messages of a flush do not count.
+ * Counts the sessions that passed on the current request; 0 when a person spoke last. The search reads back to the
+ * start of the turn, however long the turn is. Messages of a memory flush do not count, because Throughline writes
+ * them.
  */
 export async function hopsOf(store: SessionStore, ref: SessionRef, signal: AbortSignal): Promise<number> {
   for await (const page of store.read(ref, { order: "descending", signal })) {

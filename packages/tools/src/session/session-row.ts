@@ -1,24 +1,24 @@
 import type { SessionState } from "@throughline/core";
 
-/** A session as a list shows it to a model and to programs. */
+/** Describes one session of a list, for models and for programs. */
 export interface SessionRow {
-  /** The session's key, which the other tools take. */
+  /** Holds the session key, which the other tools accept. */
   readonly key: string;
-  /** The session's id. */
+  /** Holds the session id. */
   readonly sessionId: string;
-  /** What the session is called, at most 120 characters; null when nobody named it. */
+  /** Holds the label or the display name, at most 120 characters. Null when the session has neither. */
   readonly label: string | null;
-  /** Whether the session is archived. */
+  /** States whether the session is archived. */
   readonly isArchived: boolean;
-  /** Its key, where the session was spawned. */
+  /** Holds the key of the session that spawned this session; null when it was not spawned. */
   readonly spawnedBy: string | null;
-  /** How many generations lie above it; 0 for a session that nobody spawned. */
+  /** Counts the generations above the session; 0 for a session that was not spawned. */
   readonly spawnDepth: number;
-  /** A turn of it runs. */
+  /** States whether a turn of the session is running. */
   readonly isBusy: boolean;
-  /** How many messages the session holds. */
+  /** Counts the messages that the session holds. */
   readonly messageCount: number;
-  /** When the session was last active, UTC milliseconds. */
+  /** States when the session was last active, in UTC milliseconds. */
   readonly updatedAtMs: number;
 }
 

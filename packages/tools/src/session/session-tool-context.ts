@@ -5,9 +5,8 @@ import type { HistoryLimits } from "./history-lines.ts";
 import type { SessionDeliverer } from "./deliver-message.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
-/** What the tools share. */
 export interface SessionToolContext {
-  /** What the session of a call may see. @throws {SessionToolRefusal} for a call outside of one */
+  /** @throws {SessionToolRefusal} `no-session` for a call that belongs to no session */
   sessionsOf(call: AgentToolCall): VisibleSessions;
   readonly deliver: SessionDeliverer;
   readonly spawnLimits: SpawnLimits;

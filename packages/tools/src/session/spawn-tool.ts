@@ -6,7 +6,6 @@ import type { SessionToolContext } from "./session-tool-context.ts";
 import { filledText, quote, refusing, SessionToolRefusal, type RefusalReason } from "./tool-refusal.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
-/** `sessions_spawn`: a session below this one, with a first message when there is one to give. */
 export function createSpawnTool(context: SessionToolContext): AgentTool {
   const { sessionsOf, limits, clock } = context;
   return defineTool({
@@ -29,7 +28,8 @@ export function createSpawnTool(context: SessionToolContext): AgentTool {
         const label = args.label === undefined ? null : filledText("label", args.label, 120);
         const by = { tool: "sessions_spawn", keyPrefix: "spawn", target: childOf };
         const sendMessage = task === null ? null : await prepareSend(context, sessions, call, by);
-        // A model may use the id of a call again, for another task: that is another call.
+        // A model may reuse a call id for another task. The task and the label are part of the occasion, so that the
+        // second task spawns its own session.
         const occasion = JSON.stringify([call.callId, task, label]);
         const child = await spawned(context, sessions, label, occasion);
         const { key } = child.ref;
@@ -47,7 +47,10 @@ export function createSpawnTool(context: SessionToolContext): AgentTool {
   });
 }
 
-/** As the send policy sees a child that is not made yet. */
+/**
+ * The child does not exist yet when the send policy is checked. Its key and the inherited `sendPolicy` are enough for
+ * the policy.
+ */
 function childOf({ ref, sessionId, entry: { sendPolicy } }: SessionState): SendTarget {
   const entry = { sessionId, ...(sendPolicy === undefined ? {} : { sendPolicy }) };
   return { key: childSessionKey(ref, "child"), entry };

@@ -1,8 +1,8 @@
 import { ThroughlineError, type AgentToolResult } from "@throughline/core";
 
-/** Why a tool did not do what it was asked, in words for the model. Its call is answered with it. */
+/** States why a tool refused a call. The message is written for the model and becomes the answer to the call. */
 export class SessionToolRefusal extends Error {
-  /** A word for programs. */
+  /** Names the reason for programs, which must not parse the message. */
   readonly reason: RefusalReason;
 
   constructor(reason: RefusalReason, message: string) {
@@ -25,8 +25,8 @@ export type RefusalReason =
   | "unknown-session";
 
 /**
- * What a refusal throws comes as the answer it is.
- * @throws {ThroughlineError} ABORTED, and what the store says
+ * Turns a refusal into an answer, so that the model can react to it. Any other error is rethrown.
+ * @throws {ThroughlineError} ABORTED, and what the store throws
  */
 export async function refusing(signal: AbortSignal, run: () => Promise<AgentToolResult>): Promise<AgentToolResult> {
   if (signal.aborted) throw new ThroughlineError("ABORTED", "The tool was aborted.", { cause: signal.reason });
@@ -38,12 +38,15 @@ export async function refusing(signal: AbortSignal, run: () => Promise<AgentTool
   }
 }
 
-/** A value as text that cannot be mistaken for anything else, and is not long. */
+/** Quotes and shortens text from outside, so that it cannot pose as part of the message around it. */
 export function quote(value: string): string {
   return JSON.stringify(value.slice(0, 200).toWellFormed());
 }
 
-/** Text that says something, with lone surrogates replaced. @throws {SessionToolRefusal} when it is empty or too long */
+/**
+ * Checks text from a model and replaces lone surrogates.
+ * @throws {SessionToolRefusal} when the text is empty or too long
+ */
 export function filledText(name: string, value: string, mostLength: number): string {
   if (value.trim() === "") throw new SessionToolRefusal("arguments", `"${name}" must not be empty.`);
   if (value.length > mostLength)
@@ -54,7 +57,10 @@ export function filledText(name: string, value: string, mostLength: number): str
   return value.toWellFormed();
 }
 
-/** A number that counts something, at most so large, or the default. @throws {SessionToolRefusal} when it is below 1 */
+/**
+ * Reduces a number above `most` to `most` instead of refusing it, because the model can page on.
+ * @throws {SessionToolRefusal} when the number is below 1
+ */
 export function wholeNumber(name: string, value: number | undefined, otherwise: number, most: number): number {
   if (value === undefined) return otherwise;
   if (Number.isSafeInteger(value) && value >= 1) return Math.min(value, most);

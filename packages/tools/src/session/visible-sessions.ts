@@ -11,29 +11,29 @@ import { spawnLineage } from "./spawn-lineage.ts";
 import { quote, SessionToolRefusal } from "./tool-refusal.ts";
 
 /**
- * Which sessions an agent's session may see and address: itself, what descends from it, every active one of the agent, or
- * its archived ones too. None reaches another agent.
+ * Limits the sessions that an agent's session may see and address. `self` is the session alone, and `tree` adds its
+ * descendants. `agent` is every active session of the agent, and `all` adds its archived sessions. No value reaches
+ * another agent.
  */
 export type SessionVisibility = "self" | "tree" | "agent" | "all";
 
-/** What one session may see. A store that knows no other agent, and the rule of what lies within reach. */
+/** The store in this object is limited to one agent, so no method can reach another agent's sessions. */
 export interface VisibleSessions {
   readonly store: SessionStore;
   readonly own: SessionRef;
   /**
-   * The session with that key. A hidden session gets the same error as a missing one, so that the answer reveals
-   * nothing.
+   * Finds the visible session with a key. A hidden session gets the same error as a missing one, so that the answer
+   * reveals nothing.
    * @throws {SessionToolRefusal}
    */
   find(key: string): Promise<SessionState>;
-  /** Newest first, and whether that is all there is to see. */
+  /** Lists the newest sessions first. `isWhole` is false when the limit cut the list off. */
   list(most: number): Promise<{ readonly sessions: readonly SessionState[]; readonly isWhole: boolean }>;
 }
 
-/** The most sessions that are searched for visible ones. */
+/** Limits the search when most sessions are hidden, because each hidden session may cost reads of its ancestors. */
 const mostLookedAt = 5000;
 
-/** What the session that a call belongs to may see. */
 export function visibleSessions(
   store: SessionStore,
   own: SessionRef,
@@ -76,7 +76,7 @@ function createRule(store: SessionStore, own: SessionRef, visibility: SessionVis
   if (visibility === "agent" || visibility === "all") return () => true;
   const isOwn = ({ ref }: SessionState): boolean => ref.key === own.key && ref.archiveId === undefined;
   if (visibility === "self") return isOwn;
-  // By the key of the parent, so that a long list asks once for each of them.
+  // Siblings share a parent. The answer is cached by the parent's key, so that a long list reads each lineage once.
   const answers = new Map<unknown, Promise<boolean>>();
   const descends = async (state: SessionState): Promise<boolean> => {
     const { ancestors, isCircular } = await spawnLineage(store, state, signal);
@@ -100,13 +100,14 @@ async function loadOrNull(
   try {
     return await store.load(sessionRef(address), { signal });
   } catch (error) {
-    // No key, or one of another agent: there is no such session here.
+    // The text is not a valid key, or the key belongs to another agent. Both count as a session that does not exist
+    // here.
     if (ThroughlineError.isInstance(error) && /^(KEY|AGENT_ID)_/.test(error.code)) return null;
     throw error;
   }
 }
 
-/** Of a key that no session holds now. */
+/** An archived session is found only when no active session holds the key. */
 async function newestArchived(store: SessionStore, key: string, signal: AbortSignal): Promise<SessionState | null> {
   for await (const session of everySession(store, { state: "archived", keyPrefix: key, signal }))
     if (session.ref.key === key) return session;

@@ -4,10 +4,12 @@ import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 const longestPath = 4096;
 
 /**
- * The names that lead from the root to a path, by the path's text alone. `..` is taken out as text is: it can lead up
- * to the root and no further.
- * @param roots the root as it was given and as it really is; an absolute path may begin with either
- * @throws {WorkspaceToolRefusal} for an invalid path, and for a path outside
+ * Returns the names that lead from the root to a path, computed from the text of the path alone. `..` can lead up to
+ * the root and no further.
+ *
+ * @param roots the root as the caller wrote it and its real path; an absolute path may begin with either
+ *
+ * @throws {WorkspaceToolRefusal} for an invalid path, and for a path outside of the root
  */
 export function namesBelow(path: string, roots: readonly string[]): readonly string[] {
   if (path === "") throw new WorkspaceToolRefusal("arguments", 'The path is empty; "." is the workspace itself.');
@@ -26,7 +28,7 @@ export function namesBelow(path: string, roots: readonly string[]): readonly str
   throw new WorkspaceToolRefusal("outside", `${quoted(path)} lies outside the workspace.`);
 }
 
-/** Whether what `relative` gave stays inside. */
+/** On Windows `relative` returns an absolute path when the drives differ, so that case counts as outside too. */
 export function isBelow(path: string): boolean {
   return path !== ".." && !path.startsWith(`..${sep}`) && !isAbsolute(path);
 }

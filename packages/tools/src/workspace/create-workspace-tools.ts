@@ -13,41 +13,44 @@ import { createWorkspaceFolder, type WorkspaceFolder } from "./workspace-folder.
 import type { Workspace } from "./workspace-tool.ts";
 import { createWriteTool } from "./write-tool.ts";
 
-/** Options of `createWorkspaceTools`. */
+/** Sets the folder, the access rules and the limits of `createWorkspaceTools`. */
 export interface WorkspaceToolsOptions {
-  /** The folder the tools are confined to. It has to exist when a tool runs. */
+  /** Names the folder that the tools are confined to. The folder must exist when a tool runs. */
   readonly root: string;
-  /** Leave out `write` and `edit`. @default false */
+  /** Leaves out the tools `write` and `edit`. @default false */
   readonly readOnly?: boolean;
   /**
-   * Files and folders that no tool may touch, with all they hold, wherever they lie and by whatever path or link they are
-   * reached. Relative to `root`; they need not exist. A workspace that lies in one can do nothing. @default []
+   * Denies files and folders with everything below them, by whatever path or link a call reaches them. Paths are
+   * relative to `root` and need not exist. In a workspace inside a denied folder every call is refused.
+   * @default []
    */
   readonly deny?: readonly string[];
   /**
-   * Files that no tool may touch, with everything beside them whose name is theirs and more, such as a database with its
-   * journals and backups. @default []
+   * Denies files and the files beside them whose names extend the denied name, such as the journals and backups of a
+   * database.
+   * @default []
    */
   readonly denyFiles?: readonly string[];
   /**
-   * Names that begin with a dot and may be used all the same, with what is below: `.github`, `.git/hooks`. What is denied
-   * stays denied. @default []
+   * Allows names that begin with a dot, with everything below them: `.github`, `.git/hooks`. Denied paths stay denied.
+   * @default []
    */
   readonly allow?: readonly string[];
   /**
-   * The only folders in which `write` and `edit` change files, as names from `root`: `memory`, `notes/daily`. A link does
-   * not make another folder writable. @default the whole workspace
+   * Limits the folders in which `write` and `edit` change files, as paths from `root`: `memory`, `notes/daily`. A link
+   * does not make another folder writable.
+   * @default the whole workspace
    */
   readonly writable?: readonly string[];
-  /** Most bytes of a file in one answer. @default 65536 */
+  /** Limits the bytes of a file in one answer. @default 65536 */
   readonly maxReadBytes?: number;
-  /** Largest file that is written or edited. @default 1048576 */
+  /** Limits the size of a file that is written or edited, in bytes. @default 1048576 */
   readonly maxWriteBytes?: number;
-  /** Most entries in one answer. @default 500 */
+  /** Limits the entries in one answer. @default 500 */
   readonly maxListEntries?: number;
-  /** Most levels in one answer. @default 5 */
+  /** Limits the folder levels in one answer. @default 5 */
   readonly maxListDepth?: number;
-  /** Names temporary files. @default the system's */
+  /** Generates the names of temporary files. @default the system's random source */
   readonly random?: RandomSource;
 }
 
@@ -69,11 +72,11 @@ const table: OptionTable<WorkspaceToolsOptions> = {
 };
 
 /**
- * `read`, `list`, `write` and `edit` for an agent that must not leave its folder. Whatever path it gives, and whatever
- * links lie in the folder, nothing outside is read, listed or changed, and nothing that is denied or hidden. What is
- * refused is an answer to the model
- * (`isError`, and `details.reason` for programs), never an exception.
- * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range; from `run`: ABORTED
+ * Creates the tools `read`, `list`, `write` and `edit`, which are confined to one folder. Whatever path or link a call
+ * uses, the tools touch no file outside of the folder, and no denied or hidden file. A refusal is an answer to the
+ * model (`isError`, and `details.reason` for programs), never an exception.
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range;
+ *   from `run`: ABORTED
  */
 export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly AgentTool[] {
   assertKnownOptions<WorkspaceToolsOptions>("createWorkspaceTools", options, table);
@@ -93,7 +96,9 @@ export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly A
   return readOnly ? reading : [...reading, createWriteTool(workspace), createEditTool(workspace)];
 }
 
-/** Two calls of one reply that change the same file follow each other, in their order: each finds its file before the next. */
+/**
+ * Two calls of one reply may change the same file. They run in order, so that each sees the result of the one before.
+ */
 function createChanges(folder: WorkspaceFolder): Workspace["change"] {
   const locating = new KeyedQueues();
   const files = new KeyedQueues();

@@ -2,60 +2,65 @@ import { lstatSync, readlinkSync, statSync, type BigIntStats } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { dirname, isAbsolute, join, parse, sep } from "node:path";
 
-/** A file or folder by its device and inode: what it is, by whatever path or name it was reached. */
+/** Identifies a file or folder by device and inode, because any path or link may reach it. */
 export type Identity = string;
 
 export function identityOf({ dev, ino }: Pick<BigIntStats, "dev" | "ino">): Identity {
   return `${dev}:${ino}`;
 }
 
-/** Absolute paths that no tool may touch. None of them has to exist. */
+/** Holds absolute paths that no tool may touch. They need not exist. */
 export interface DeniedPaths {
-  /** Files and folders, with everything below them. */
+  /** Denies files and folders with everything below them. */
   readonly trees: readonly string[];
-  /** Files, with everything beside them whose name is theirs and more: a database's journal, an editor's backup. */
+  /**
+   * Denies files and the files beside them whose names extend the denied name: a database's journal, an editor's
+   * backup.
+   */
   readonly files: readonly string[];
 }
 
-/** What is denied, as the file system was when it was looked up. */
+/** Holds the denied locations at the time of the lookup. Each call looks them up again, because links may move. */
 export interface DeniedPlaces {
-  /** Whether this file or folder is denied. Whoever opens a file asks this of every folder above it too. */
+  /** States whether a file or folder is denied. The caller must also check every folder above it. */
   holds(identity: Identity): boolean;
-  /** Whether these names below this folder lead to something denied, which need not exist yet. */
+  /** States whether the names below a folder lead to a denied location, which need not exist yet. */
   leadsInto(folder: Identity, names: readonly string[]): boolean;
-  /** Whether a file with more than one name is one of the denied ones. */
+  /** States whether a file with several hard links is one of the denied files. */
   isSecondName(file: BigIntStats): Promise<boolean>;
 }
 
-/** Names below a folder that exists; of a file also the names that begin with the last one. */
+/** Holds names below an existing folder. For a file, names that extend the last name match as well. */
 interface DeniedNames {
   readonly folder: Identity;
   readonly names: readonly string[];
   readonly isFile: boolean;
 }
 
-/** Where a path leads. */
 interface FollowedPath {
-  /** The part that exists, without a link in it. */
+  /** Holds the existing part of the path, with all links resolved. */
   readonly path: string;
-  /** What is left of the path when the rest of it does not exist. */
+  /** Holds the names that do not exist yet. */
   readonly rest: readonly string[];
-  /** The place itself and every link that stands for it. */
+  /** Holds the location itself and every link that stands for it, so that all of these names are denied. */
   readonly names: readonly { readonly folder: string; readonly name: string }[];
 }
 
-/** As many as Linux follows. */
+/** Linux follows at most this many links too. */
 const mostLinks = 40;
-/** Of a folder with more entries no file with a second name is let through. */
+/** Limits the search for hard links. When the limit is reached, the file counts as denied. */
 const mostEntries = 200_000;
 
-/** Looks up where the denied paths lead now. `seen` keeps the folders found, so that one stays denied when a link to it moves. */
+/**
+ * Looks up where the denied paths lead now. `seen` keeps every denied folder, so that the folder stays denied when a
+ * link to it moves.
+ */
 export function lookUpDenied({ trees, files }: DeniedPaths, seen: Set<Identity>): DeniedPlaces {
   const found: Identity[] = [];
   const denied: DeniedNames[] = [];
   const folders: string[] = [];
   const beside: { readonly folder: string; readonly name: string }[] = [];
-  // One call asks of a file before and after opening it.
+  // One call checks a file before and after it opens the file, so the answer is cached.
   const secondNames = new Map<Identity, Promise<boolean>>();
   for (const tree of trees) {
     const { path, rest } = follow(tree);
@@ -71,7 +76,7 @@ export function lookUpDenied({ trees, files }: DeniedPaths, seen: Set<Identity>)
     const identity = identityOf(statSync(path, { bigint: true }));
     if (rest.length > 0) denied.push({ folder: identity, names: rest.map(folded), isFile: true });
     else found.push(identity);
-    // A file that is gone may have left its journal.
+    // A deleted file may have left its journal behind.
     if (rest.length === 1) beside.push({ folder: path, name: folded(rest[0] ?? "") });
     for (const { folder, name } of names) {
       const parent = identityOf(statSync(folder, { bigint: true }));
@@ -99,18 +104,21 @@ function matches({ names: wanted, isFile }: DeniedNames, names: readonly string[
   });
 }
 
-/** `sessions.db-journal`, `config.json~`, but not `sessions.dbx`. */
+/** Matches `sessions.db-journal` and `config.json~` beside their files, but not `sessions.dbx`. */
 function isBesideName(name: string, base: string): boolean {
   return name.startsWith(base) && /^[^\p{L}\p{N}]/u.test(name.slice(base.length));
 }
 
-/** Names that some file system takes for the same one. */
+/** Unifies names that some file system treats as the same name: by case, normalization or ignorable characters. */
 function folded(name: string): string {
   const plain = name.normalize("NFC").replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "");
   return plain.toUpperCase().toLowerCase().normalize("NFC");
 }
 
-/** Follows every link of a path, those too that lead to what does not exist. */
+/**
+ * Follows every link of a path. Unlike `realpath` it also follows a link whose target does not exist, because a tool
+ * could create the target.
+ */
 function follow(path: string): FollowedPath {
   const { root } = parse(path);
   const names: { readonly folder: string; readonly name: string }[] = [];
@@ -147,7 +155,7 @@ function namesOf(path: string): string[] {
 
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "EACCES", "ENAMETOOLONG"]);
 
-/** Null for what is not there, or cannot be looked at. */
+/** Returns null when the path does not exist or cannot be examined. */
 function lookAt(path: string): BigIntStats | null {
   try {
     return lstatSync(path, { bigint: true });
@@ -157,7 +165,7 @@ function lookAt(path: string): BigIntStats | null {
   }
 }
 
-/** Whether a file is in one of these folders, or is one of these files or stands beside one under its name. */
+/** Compares by device and inode, because a hard link gives the same file another name. */
 async function isAmong(
   file: BigIntStats,
   folders: readonly string[],
@@ -176,7 +184,7 @@ async function isAmong(
   const waiting = [...folders];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     const stats = lookAt(path);
-    // All names of a file are on one device.
+    // All hard links of a file are on one device, so other devices are skipped.
     if (stats === null || stats.dev !== file.dev) continue;
     if (identityOf(stats) === identity) return true;
     if (!stats.isDirectory()) continue;

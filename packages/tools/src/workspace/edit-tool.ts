@@ -7,7 +7,6 @@ import { bytesOf } from "./write-tool.ts";
 import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
-/** `edit`: one text in a file replaced by another. */
 export function createEditTool({ folder, limits, change }: Workspace): AgentTool {
   return defineTool({
     name: "edit",
@@ -65,7 +64,7 @@ async function wholeText(
     }
     const bytes = await handle.readFile();
     assertText(bytes, place.path, state.sizeBytes);
-    // Bytes that are no text would not survive being read and written.
+    // Bytes that are not UTF-8 would be lost when the text is decoded and written back.
     if (!isUtf8(bytes))
       throw new WorkspaceToolRefusal("binary", `${quoted(place.path)} is no UTF-8 text. Nothing was changed.`);
     return { text: Buffer.from(bytes).toString("utf8"), state };

@@ -1,7 +1,6 @@
 import type { SessionRef, StoredRecord } from "@throughline/core";
 import { searchText } from "@throughline/core/internal";
 
-/** What one record says. */
 interface EpisodePart {
   readonly seq: number;
   readonly id: string;
@@ -10,7 +9,7 @@ interface EpisodePart {
 }
 
 /**
- * The messages between one request of the user and the next. A searched fact is rarely in the record that matches the
+ * Holds the messages from one request of the user to the next. A searched fact is rarely in the record that matches the
  * words, and nearly always near it.
  */
 export interface Episode {
@@ -18,17 +17,20 @@ export interface Episode {
   readonly sessionId: string;
   readonly firstSeq: number;
   readonly lastSeq: number;
-  /** When it began; null when its records do not say. */
+  /** Holds the time of the first record; null when the records state no time. */
   readonly tsMs: number | null;
   readonly parts: readonly EpisodePart[];
-  /** All parts, of each the beginning. */
+  /** Joins the parts, each cut to its beginning. */
   readonly text: string;
 }
 
-/** An agent that works for hours without being spoken to is found by the hour and not by the day. */
+/**
+ * Limits an episode. An agent may work for hours without a message of the user, and one huge episode would locate no
+ * fact.
+ */
 const mostParts = 40;
 const mostLength = 32_768;
-/** Of a part: past it lie files and outputs, which say less the longer they are. */
+/** Cuts long parts. Beyond this length a part holds files and outputs, which help less the longer they are. */
 const mostPartLength = 4000;
 
 export interface EpisodeSession {
@@ -36,7 +38,10 @@ export interface EpisodeSession {
   readonly sessionId: string;
 }
 
-/** Records in order of seq as episodes. What a search answered earlier is left out: it would answer every time. */
+/**
+ * Groups records into episodes, in order of seq. Results of the search tool itself are left out, because they would
+ * match every later query.
+ */
 export function episodesOf(
   { ref, sessionId }: EpisodeSession,
   records: readonly StoredRecord[],
@@ -70,7 +75,7 @@ export function episodesOf(
     const isGap = last !== null && stored.seq !== last.seq + 1;
     if (isGap || found?.role === "user" || parts.length >= mostParts || length >= mostLength) end();
     last = stored;
-    // A summary says again what stands here anyway, and may repeat what was redacted since.
+    // A summary repeats content of other records, and may contain text that was redacted since.
     if (found === null || stored.type === "compaction") continue;
     if (found.role === "toolResult" && found.toolNames.includes(ownToolName)) continue;
     const text = found.text.slice(0, mostPartLength).toWellFormed();

@@ -4,23 +4,26 @@ import { dirname, join } from "node:path";
 import { identityOf, type Identity } from "./denied-places.ts";
 import { WorkspaceToolRefusal } from "./tool-refusal.ts";
 
-/** A folder that stays the same one while it is used, whatever happens to its path. */
+/** Holds an open folder, which stays the same folder even when its path changes. */
 export interface HeldFolder extends AsyncDisposable {
   readonly identity: Identity;
-  /** Of the folder the way began with. */
+  /** Identifies the root folder at which the descent began. */
   readonly rootIdentity: Identity;
-  /** The path of one of its entries. */
+  /** Returns the path of an entry of the folder. */
   at(name: string): string;
-  /** What it and every folder above it is at this moment, from it up to the root of the file system. */
+  /**
+   * Reads the identities of the folder and of every folder above it at this moment, up to the root of the file system.
+   */
   ancestry(): readonly Identity[];
 }
 
 export interface HoldOptions {
-  /** Make folders that are missing. */
   readonly create: boolean;
-  /** Where open folders have paths of their own; null where the system gives them none. */
+  /** Names the directory in which the system lists open folders by descriptor; null when the system has none. */
   readonly descriptors: string | null;
-  /** Called with each folder on the way, before anything in it is looked at. What it throws ends the way. */
+  /**
+   * Runs for each folder on the way, before any entry of the folder is read. An error that it throws ends the descent.
+   */
   admit(folder: HeldFolder, depth: number): void;
 }
 
@@ -28,12 +31,12 @@ const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const folderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
 /**
- * Linux gives an open folder a path of its own, below which no name can be exchanged for a link on the way. Elsewhere a
- * folder is looked at again after it was opened, which leaves a moment in which somebody else could exchange it.
+ * Linux gives each open folder a path of its own. Below that path no other process can replace a name on the way by a
+ * link. Other systems compare the folder after opening it, which leaves a short race.
  */
 export const systemDescriptors: string | null = existsSync("/proc/self/fd") ? "/proc/self/fd" : null;
 
-/** Goes down name by name, never through a link. */
+/** Descends name by name and never through a link, because a link could lead outside. */
 export async function holdFolder(root: string, names: readonly string[], options: HoldOptions): Promise<HeldFolder> {
   const { create, descriptors, admit } = options;
   let path = root;
@@ -73,16 +76,17 @@ function heldFolder(
   };
 }
 
-/** Deeper than any path the system takes. */
+/** This is deeper than any path the system accepts. */
 const mostLevels = 2048;
 
-/** From the open folder upwards: no path is asked for, so no link can lie about it. */
+/** Walks up from the open folder with `..`. A stored path could lead through a link that was replaced meanwhile. */
 function ancestryBelow(start: string): readonly Identity[] {
   const top = identityOf(statSync("/", { bigint: true }));
   const chain: Identity[] = [];
   for (let path = start; chain.length < mostLevels; path += "/..") {
     const identity = identityOf(statSync(path, { bigint: true }));
-    // Above the root of the file system lies the root again; a mount may show it in another place too.
+    // The parent of the file system's root is the root again. A mount may show the root in another location too, so
+    // only a repetition ends the walk.
     if (identity === top && chain.at(-1) === top) return chain;
     chain.push(identity);
   }
@@ -100,12 +104,15 @@ function ancestryOf(folder: string): readonly Identity[] {
 async function openFolder(path: string, create: boolean): Promise<FileHandle> {
   const found = create ? await orNull(open(path, folderFlags), "ENOENT") : await open(path, folderFlags);
   if (found !== null) return found;
-  // Another call may make it first.
+  // Another call may create the folder first.
   await orNull(mkdir(path), "EEXIST");
   return open(path, folderFlags);
 }
 
-/** Elsewhere the path is all there is: it must still lead to the folder that was opened, through no link. */
+/**
+ * Without descriptors only the path protects the access. The path must still lead to the opened folder, through no
+ * link.
+ */
 async function assertUnmoved(handle: FileHandle, path: string): Promise<void> {
   const held: BigIntStats = fstatSync(handle.fd, { bigint: true });
   const [named, real] = await Promise.all([lstat(path, { bigint: true }), realpath(path)]);
@@ -113,7 +120,7 @@ async function assertUnmoved(handle: FileHandle, path: string): Promise<void> {
   throw new WorkspaceToolRefusal("changed", "A folder of the path was exchanged while it was opened.");
 }
 
-/** Null for the one failure that is an answer. */
+/** Resolves to null for the listed error codes, which are expected results. Other errors are rethrown. */
 export async function orNull<Value>(promise: Promise<Value>, ...codes: readonly string[]): Promise<Value | null> {
   try {
     return await promise;

@@ -3,8 +3,8 @@ const longestThing = 160;
 const mostMatches = 2000;
 
 /**
- * What each text names that the others name less, the most telling first: files and identifiers are what somebody who
- * comes back to a place needs from it. At most a number of characters for each text.
+ * Selects the files and identifiers that one text names more than the other texts do, most distinctive first. A reader
+ * who returns to a location needs them most. The names of each text together have at most `mostLength` characters.
  */
 export function identifiersIn(texts: readonly string[], mostLength: number): readonly (readonly string[])[] {
   const counts = texts.map((text) => countThings(text));
@@ -37,7 +37,7 @@ function countThings(text: string): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** The path or the name, as programs have them, that a run of characters begins with. */
+/** Extracts the path or the identifier at the start of a run of characters. */
 function thingIn(run: string): string | null {
   if (run.length > 2 * longestThing) return null;
   const path = pathIn(run);
@@ -56,7 +56,7 @@ function pathIn(run: string): string | null {
   return path.slice(0, end).includes("/") ? lead + path.slice(0, end) : null;
 }
 
-/** A capital behind the first character, and a small letter or a digit behind each capital. */
+/** Requires a capital after the first character, and a small letter or a digit after each capital. */
 function isCamelCase(word: string): boolean {
   return /^[A-Za-z][A-Za-z0-9]*$/.test(word) && /[A-Z]/.test(word.slice(1)) && !/[A-Z](?![a-z0-9])/.test(word);
 }

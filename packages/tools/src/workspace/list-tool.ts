@@ -4,11 +4,10 @@ import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { FolderEntry, Place } from "./workspace-folder.ts";
 import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
-/** Named but not opened: nobody who asks for the files of a project means these. */
+/** The tool names these folders but does not open them: a listing of a project rarely needs their entries. */
 const closedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
 const denied = "  [not for tools]";
 
-/** `list`: what is in a folder. */
 export function createListTool(workspace: Workspace): AgentTool {
   const { listEntries, listDepth } = workspace.limits;
   return defineTool({
@@ -40,7 +39,7 @@ export function createListTool(workspace: Workspace): AgentTool {
   });
 }
 
-/** Lines of a tree until there are enough. */
+/** Collects the lines of a tree until the limit is reached. */
 class Listing {
   readonly lines: string[] = [];
   readonly notes: string[] = [];
@@ -65,10 +64,10 @@ class Listing {
     if (!isWhole) this.#cut();
   }
 
-  /** A folder that may not be entered, or went away meanwhile, does not end the listing. */
+  /** A folder that is denied or disappears meanwhile must not end the listing. */
   async #addBelow(parent: Place, path: string, name: string, depth: number): Promise<void> {
     try {
-      // It was no link when it was listed; one that became a link is refused on the way down.
+      // The entry was no link when it was listed. If it became a link, the descent refuses it.
       await this.add({ path, names: [...parent.names, name] }, `${path}/`, depth);
     } catch (error) {
       if (!(error instanceof WorkspaceToolRefusal)) throw error;
@@ -90,7 +89,7 @@ function lineOf(prefix: string, { name, kind, sizeBytes, target, isDenied }: Fol
   return kind === "file" ? `${path}  ${sizeBytes ?? "?"}` : `${path}  [no regular file]`;
 }
 
-/** A name with characters that could be taken for the listing's own is written as JSON. */
+/** Writes a name as JSON when its characters could be mistaken for the syntax of the listing. */
 function shown(name: string): string {
   return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}"]|^\s|\s$| {2}| -> /u.test(name) || !name.isWellFormed() ? quoted(name) : name;
 }

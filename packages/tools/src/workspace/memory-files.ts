@@ -5,34 +5,36 @@ import { assertText } from "./read-lines.ts";
 import type { WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
 
-/** A piece of a memory file. */
 export interface MemoryPassage extends TextPassage {
-  /** Relative to the workspace. */
+  /** Holds the path of the file, relative to the workspace. */
   readonly path: string;
 }
 
-/** How much of the memory files one search reads. */
+/** Limits the memory files that one search reads. */
 export interface MemoryFileLimits {
-  /** The most files that are read for one search. */
+  /** Limits the number of files. */
   readonly files: number;
-  /** Of one file; the rest of a longer one is not searched. */
+  /** Limits the bytes of each file. The rest of a longer file is not searched. */
   readonly fileBytes: number;
-  /** The most bytes of all files together. */
+  /** Limits the bytes of all files together. */
   readonly totalBytes: number;
 }
 
 export interface MemoryFiles {
   readonly passages: readonly MemoryPassage[];
   readonly fileCount: number;
-  /** What was left out, for the model. */
+  /** Tells the model which content was left out. */
   readonly notes: readonly string[];
 }
 
-/** How deep folders lie in each other. */
+/** Limits the depth of nested folders, so that one search stays short. */
 const mostLevels = 8;
 const mostEntries = 2000;
 
-/** Reads the text files at the given places of the workspace; a place that is not there holds nothing. */
+/**
+ * Reads the text files at the given paths of the workspace. A missing path counts as empty, because memory files are
+ * optional.
+ */
 export async function readMemoryFiles(
   folder: WorkspaceFolder,
   places: readonly string[],
@@ -59,7 +61,7 @@ class MemoryReading {
     this.#signal = signal;
   }
 
-  /** A file or a folder, whatever lies there. What may not be read ends nothing: the rest is searched. */
+  /** The path may be a file or a folder. A refusal for one path does not end the search of the other paths. */
   async add(path: string, levels: number): Promise<void> {
     assertNotAborted(this.#signal);
     try {
@@ -79,7 +81,7 @@ class MemoryReading {
     try {
       const { entries, isWhole } = await this.#folder.list(await this.#folder.locate(path), mostEntries);
       if (!isWhole) this.notes.add(`of a folder with more than ${mostEntries} entries only those were searched`);
-      // The newest notes have the last names where they are dated: a limit must not cut those off.
+      // Dated notes sort by time, so the newest have the last names. The limit must not cut them off.
       for (const { name, kind, isDenied } of entries.toReversed()) {
         if (isDenied) this.notes.add("what is hidden or not for tools was not searched");
         if (isDenied || (kind !== "file" && kind !== "folder")) continue;

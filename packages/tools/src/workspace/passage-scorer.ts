@@ -1,15 +1,15 @@
-/** Compares meanings: an embedding model behind one function. None is built in. */
+/** Compares the meaning of passages, usually with an embedding model. Throughline includes no implementation. */
 export interface PassageScorer {
-  /** One number for each passage, in their order; higher is nearer to the question. */
+  /** Returns one number for each passage, in the same order. A higher number means closer to the question. */
   score(question: string, passages: readonly string[], signal: AbortSignal): Promise<readonly number[]>;
 }
 
-/** How much the first places outweigh the later ones where two orders are put together. */
+/** Sets how much the first ranks outweigh later ranks when two orders are merged. */
 const rankOffset = 60;
 
 /**
- * One order out of two: by words and by meaning. Only places count, because the numbers of one have nothing to do with
- * those of the other. What one of them does not name comes behind what both do.
+ * Merges two orders, by words and by meaning. Only ranks count, because the scores of the two have different scales. An
+ * item that is in one order only ranks behind items in both.
  */
 export function fuseOrders<Item>(orders: readonly (readonly Item[])[]): readonly Item[] {
   const points = new Map<Item, number>();

@@ -1,37 +1,40 @@
 import { searchIndexText } from "@throughline/core/internal";
 
-/** What can be found. */
+/** Holds a text that can be ranked. */
 export interface RankablePassage {
-  /** The whole text of the passage. */
+  /** Holds the whole text of the passage. */
   readonly text: string;
-  /** Its pieces, where not all of them count alike; without them `text` is one. @default text, of weight 1 */
+  /** Holds the pieces of the passage when they have different weights. @default the whole text, with weight 1 */
   readonly pieces?: readonly { readonly text: string; readonly weight: number }[];
 }
 
-/** A passage and how well it answers. */
+/** Holds a passage with its score. */
 export interface RankedPassage<Passage> {
-  /** The passage as it was given. */
+  /** Holds the passage as the caller passed it. */
   readonly passage: Passage;
-  /** Higher is better; to be compared within one ranking only. */
+  /** States how well the passage answers. Higher is better; scores are comparable within one ranking only. */
   readonly score: number;
 }
 
-/** Of a longer question only the beginning is looked at, and of its words only the rarest. */
+/** Only the beginning of a long question is used, and only its rarest words. */
 const mostQueryLength = 2000;
 const mostQueryWords = 64;
 
-/** The usual constants of BM25: how soon more of a word stops counting, and how much length is held against a passage. */
+/**
+ * These are the usual constants of BM25. `saturation` limits the effect of repeated words, and `lengthWeight` reduces
+ * the score of long passages.
+ */
 const saturation = 1.2;
 const lengthWeight = 0.75;
 
-/** What two words of the question count for where they follow each other, over what a word as rare counts. */
+/** Adds this share of a pair's weight when two words follow each other as in the question. */
 const pairWeight = 0.5;
 
 /**
- * Passages with words of a question, best first, by BM25. Rare words count more than common ones, and a passage need
- * not hold them all. Identifiers and paths count in their parts, and once more as a whole. Words in the order of the
- * question count more, which distinguishes `agent-session.ts` from a text about sessions of agents. Passages that
- * answer equally well stay in the order in which they were given.
+ * Ranks the passages that contain words of a question by BM25, best first. Rare words count more than common ones, and
+ * a passage need not contain all of them. Identifiers and paths count in their parts, and once more as a whole. Words
+ * in the order of the question count more, which distinguishes `agent-session.ts` from a text about sessions of agents.
+ * Passages with equal scores keep their order.
  */
 export function rankPassages<Passage extends RankablePassage>(
   passages: readonly Passage[],
@@ -61,7 +64,7 @@ export function rankPassages<Passage extends RankablePassage>(
 
 interface Question {
   readonly words: ReadonlySet<string>;
-  /** What follows each word in the question. */
+  /** Maps each word to the words that follow it in the question. */
   readonly followers: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -79,9 +82,9 @@ function readQuestion(query: string): Question {
 
 interface CountedPassage<Passage> {
   readonly passage: Passage;
-  /** Of the asked words only. */
+  /** Counts only the words of the question. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Of words that follow each other in the question too. */
+  /** Counts the word pairs that also follow each other in the question. */
   readonly pairs: ReadonlyMap<string, number>;
   readonly length: number;
 }
@@ -115,7 +118,7 @@ function add(counts: Map<string, number>, key: string, weight: number): void {
   counts.set(key, (counts.get(key) ?? 0) + weight);
 }
 
-/** The fewer passages hold it, the more it counts. */
+/** A key that fewer passages contain distinguishes them better and gets a higher weight. */
 function weigh(held: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
   const holders = new Map<string, number>();
   for (const each of held) for (const key of each.keys()) add(holders, key, 1);

@@ -4,21 +4,21 @@ import type { OpenedFile } from "./workspace-folder.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
 
 export interface LineRange {
-  /** From 1. */
+  /** Counts lines from 1. */
   readonly offset: number;
   readonly limit: number;
   readonly mostBytes: number;
 }
 
-/** Lines as they stand in the file, with their ends. */
+/** Holds lines as the file stores them, including their line ends. */
 export interface ReadLines {
   readonly text: string;
   readonly lineCount: number;
-  /** The file ends with these lines. */
+  /** Is true when the file ends with these lines. */
   readonly isAtEnd: boolean;
-  /** Bytes of the last line that were left out; more than 0 only where a single line is over the limit. */
+  /** Counts the bytes of the last line that were left out. Greater than 0 only when a single line exceeds the limit. */
   readonly cutBytes: number;
-  /** Bytes that are no UTF-8 were shown as U+FFFD. */
+  /** Is true when bytes that are not UTF-8 were replaced by U+FFFD. */
   readonly isLossy: boolean;
 }
 
@@ -26,7 +26,7 @@ const chunkBytes = 65_536;
 const newline = 0x0a;
 
 /**
- * Reads some lines without holding more of the file than those.
+ * Reads a range of lines in chunks, so that a large file does not fill the memory.
  * @throws {WorkspaceToolRefusal} for a file that is no text
  */
 export async function readLines(
@@ -49,7 +49,7 @@ export async function readLines(
   }
 }
 
-/** A NUL byte is in no text, and in nearly everything else near its beginning. */
+/** A text contains no NUL byte, and nearly every binary file has one near its beginning. */
 export function assertText(bytes: Buffer, path: string, sizeBytes: number): void {
   if (!bytes.subarray(0, 8192).includes(0)) return;
   throw new WorkspaceToolRefusal(
@@ -58,20 +58,20 @@ export function assertText(bytes: Buffer, path: string, sizeBytes: number): void
   );
 }
 
-/** Takes what lies in the range of a file that comes in pieces. */
+/** Collects the bytes of a line range from chunks, whose borders may split a line. */
 class LineTaker {
   readonly #range: LineRange;
   readonly #pieces: Buffer[] = [];
   #line = 1;
   #bytes = 0;
-  /** Complete lines that were taken, and where the last of them ends. */
+  /** Counts the complete lines, and the bytes up to the end of the last one. */
   #complete = { lines: 0, bytes: 0 };
 
   constructor(range: LineRange) {
     this.#range = range;
   }
 
-  /** True when there is nothing more to take. */
+  /** Returns true when no further chunk is needed. */
   take(chunk: Buffer): boolean {
     const { offset, limit, mostBytes } = this.#range;
     let start = 0;
@@ -80,7 +80,7 @@ class LineTaker {
       const found = chunk.indexOf(newline, start);
       const end = found < 0 ? chunk.length : found + 1;
       if (this.#line >= offset) {
-        // One byte more than fits tells that something is left out.
+        // One byte more than the limit is collected. It shows that content was left out.
         const piece = chunk.subarray(start, Math.min(end, start + mostBytes + 1 - this.#bytes));
         this.#pieces.push(piece);
         this.#bytes += piece.length;
@@ -112,7 +112,7 @@ class LineTaker {
   }
 }
 
-/** The last border of a character at or before a place. */
+/** A cut inside a UTF-8 sequence would give a broken character, so the cut moves to the start of the sequence. */
 function atCharacter(bytes: Buffer, place: number): number {
   let end = place;
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;

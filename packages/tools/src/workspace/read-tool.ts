@@ -6,7 +6,6 @@ import { refusing, type Workspace } from "./workspace-tool.ts";
 
 const usualLines = 2000;
 
-/** `read`: the lines of a text file. */
 export function createReadTool({ folder, limits }: Workspace): AgentTool {
   return defineTool({
     name: "read",
@@ -41,7 +40,9 @@ export function createReadTool({ folder, limits }: Workspace): AgentTool {
   });
 }
 
-/** A note after the text states what was left out, where it cannot be confused with the file's text. */
+/**
+ * A note after the text states what was left out. In that position the note cannot be confused with the file's text.
+ */
 function withNotes(
   { text, lineCount, isAtEnd, cutBytes, isLossy }: ReadLines,
   path: string,

@@ -3,13 +3,14 @@ import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 export interface TextChange {
   readonly oldText: string;
   readonly newText: string;
-  /** Every place, not the only one. */
+  /** Replaces every occurrence. Otherwise the text must occur exactly once. */
   readonly isForAll: boolean;
 }
 
 /**
- * The text with the change made, and the lines it was made at.
- * @throws {WorkspaceToolRefusal} when it is not clear where, and when nothing would change
+ * Returns the changed text and the line numbers of the changes.
+ *
+ * @throws {WorkspaceToolRefusal} when the text is missing or ambiguous, and when the change has no effect
  */
 export function replaceText(
   text: string,
@@ -20,7 +21,7 @@ export function replaceText(
   if (oldText === "") throw refusal("The old text is empty. To write a whole file use write.");
   if (oldText === change.newText) throw refusal("The old and the new text are the same. Nothing was changed.");
   const asked = placesOf(text, oldText);
-  // Models write line feeds; a file with the other line ends keeps its own.
+  // Models write line feeds. A file with CRLF line ends keeps them.
   const isOtherEnds = asked.length === 0 && text.includes("\r\n") && !oldText.includes("\r");
   const { from, to } = isOtherEnds
     ? { from: withOtherEnds(oldText), to: withOtherEnds(change.newText) }
@@ -46,12 +47,12 @@ function withOtherEnds(text: string): string {
   return text.replaceAll("\n", "\r\n");
 }
 
-/** Not `replace`, to which `$&` in the new text would mean something. */
+/** `String.replace` would interpret `$&` in the new text. */
 function spliced(text: string, place: number, from: string, to: string): string {
   return text.slice(0, place) + to + text.slice(place + from.length);
 }
 
-/** Places that do not overlap, as `split` finds them. */
+/** The occurrences must not overlap, because `split` replaces them. */
 function placesOf(text: string, part: string): readonly number[] {
   const places: number[] = [];
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) places.push(at);
@@ -72,7 +73,7 @@ function linesAt(text: string, places: readonly number[]): readonly number[] {
   return lines;
 }
 
-/** A text that nearly matches is the most common mistake, and a hint lets the model correct it. */
+/** A text that nearly matches is the most common mistake. The hint lets the model correct it. */
 function hint(text: string, oldText: string): string {
   const squeezed = (one: string): string => one.replace(/\s+/g, " ").trim();
   const wanted = squeezed(oldText);

@@ -1,17 +1,18 @@
-/** A piece of a text that is found and shown as one. */
+/** Holds a part of a text that is found and shown as a whole. */
 export interface TextPassage {
   readonly text: string;
-  /** From 1. */
+  /** Counts lines from 1. */
   readonly firstLine: number;
   readonly lastLine: number;
 }
 
-/** About as much as a model needs to see what it found, in UTF-16 units. */
+/** A model needs about this much text to judge a hit, in UTF-16 units. */
 const usualLength = 700;
 
 /**
- * A text in passages of whole lines. A line that is longer than a passage is cut, so that no passage is longer. Blank
- * lines at the ends are left out. A heading starts a new passage once the current one has a quarter of the length.
+ * Splits a text into passages of whole lines. A line that is longer than a passage is cut, so that no passage exceeds
+ * the limit. Blank lines at the ends are left out. A heading starts a new passage once the current one has a quarter of
+ * the length.
  */
 export function splitPassages(text: string, mostLength: number = usualLength): readonly TextPassage[] {
   const passages: TextPassage[] = [];

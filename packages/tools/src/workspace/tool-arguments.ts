@@ -1,6 +1,6 @@
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 
-/** A number that counts something, or the default. @throws {WorkspaceToolRefusal} when it is below 1 or too large to be exact */
+/** @throws {WorkspaceToolRefusal} when the number is below 1 or too large to be exact */
 export function wholeNumber(name: string, value: number | undefined, otherwise: number): number {
   if (value === undefined) return otherwise;
   if (Number.isSafeInteger(value) && value >= 1) return value;

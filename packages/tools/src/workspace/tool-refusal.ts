@@ -1,8 +1,8 @@
 import type { AgentToolResult } from "@throughline/core";
 
-/** Why a tool did not do what it was asked, in words for the model. Its call is answered with it. */
+/** States why a tool refused a call. The message is written for the model and becomes the answer to the call. */
 export class WorkspaceToolRefusal extends Error {
-  /** A word for programs. */
+  /** Names the reason for programs, which must not parse the message. */
   readonly reason: RefusalReason;
 
   constructor(reason: RefusalReason, message: string, cause?: unknown) {
@@ -27,7 +27,6 @@ export type RefusalReason =
   | "too-large"
   | "unreadable";
 
-/** The result a refused call gets. */
 export function refusedResult({ message, reason }: WorkspaceToolRefusal): AgentToolResult {
   return { content: message, isError: true, details: { reason } };
 }
@@ -47,7 +46,10 @@ const words: Readonly<Record<string, readonly [RefusalReason, string]>> = {
   EEXIST: ["exists", "exists already"],
 };
 
-/** A system's error as a refusal that names the path as the model gave it, and no other; anything else as it is. */
+/**
+ * Converts a system error to a refusal that names the path as the model wrote it. The system's own message could reveal
+ * paths outside of the workspace. Any other value is returned unchanged.
+ */
 export function refusalOf(error: unknown, path: string): unknown {
   if (error instanceof WorkspaceToolRefusal || !(error instanceof Error)) return error;
   const { code } = error as { readonly code?: unknown };
@@ -58,7 +60,7 @@ export function refusalOf(error: unknown, path: string): unknown {
     : error;
 }
 
-/** A path as text that cannot be mistaken for anything else. */
+/** Quotes a path, so that it cannot pose as part of the message around it. */
 export function quoted(path: string): string {
   return JSON.stringify(path.toWellFormed());
 }

@@ -3,22 +3,22 @@ import { searchIndexText } from "@throughline/core/internal";
 import { episodesOf, type Episode } from "./episodes.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
 
-/** How much of the transcripts one search reads. */
+/** Limits the transcripts that one search reads. */
 export interface TranscriptLimits {
-  /** Most records that are read for one search. */
+  /** Limits the records of one search. */
   readonly records: number;
-  /** The most bytes that are read for one search. */
+  /** Limits the bytes of one search. */
   readonly bytes: number;
 }
 
 export interface TranscriptQuestion {
-  /** Scoped to the agent that asks. */
+  /** Holds the store, which is limited to the calling agent. */
   readonly store: SessionStore;
-  /** The session the call belongs to. */
+  /** Names the session that the call belongs to. */
   readonly ref: SessionRef;
   readonly reach: "self" | "agent";
   readonly query: string;
-  /** Of the tool that asks. */
+  /** Names the search tool, whose own results are not searched. */
   readonly toolName: string;
   readonly limits: TranscriptLimits;
   readonly signal: AbortSignal;
@@ -31,8 +31,9 @@ export interface FoundEpisodes {
 }
 
 /**
- * The episodes that may hold an answer: by the store's index the surroundings of records with the question's words, else
- * the newest records within the limits. Of the session that asks, only what its context no longer holds.
+ * Finds the episodes that may hold an answer. With a search index it reads the records around each hit. Without an
+ * index it reads the newest records within the limits. For the calling session, records that its context still holds
+ * are left out.
  */
 export async function findEpisodes(question: TranscriptQuestion): Promise<FoundEpisodes> {
   const { store, ref, signal } = question;
@@ -41,11 +42,11 @@ export async function findEpisodes(question: TranscriptQuestion): Promise<FoundE
   return store.search === undefined ? search.scanned() : search.indexed(store.search);
 }
 
-/** Of a question with more words the longest are looked up: names and numbers, not articles. */
+/** A longer question is searched by its longest words, because these are names and numbers rather than articles. */
 const mostWords = 16;
 const hitsEach = 40;
 const mostCandidates = 60;
-/** What stands so near to a record belongs to it. */
+/** Records this close to a hit usually belong to the same exchange. */
 const recordsAround = 12;
 
 interface Candidate {
@@ -86,7 +87,7 @@ class TranscriptSearch {
     for (const word of wordsToLookUp(query)) {
       const hits: Candidate[] = [];
       const place = { namespace: ref.namespace, agentId: ref.agentId, ...(reach === "self" ? { key: ref.key } : {}) };
-      // In quotes nothing in it is anything but a word.
+      // The quotation marks keep the index from reading the word as query syntax.
       for await (const hit of facet.search({ text: `"${word}"`, state: "active", limit: hitsEach, signal, ...place })) {
         if (await this.#isInContext(hit)) continue;
         hits.push({ ref: hit.ref, sessionId: hit.sessionId, seq: hit.seq, score: 0 });
@@ -172,7 +173,10 @@ class TranscriptSearch {
     return this.#own !== null && sessionId === this.#own.sessionId && seq >= (await this.#contextFrom(this.#own));
   }
 
-  /** From where on the session's own context holds the records; without a stated window, from the user's last words. */
+  /**
+   * The context of the session starts at `windowSeq`. Without a stated window it starts at the last message of the
+   * user.
+   */
   async #contextFrom(own: SessionState): Promise<number> {
     this.#contextFromSeq ??= own.head.windowSeq ?? (await this.#lastUserSeq(own));
     return this.#contextFromSeq;
@@ -204,7 +208,10 @@ interface Span {
   toSeq: number;
 }
 
-/** The surroundings of the candidates, those that touch in one; the order of the best candidate in each. */
+/**
+ * Overlapping surroundings are merged. The spans keep the order of their best candidate, so that a limit cuts off the
+ * worst.
+ */
 function spansAround(candidates: readonly Candidate[]): readonly Span[] {
   const inOrder = candidates.toSorted((one, other) =>
     one.sessionId === other.sessionId ? one.seq - other.seq : one.sessionId < other.sessionId ? -1 : 1,

@@ -1,17 +1,20 @@
 import { searchIndexText } from "@throughline/core/internal";
 
-/** Two texts that share so much of their words say the same: copied notes, an exchange in two branches of a session. */
+/**
+ * Two texts with this share of common word pairs count as copies: copied notes, or an exchange in two branches of a
+ * session.
+ */
 const sameShare = 0.9;
-/** Of a text, what is compared. */
+/** Limits the compared part of a text, in characters. */
 const mostCompared = 4000;
-/** Shorter texts have their words in common by chance. */
+/** Shorter texts may share their words by chance. */
 const fewestPairs = 8;
-/** How many places are compared, whatever their content. */
+/** Limits the candidates that are compared, because each is compared with every kept one. */
 const mostLookedAt = 200;
 
 /**
- * The first places of an order, up to a number, without those that repeat an earlier one. Five equal places are worth
- * less than one and four others.
+ * Keeps the first candidates of an order, without those that repeat an earlier one. Five equal hits help less than one
+ * hit and four different ones.
  */
 export function withoutCopies<Found>(
   inOrder: readonly Found[],
@@ -34,7 +37,7 @@ export function withoutCopies<Found>(
   return { kept, leftOut };
 }
 
-/** In pairs, so that the same words in another order are another text. */
+/** Pairs of words are compared, so that the same words in another order count as another text. */
 function pairsOf(text: string): ReadonlySet<string> {
   const words = searchIndexText(text.slice(0, mostCompared)).words.split(" ");
   return new Set(words.map((word, index) => `${words[index - 1] ?? ""} ${word}`));

@@ -10,17 +10,17 @@ import { allowedDepth, isHidden, isWritable, writtenNames, type NameRules } from
 import { quoted, refusalOf, WorkspaceToolRefusal } from "./tool-refusal.ts";
 
 /**
- * A place in the workspace after every symbolic link was followed. Between finding and opening it nothing is believed:
- * it is opened name by name, and a name that has become a link meanwhile is refused.
+ * Locates a path after every symbolic link was followed. Opening a location does not trust this result: it descends
+ * name by name and refuses a name that has become a link meanwhile.
  */
 export interface Place {
-  /** As the model wrote it. */
+  /** Holds the path as the model wrote it, for messages. */
   readonly path: string;
-  /** From the root, none of them a link when they were looked at. */
+  /** Holds the names from the root. None of them was a link at the time of the lookup. */
   readonly names: readonly string[];
 }
 
-/** What a file looked like, to tell whether it is still the same. */
+/** Holds the state of a file, to detect a change by another process. */
 export interface FileState {
   readonly mode: number;
   readonly sizeBytes: number;
@@ -34,62 +34,69 @@ export interface OpenedFile extends FileState {
 export interface FolderEntry {
   readonly name: string;
   readonly kind: "file" | "folder" | "link" | "other";
-  /** Of a file; null for everything else, and when it went away meanwhile. */
+  /** Is null for entries that are not files, and for a file that disappeared meanwhile. */
   readonly sizeBytes: number | null;
-  /** Where a link points, as it is written there. */
+  /** Holds the target of a link as the link states it; null for other entries. */
   readonly target: string | null;
-  /** True for what no tool opens. */
+  /** Is true for entries that no tool opens. */
   readonly isDenied: boolean;
 }
 
-/** The only way to the files of a workspace. Every method throws WorkspaceToolRefusal for what is denied. */
+/**
+ * All access to the files of a workspace goes through this interface. Every method throws WorkspaceToolRefusal for a
+ * denied path.
+ */
 export interface WorkspaceFolder {
-  /** @throws {WorkspaceToolRefusal} for what is outside, or no path */
+  /** @throws {WorkspaceToolRefusal} for a path outside of the workspace, and for an invalid path */
   locate(path: string): Promise<Place>;
-  /** Opens a regular file to read. */
   openFile(place: Place): Promise<OpenedFile>;
-  /** What stands at a place; null when nothing does. */
+  /** Reads the state of a file; null when no file exists at the location. */
   stateOf(place: Place): Promise<FileState | null>;
-  /** The entries of a folder in the order of their names, up to a number, and whether there are more. */
+  /**
+   * Lists at most `most` entries of a folder, in the order of their names. `isWhole` is false when the folder has more.
+   */
   list(place: Place, most: number): Promise<{ readonly entries: readonly FolderEntry[]; readonly isWhole: boolean }>;
   /**
-   * Puts a file with this content there in one step, so that nobody ever reads half of it. Missing folders are made.
-   * @param before what has to be there still; null: nothing. Its mode is kept; a new file gets what the umask leaves of 0666
+   * Replaces a file in one step, so that no reader sees half of it. Missing folders are created.
+   *
+   * @param before the state that the file must still have; null when no file may exist. The mode of an existing file is
+   * kept. A new file gets mode 0666 reduced by the umask.
    */
   replace(place: Place, content: Uint8Array, before: FileState | null): Promise<void>;
 }
 
 export interface WorkspaceFolderOptions {
   readonly root: string;
-  /** Files and folders that no tool touches, wherever they lie, with all they hold. @default [] */
+  /** Denies files and folders with everything below them. @default [] */
   readonly deny?: readonly string[];
-  /** Files that no tool touches, and everything beside them whose name is theirs and more. @default [] */
+  /** Denies files and the files beside them whose names extend the denied name. @default [] */
   readonly denyFiles?: readonly string[];
-  /** Names that begin with a dot and may be used all the same. @default [] */
+  /** Allows names that begin with a dot. @default [] */
   readonly allow?: readonly string[];
-  /** The only folders in which files are written. @default the whole workspace */
+  /** Limits the folders in which files are written. @default the whole workspace */
   readonly writable?: readonly string[];
   readonly random: RandomSource;
-  /** Where open folders have paths of their own; null where the system gives them none. @default this system's */
+  /**
+   * Names the directory that lists open folders by descriptor; null when the system has none.
+   * @default that of this system
+   */
   readonly descriptors?: string | null;
 }
 
 const { O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
-/** No files at all: what stands there is a process's memory, its environment, or a switch of the kernel. */
+/** The kernel's file systems expose the memory and the environment of processes, and switches of the kernel. */
 const kernelFolders = ["/proc", "/sys"];
 
-/** What one call may touch. */
 interface Rules extends NameRules {
   readonly denied: DeniedPlaces;
 }
 
-/** A place that is opened. */
 interface Opening {
   readonly place: Place;
   readonly use: PlaceUse;
   readonly rules: Rules;
-  /** How many of the names are folders to be gone through. */
+  /** Counts the names that are folders on the way. The rest is the name of the file. */
   readonly depth: number;
 }
 
@@ -171,7 +178,7 @@ async function locate(path: string, root: string, way: Way): Promise<Place> {
   }
 }
 
-/** What lies behind something denied or hidden is refused in the same words, whatever it is and whether it is there. */
+/** Every name on the way is checked first, so that a refusal does not reveal whether a hidden target exists. */
 async function assertOpenWay(
   root: string,
   names: readonly string[],
@@ -186,7 +193,7 @@ async function assertOpenWay(
   }
 }
 
-/** The folder a place lies in, or the folder it is, held after every rule was asked on the way. */
+/** Opens the folder of a location, or the folder that the location is. Every rule is checked on the way. */
 async function holdPlace(root: string, opening: Opening, descriptors: string | null): Promise<HeldFolder> {
   const { place, use, depth, rules } = opening;
   const { path, names } = place;
@@ -198,7 +205,8 @@ async function holdPlace(root: string, opening: Opening, descriptors: string | n
     const folders = (rules.writable ?? []).map((each) => quoted(each.join("/"))).join(", ");
     throw new WorkspaceToolRefusal("denied", `${quoted(path)} may not be written: tools write only in ${folders}.`);
   }
-  // What was allowed by name may be a repository; one that lies below it, or that a HEAD would make of it, may not.
+  // An allowed name may be a repository itself. A repository below it is refused, and so is a HEAD file that would
+  // create one.
   const allowedTo = allowedDepth(names, rules);
   const isHead = use === "write" && names.at(-1)?.toUpperCase() === repositoryMarks.head;
   if (isHead && depth > allowedTo) throw obeyedByGit(path);
@@ -223,7 +231,10 @@ async function holdPlace(root: string, opening: Opening, descriptors: string | n
   }
 }
 
-/** A folder that somebody moves away while it is open leads out, or into what is denied, although no link does. */
+/**
+ * If another process moves an open folder, the folder may lead outside or into a denied location, although no link
+ * does.
+ */
 function assertStillInside(folder: HeldFolder, { place, depth, rules }: Opening): void {
   const above = folder.ancestry();
   if (above.some((identity) => rules.denied.holds(identity))) throw notForTools(place.path);
@@ -244,7 +255,7 @@ function obeyedByGit(path: string): WorkspaceToolRefusal {
   return new WorkspaceToolRefusal("denied", `${quoted(path)} may not be written: git obeys what stands there.`);
 }
 
-/** Follows every link of the part that exists; the rest is taken as it is written. */
+/** Follows every link of the existing part. The rest stays as written. */
 async function realNames(root: string, names: readonly string[], path: string): Promise<readonly string[]> {
   for (let count = names.length; count >= 0; count--) {
     const there = join(root, ...names.slice(0, count));
@@ -268,12 +279,12 @@ async function realNames(root: string, names: readonly string[], path: string): 
 
 async function openFile(folder: HeldFolder, name: string, opening: Opening): Promise<OpenedFile> {
   const { path } = opening.place;
-  // A pipe would wait for its other end, and a device may do something on being opened: both are seen before.
+  // Opening a pipe would block, and opening a device may have an effect. Both are detected before the file is opened.
   const state = await stateAt(folder.at(name), opening);
   if (state === null) throw new WorkspaceToolRefusal("missing", `${quoted(path)} does not exist.`);
   const handle = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
-    // What was opened decides, not what stood there before.
+    // Another process may have replaced the file before it was opened, so the opened file is checked again.
     const stats = await handle.stat({ bigint: true });
     await assertUsableFile(stats, opening);
     assertStillInside(folder, opening);
@@ -331,7 +342,7 @@ async function replaceFile(
   try {
     try {
       await handle.writeFile(content);
-      // What the umask took from the mode of the file it replaces; it is never more than that file had.
+      // The umask may have reduced the mode of the new file. The mode never exceeds that of the replaced file.
       if (before !== null) await handle.chmod(before.mode);
       await handle.datasync();
     } finally {
@@ -350,7 +361,7 @@ async function replaceFile(
   }
 }
 
-/** How many entries are read before a folder counts as larger; sorting needs all of them at once. */
+/** Limits the entries that are read, because sorting needs all of them in memory. */
 const mostLookedAt = 20_000;
 
 async function listEntries(

@@ -2,15 +2,13 @@ import { ThroughlineError, type AgentToolResult } from "@throughline/core";
 import { refusedResult, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { Place, WorkspaceFolder } from "./workspace-folder.ts";
 
-/** What all tools of one workspace share. */
 export interface Workspace {
   readonly folder: WorkspaceFolder;
   readonly limits: WorkspaceLimits;
-  /** Finds a file, and runs what changes it after everything else that was asked to change it before. */
+  /** Runs changes of the same file one after another, in the order of the calls. */
   change<Result>(path: string, run: (place: Place) => Promise<Result>): Promise<Result>;
 }
 
-/** How much one call may read, write or list. */
 interface WorkspaceLimits {
   readonly readBytes: number;
   readonly writeBytes: number;
@@ -19,7 +17,8 @@ interface WorkspaceLimits {
 }
 
 /**
- * Runs a call of which every refusal is an answer to the model. What is left are defects and the end of the turn.
+ * Turns a refusal into an answer to the model. Defects and the end of the turn are rethrown.
+ *
  * @throws {ThroughlineError} ABORTED
  */
 export async function refusing(signal: AbortSignal, run: () => Promise<AgentToolResult>): Promise<AgentToolResult> {

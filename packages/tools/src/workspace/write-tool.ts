@@ -3,7 +3,6 @@ import { type AgentTool, defineTool } from "@throughline/core";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
-/** `write`: a file with this content, whatever was there before. */
 export function createWriteTool({ folder, limits, change }: Workspace): AgentTool {
   return defineTool({
     name: "write",
@@ -37,7 +36,7 @@ export function createWriteTool({ folder, limits, change }: Workspace): AgentToo
   });
 }
 
-/** Text as the bytes of a file. @throws {WorkspaceToolRefusal} */
+/** Encodes text for a file. @throws {WorkspaceToolRefusal} when the text is not well-formed or too large */
 export function bytesOf(text: string, mostBytes: number): Buffer {
   if (!text.isWellFormed()) throw new WorkspaceToolRefusal("arguments", "The content is not well-formed text.");
   const bytes = Buffer.from(text);
@@ -48,7 +47,7 @@ export function bytesOf(text: string, mostBytes: number): Buffer {
   );
 }
 
-/** Where a folder of the path is missing there is no file either. */
+/** When a folder of the path is missing, the file is missing too. */
 function missingFolder(error: unknown): null {
   if (error instanceof WorkspaceToolRefusal && error.reason === "missing") return null;
   throw error;
