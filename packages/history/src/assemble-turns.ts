@@ -12,33 +12,31 @@ import { createCallIds, createToolNames } from "./tool-call-ids.ts";
 interface OpenReply {
   readonly turn: AssistantTurn;
   readonly calls: { readonly site: CallSite; readonly id: string; readonly name: string }[];
-  /** The last of the items it is made of. */
   last: AssistantItem;
-  /** Where the last result of its calls stands in the log; -1 when there is none. */
+  /** Holds the log position of the last result of its calls, or -1 without a result. */
   lastResultPlace: number;
 }
 
-/** Puts paired items into turns. What comes out of a settled beginning is kept and gone on from, never changed. */
+/** Assembles paired items into turns. A settled assembly serves as the base of later ones, which never change it. */
 export class TurnAssembly {
   private readonly rules: ReplayRules;
   private readonly report: ReportRepair;
   private readonly base: TurnAssembly | null;
   private readonly callIds: ReturnType<typeof createCallIds>;
   private readonly toolNames: ReturnType<typeof createToolNames>;
-  /** After those of the base that still count. */
   private readonly ownTurns: ReplayTurn[] = [];
   private baseCount = 0;
   private readonly itemIds = new Set<string>();
-  /** The assistant turn that may still grow; its results come when it is closed. */
+  /** Holds the assistant turn that may still grow. Its results follow when it is closed. */
   private open: OpenReply | null = null;
   private sawResult = false;
   private hasBegun = false;
-  /** True while the only turn is the summary: a user message after it needs a reply between. */
+  /** Is true while the summary is the only turn. A user message after it then needs a reply in between. */
   private isAfterSummary = false;
-  /** True while the last turn is a summary in the provider's own form: a reply after it needs a user message between. */
+  /** Is true after a summary in the provider's own format. A reply after it needs a user message in between. */
   private isAfterSignedSummary = false;
   private lastItem: RepairedItem = { recordId: "", place: 0 };
-  /** The items of each reply; kept only where a reply at the end is to go, which has to name them all. */
+  /** Maps replies to their items. It exists only if a trailing reply is removed: the repairs must name its items. */
   private readonly itemsOf: WeakMap<AssistantTurn, RepairedItem[]> | null;
 
   constructor(rules: ReplayRules, report: ReportRepair, base: TurnAssembly | null = null) {
@@ -56,7 +54,6 @@ export class TurnAssembly {
     this.lastItem = base.lastItem;
   }
 
-  /** Puts items into turns, an item a step. */
   *takeAll(items: readonly ReplayItem[]): Steps<void> {
     for (const item of items) {
       this.take(item);
@@ -64,25 +61,24 @@ export class TurnAssembly {
     }
   }
 
-  /** Ends a settled beginning: nothing that follows joins its last reply. */
+  /** Ends a settled beginning, so that no later item joins its last reply. */
   settle(): void {
     this.close();
   }
 
-  /** Ends the history. */
   finish(): void {
     this.close();
-    // Instructions alone ask nothing.
+    // Instructions alone ask nothing, so a bootstrap message must follow them.
     if (!this.hasBegun && this.rules.beginsWithUser && this.lastTurn() !== undefined) this.addBootstrap(this.lastItem);
     if (this.lastTurn()?.role === "assistant") this.finishTrailing(this.rules.trailingAssistant);
   }
 
-  /** How many turns of the base still stand, then the turns after them. */
+  /** Returns how many turns of the base are still valid, and the turns after them. */
   turns(): { readonly baseCount: number; readonly turns: readonly ReplayTurn[] } {
     return { baseCount: this.baseCount, turns: this.ownTurns };
   }
 
-  /** The ids when they are asked for: of a provider with ids of its own form there is one for every call. */
+  /** Returns the changed ids lazily, because providers with their own id format change the id of every call. */
   changedNames(): {
     readonly callIds: () => ReadonlyMap<string, string>;
     readonly toolNames: ReadonlyMap<string, string>;
@@ -94,7 +90,7 @@ export class TurnAssembly {
     return this.ownTurns.at(-1) ?? this.base?.ownTurns[this.baseCount - 1];
   }
 
-  /** The last turn, to be changed: a copy when it belongs to the base. */
+  /** Returns the last turn for modification. It copies a turn of the base, because the base must not change. */
   private ownLastTurn(): ReplayTurn | undefined {
     const last = this.lastTurn();
     if (last === undefined || this.ownTurns.length > 0) return last;
@@ -199,7 +195,7 @@ export class TurnAssembly {
     this.lastItem = item;
   }
 
-  /** A reply that is closed with the results of its calls: the same as taking each, with nothing to look for. */
+  /** Adds a reply with the results of all its calls. The outcome equals taking each item, without any search. */
   private takeStep(step: StepItem): void {
     this.close();
     this.begin(step);
@@ -227,12 +223,12 @@ export class TurnAssembly {
     this.lastItem = step;
   }
 
-  /** Before a reply that nothing stands before. */
+  /** The provider rejects a first reply without a user message before it, so this method adds one. */
   private begin(reply: RepairedItem): void {
     if ((!this.hasBegun || this.isAfterSignedSummary) && this.rules.beginsWithUser) this.addBootstrap(reply);
   }
 
-  /** A reply after one that had ended was written with something between that is not in the log: thinking bound to it goes. */
+  /** The log lacks the message between this reply and the finished one before, so thinking bound to it is invalid. */
   private withoutBound(item: AssistantItem): AssistantItem["kept"] {
     if (!this.rules.bindsThinking) return item.kept;
     return item.kept.filter((block) => {
@@ -278,7 +274,7 @@ export class TurnAssembly {
     const name = this.toolNames.of(call.name);
     if (name !== call.name) this.report("tool-name-changed", owner, call.name, name);
     let signature = own;
-    // The first call of a step is the one that providers want signed.
+    // Providers require a signature on the first call of a step only.
     if (signature === null && isFirst && this.rules.callSignature !== null) {
       signature = this.rules.callSignature;
       this.report("signature-replaced", owner, null, signature);
@@ -286,13 +282,13 @@ export class TurnAssembly {
     return { type: "toolCall", id, name, arguments: call.arguments, signature };
   }
 
-  /** Whether a reply is a further part of the one before. Two in a row must become one where roles alternate. */
+  /** Checks whether a reply continues the open one. Providers with alternating roles need such replies merged. */
   private belongsToOpen(item: AssistantItem): boolean {
     const open = this.open as OpenReply;
     if (this.isAfterSignedSummary) return false;
     if (open.calls.length === 0) return this.rules.mergesReplies || continuesReply(item, open.last);
     if (this.sawResult) return continuesReply(item, open.last);
-    // Results further down answer both: the calls were made side by side. Otherwise the first reply's turn ended there.
+    // A result after the new reply shows that the model made the calls of both replies together, in one turn.
     const isAnsweredBelow = open.lastResultPlace > item.place;
     if (isAnsweredBelow || continuesReply(item, open.last)) return true;
     return open.last.stopReason === null && item.kept.every((block) => block.type === "callSite");
@@ -318,14 +314,14 @@ export class TurnAssembly {
     this.ownTurns.push({ role: "user", recordId: null, results, blocks });
   }
 
-  /** In the order the results came in, and what never came last; or as the calls stand. */
+  /** Sorts the calls by the arrival of their results, missing results last, or keeps the order of the calls. */
   private inOrder(calls: OpenReply["calls"]): OpenReply["calls"] {
     if (calls.length < 2 || this.rules.resultsInCallOrder) return calls;
     const place = ({ site }: OpenReply["calls"][number]): number => site.result?.place ?? Infinity;
     return calls.toSorted((one, other) => (place(one) < place(other) ? -1 : place(one) > place(other) ? 1 : 0));
   }
 
-  /** No provider takes a reply that ends in thinking. */
+  /** No provider accepts a reply that ends in thinking. */
   private dropLastThinking(turn: AssistantTurn, item: RepairedItem): void {
     for (let last = turn.blocks.at(-1); last?.type === "thinking"; last = turn.blocks.at(-1)) {
       this.report("thinking-removed", item, last.thinking);
@@ -333,7 +329,10 @@ export class TurnAssembly {
     }
   }
 
-  /** @param after gets what the result may not hold and what follows the results then */
+  /**
+   * Builds the result of a call.
+   * @param after receives the blocks that the provider does not allow inside a result; they follow the results
+   */
   private resultOf(call: OpenReply["calls"][number], item: ResultItem, after: ReplayUserBlock[]): ReplayResult {
     const { resultImages, emptyResults } = this.rules;
     const takesImages = resultImages === "inside" || (resultImages === "inside-unless-error" && !item.isError);
@@ -353,7 +352,7 @@ export class TurnAssembly {
     return { recordId: item.recordId, callId: call.id, name: call.name, content: inside, isError: item.isError };
   }
 
-  /** A block that a user message may hold too; what may stand in a result alone becomes a line. */
+  /** Returns a block that a user message may hold. A block that is allowed only in results becomes a line of text. */
   private outsideResult(block: ReplayUserBlock, item: ResultItem): ReplayUserBlock {
     const type = block.type === "raw" ? String(block.block["type"]) : null;
     if (type === null || this.rules.carriedBlocks.user.has(type)) return block;
@@ -370,7 +369,7 @@ export class TurnAssembly {
 
   private finishTrailing(wanted: TrailingAssistant): void {
     const last = this.ownLastTurn() as AssistantTurn;
-    // A summary is no reply: nobody goes on from it, and it must not go.
+    // A summary is not a reply: the model does not continue it, and it must not be removed.
     const isSummary = last.blocks.every((block) => block.type === "raw" && block.block["type"] === "compaction");
     switch (isSummary ? "continue" : wanted) {
       case "remove": {
@@ -378,7 +377,7 @@ export class TurnAssembly {
         for (const item of this.itemsOf?.get(last) ?? [this.lastItem])
           this.report("trailing-assistant-removed", item, text);
         this.ownTurns.pop();
-        // Where replies are not merged, several may stand at the end.
+        // Without merging, several replies may stand at the end.
         if (this.lastTurn()?.role === "assistant") this.finishTrailing(wanted);
         return;
       }

@@ -17,13 +17,13 @@ import { OmittedRanges, type OmittedRange, type RecordFate } from "./omitted-ran
 import { collectEdits, type RecordEdit } from "./record-edits.ts";
 import { walkSteps } from "./walk-branch.ts";
 
-/** Options of `buildContext`. */
+/** Configures `buildContext`. */
 export interface BuildContextOptions {
-  /** The record the context ends with; null gives an empty one. @default the last main record */
+  /** Sets the record with which the context ends; null gives an empty context. @default the last main record */
   readonly headId?: string | null;
   /**
-   * Whether the newest checkpoint stands for what it covers, as a compaction would: for a session that is taken over and
-   * is not to be read whole. @default false
+   * Lets the newest checkpoint replace the records that it covers, like a compaction does. Use it when another program
+   * continues a long session without reading all of it. @default false
    */
   readonly fromCheckpoint?: boolean;
 }
@@ -33,34 +33,34 @@ const contextTable: OptionTable<BuildContextOptions> = {
   fromCheckpoint: optionKinds.flag,
 };
 
-/** What a model would be sent, before the rules of its provider are applied. */
+/** Holds the messages that a model would receive, before the rules of its provider apply. */
 export interface Context {
-  /** The record it ends with; null when it is empty. */
+  /** States the record with which the context ends; null when the context is empty. */
   readonly headId: string | null;
-  /** The messages of the branch, oldest first. */
+  /** Holds the messages of the branch, oldest first. */
   readonly messages: readonly NeutralMessage[];
-  /** The number of messages, as pi and OpenClaw count them. */
+  /** Counts the messages in the way of pi and OpenClaw. */
   readonly recordsInContext: number;
-  /** The model last set or last heard on the branch. */
+  /** Names the model that the branch last set, or that last replied. Null when the branch names none. */
   readonly model: {
-    /** The provider of the model. */
+    /** States the provider of the model. */
     readonly provider: string;
-    /** The provider's id of the model. */
+    /** States the provider's id of the model. */
     readonly modelId: string;
   } | null;
-  /** `off` when the branch sets none. */
+  /** States the thinking level; `off` when the branch sets none. */
   readonly thinkingLevel: string;
-  /** The compaction or checkpoint whose summary comes first; null when there is none. */
+  /** States the compaction or checkpoint whose summary comes first; null without a summary. */
   readonly summaryId: string | null;
-  /** Ranges of records that are not in the context, each with its reason. */
+  /** Lists the ranges of records that are not in the context, each with its reason. */
   readonly omitted: readonly OmittedRange[];
-  /** What was odd in the records, such as a missing parent. */
+  /** Lists irregularities of the records, such as a missing parent. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * The context at a head: the summary of the newest compaction, the records it keeps, and those after it.
- * Positions on the branch decide, never the order of ids or times.
+ * Builds the context at a head: the summary of the newest compaction, the records that it keeps, and the records after
+ * it. Positions on the branch decide, never the order of ids or times.
  *
  * @param records in order of seq: a whole log, or its end as `readWindow` gives it
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION when a record may mean something this build cannot know
@@ -69,7 +69,9 @@ export function buildContext(records: readonly StoredRecord[], options: BuildCon
   return runSteps(contextSteps(records, options));
 }
 
-/** What `buildContext` gives, a record a step: for sessions whose records take more than a moment. */
+/**
+ * Builds the same context as `buildContext`, one record per step, so that a large session does not block the process.
+ */
 export function* contextSteps(records: readonly StoredRecord[], options: BuildContextOptions = {}): Steps<Context> {
   assertKnownOptions<BuildContextOptions>("buildContext", options, contextTable);
   const headId =
@@ -78,7 +80,6 @@ export function* contextSteps(records: readonly StoredRecord[], options: BuildCo
   return context;
 }
 
-/** A context with what has to be known to go on from it. */
 export interface ContextState {
   readonly context: Context;
   readonly edits: ReadonlyMap<string, RecordEdit>;
@@ -100,7 +101,7 @@ export function* contextStateSteps(
   const edits = collectEdits(path, findings);
   const collected = yield* collectMessages({ records, path, boundary, edits, findings });
   const omitted = new OmittedRanges();
-  // In the order of the log; what is not on the path lies on another branch.
+  // Fates follow the order of the log. A record that is not on the path belongs to another branch.
   const fates = isWhole ? collected.fates : fatesOf(records, indexes, collected.fates);
   for (let at = 0; at < records.length; at++) {
     omitted.add((records[at] as StoredRecord).seq, fates[at]);
@@ -119,9 +120,12 @@ export function* contextStateSteps(
   return { context, edits, change: collected.change, omitted };
 }
 
-/** A record of a newer version on another branch cannot touch this one; a side record might, wherever it hangs. */
+/**
+ * Rejects unreadable records of a newer version. Such a record on another branch cannot affect this branch, but a side
+ * record may affect any branch.
+ */
 function refuseNewer(records: readonly StoredRecord[], path: readonly StoredRecord[]): void {
-  // Only such records have versions of ours; nearly every other one is a message.
+  // Only other types carry a version of Throughline, and most records are messages, so this check saves time.
   const isNewer = ({ type, record }: StoredRecord): boolean => type !== "message" && isFromNewerVersion(record);
   const found = path.find(isNewer) ?? records.find((stored) => stored.side && isNewer(stored));
   if (found === undefined) return;
@@ -143,7 +147,6 @@ function lastThinkingLevel(path: readonly StoredRecord[]): string {
   return "off";
 }
 
-/** The thinking level a record sets; null when it sets none. */
 export function thinkingLevelOf({ type, record }: StoredRecord): string | null {
   if (type !== "thinking_level_change" || findRecordProblem(record) !== null) return null;
   return record["thinkingLevel"] as string;
@@ -157,7 +160,7 @@ function lastModel(path: readonly StoredRecord[]): Context["model"] {
   return null;
 }
 
-/** The model that a record sets or was written by; null if it names none. */
+/** Returns the model that a record sets, or the model that wrote it. Returns null if the record names none. */
 export function modelOf({ type, record }: StoredRecord): Context["model"] {
   if (type === "model_change") {
     const { provider, modelId } = record;

@@ -1,27 +1,37 @@
 import type { CallSite } from "./replay-item.ts";
 
-/** The calls under one id, in the order they were made: providers use ids again. */
+/** Tracks the calls under one id in order, because providers reuse ids. */
 export class CallHistory {
-  /** Results under the id in the whole log. */
   resultCount = 0;
-  /** Whether a further result under the id would change what was decided about an earlier call. */
+  /** Is true if another result under the id would change the decision about an earlier call. */
   isUndecided = false;
-  /** Null for none, alone while there is one: of thousands of ids nearly every one is called once. */
+  /**
+   * Holds null, one call, or a list. Most of the thousands of ids have one call, so a list for each would waste memory.
+   */
   private sites: CallSite | CallSite[] | null = null;
   private wasCalled = false;
   private readonly base: CallHistory | null;
-  /** Calls of the newest span that have no result yet; those of failed replies apart. */
+  /**
+   * Holds the calls of the newest span that have no result yet. Calls of failed replies are separate, because they have
+   * a lower priority.
+   */
   private span = -1;
   private openSite: CallSite | null = null;
   private openSites: Queue<CallSite> | null = null;
   private openFailedSites: Queue<CallSite> | null = null;
-  /** The calls of the newest turn by what they ask. The first one waits: most ids never come twice. */
+  /**
+   * Maps the calls of the newest turn by tool and arguments. The map is built only at the second call, because most ids
+   * occur once.
+   */
   private turn = -1;
   private first: CallSite | null = null;
   private byRequest: Map<string, CallSite> | null = null;
   private keptCount = 0;
 
-  /** @param base what was settled before; it is read and left alone */
+  /**
+   * Starts a history, optionally after a settled one.
+   * @param base the settled history, which is read and never changed
+   */
   constructor(base: CallHistory | null = null) {
     this.base = base;
     if (base === null) return;
@@ -31,7 +41,6 @@ export class CallHistory {
     this.first = base.first;
   }
 
-  /** A call that has its result already, before all others. */
   begin(site: CallSite, turn: number): void {
     this.resultCount++;
     this.isStoredTwice(site, turn);
@@ -40,8 +49,8 @@ export class CallHistory {
   }
 
   /**
-   * Some writers store a call in its reply and once more as a record of its own. A provider that uses an id again in
-   * one turn differs from that in what it asks, or in that both calls have a result.
+   * Detects a call that its writer stored twice: in the reply and again as its own record. A provider that reuses an id
+   * in one turn differs, because the request differs or both calls have a result.
    */
   isStoredTwice(site: CallSite, turn: number): boolean {
     const earlier = this.sameRequest(site, turn);
@@ -76,7 +85,6 @@ export class CallHistory {
     else this.byRequest?.set(requestOf(site), site);
   }
 
-  /** Adds a call to those a result may answer. */
   open(site: CallSite, span: number): void {
     if (span !== this.span) {
       this.span = span;
@@ -93,7 +101,10 @@ export class CallHistory {
     else (this.openSites ??= new Queue()).push(site);
   }
 
-  /** The first open call of the span. A reply that was repeated after a failure has priority. */
+  /**
+   * Returns the first open call of the span. Calls of failed replies come last, because a repeated reply takes
+   * precedence.
+   */
   takeOpen(span: number): CallSite | null {
     if (span !== this.span) return null;
     const { openSite } = this;
@@ -105,13 +116,13 @@ export class CallHistory {
     return this.wasCalled || (this.base?.isKnown() ?? false);
   }
 
-  /** Forgets the calls that have their result: nothing can happen to them any more. */
+  /** Drops the calls that have a result, because no later record can change them. */
   settle(): void {
     const open = this.unansweredSites();
     this.sites = open.length === 0 ? null : [...open];
   }
 
-  /** All calls without a result; those of failed replies only when there are no others. */
+  /** Returns all calls without a result. Calls of failed replies count only if no other call is open. */
   unanswered(): readonly CallSite[] {
     const open = this.unansweredSites();
     if (open.length === 0) return open;
@@ -129,7 +140,7 @@ export class CallHistory {
 
 const none: readonly CallSite[] = [];
 
-/** Array.shift moves every element; this does not. */
+/** `Array.shift` moves every element; this queue only advances an index. */
 class Queue<Item> {
   private readonly items: Item[] = [];
   private next = 0;

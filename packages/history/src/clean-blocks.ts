@@ -5,7 +5,10 @@ import type { RepairedItem, ReportRepair } from "./repair.ts";
 import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayFile, ReplayImage, ReplayRaw, ReplayText, ReplayUserBlock } from "./replay-turn.ts";
 
-/** A block of a user message or a tool result as the provider can read it; null when it says nothing. */
+/**
+ * Converts a block of a user message or a tool result into a block that the provider accepts. Returns null for a blank
+ * text.
+ */
 export function cleanUserBlock(
   block: NeutralBlock,
   place: "user" | "result",
@@ -16,7 +19,7 @@ export function cleanUserBlock(
   if (block.type === "text") {
     const text = cleanText(block.text, item, report);
     if (text === null) return null;
-    // Nearly every block of thousands: it is what will be sent already.
+    // Most blocks need no change. Reusing them saves time and memory.
     return text === block.text && block.signature === undefined ? (block as ReplayText) : { type: "text", text };
   }
   if (block.type === "image") return cleanImage(block, item, rules, report);
@@ -28,16 +31,16 @@ const spaceCode = 0x20;
 const deleteCode = 0x7f;
 
 function isBlankText(text: string): boolean {
-  // Nearly every text begins with a character; trim() would copy it.
+  // Most texts start with a visible ASCII character. The check avoids `trim()`, which would copy the text.
   return !(text.charCodeAt(0) > spaceCode && text.charCodeAt(0) < deleteCode) && !/\S/.test(text);
 }
 
-/** Whether a text says something and JSON can carry all of it. */
+/** Checks whether a text is not blank and JSON can carry all of it. */
 export function isCleanText(text: string): boolean {
   return !isBlankText(text) && text.isWellFormed();
 }
 
-/** The text with only what JSON can carry; null when it is blank. */
+/** Replaces characters that JSON cannot carry. Returns null for a blank text. */
 export function cleanText(text: string, item: RepairedItem, report: ReportRepair): string | null {
   if (isCleanText(text)) return text;
   if (isBlankText(text)) {
@@ -48,7 +51,10 @@ export function cleanText(text: string, item: RepairedItem, report: ReportRepair
   return text.toWellFormed();
 }
 
-/** A block of a type that is none of ours: sent as it is where the provider takes it, read where it is a file, named else. */
+/**
+ * Handles a block of an unknown type. It sends the block unchanged if the provider accepts the type, reads it if it is
+ * a file, and replaces it with a marker otherwise.
+ */
 export function cleanUnknown(
   block: Fields,
   taken: ReadonlySet<string>,
@@ -64,7 +70,10 @@ export function cleanUnknown(
   return marker(type, item, report);
 }
 
-/** Whether a block has what its provider asks of it. A compaction that failed has null for a summary, never none. */
+/**
+ * Checks whether a block has the fields that its provider requires. A failed compaction has null for a summary, never
+ * an absent field.
+ */
 export function isComplete(type: string, block: Fields): boolean {
   const { content, encrypted_content: opaque } = block;
   if (type === "compaction")
@@ -91,7 +100,7 @@ function cleanFile(
   const given = block["title"] ?? block["filename"] ?? block["name"];
   const name = typeof given === "string" && given.trim() !== "" ? given.toWellFormed() : null;
   const { data } = source;
-  // A document of plain text is text, whoever reads it.
+  // A document of plain text can be sent to any provider as text.
   if (source["type"] === "text" && typeof data === "string" && data.trim() !== "") {
     report("file-replaced", item, type, "text");
     return { type: "text", text: (name === null ? data : `[${name}]\n${data}`).toWellFormed() };
@@ -126,7 +135,7 @@ function cleanImage(
   return { type: "text", text };
 }
 
-/** The same value when every string in it is well-formed; a copy with U+FFFD in place of lone surrogates otherwise. */
+/** Replaces lone surrogates with U+FFFD. Returns the same value if every string in it is well-formed. */
 export function wellFormed(value: unknown): unknown {
   if (!hasLoneSurrogate(value)) return value;
   if (typeof value === "string") return value.toWellFormed();
@@ -137,7 +146,7 @@ export function wellFormed(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Whether JSON cannot carry some string in it. */
+/** JSON cannot carry a lone surrogate, so a provider would reject the request. */
 export function hasLoneSurrogate(value: unknown): boolean {
   if (typeof value === "string") return !value.isWellFormed();
   if (typeof value !== "object" || value === null) return false;

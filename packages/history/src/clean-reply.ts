@@ -5,14 +5,16 @@ import type { AssistantItem, AssistantItemBlock, CallSite } from "./replay-item.
 import { carriesNothing, type ReplayRules } from "./replay-rules.ts";
 import type { ReplayText, ReplayThinking } from "./replay-turn.ts";
 
-/** Aborted and not continued, or ended in an error: it is not sent. */
+/**
+ * Checks whether a reply failed. A failed reply is not sent; an aborted reply is sent if the user asked to continue it.
+ */
 export function isFailedReply({ stopReason, isContinued }: NeutralAssistant): boolean {
   return (stopReason === "aborted" && isContinued !== true) || stopReason === "error";
 }
 
 /**
- * What is sent of an interrupted reply that the next message asks to continue: its text blocks without signatures, and
- * without white space at the end. Thinking cannot be sent unsigned, and a partial call is left out.
+ * Returns the text of an interrupted reply that the next message asks to continue. It drops signatures and trailing
+ * white space. It also drops thinking, which cannot be sent unsigned, and partial calls.
  */
 function continuedText(content: readonly NeutralBlock[]): readonly NeutralBlock[] {
   const blocks = content.flatMap((block) =>
@@ -25,7 +27,7 @@ function continuedText(content: readonly NeutralBlock[]): readonly NeutralBlock[
   return [];
 }
 
-/** A reply with clean blocks; null when it has nothing that a provider would take for one. */
+/** Returns a reply with clean blocks, or null if no provider would accept the rest as a reply. */
 export function cleanReply(
   message: NeutralAssistant,
   place: number,
@@ -59,7 +61,8 @@ export function cleanReply(
   }
   item.blocks = blocks;
   item.kept = blocks;
-  // A reply that holds nothing but thinking is no message to any provider; but a part of one may, and the next part says more.
+  // No provider accepts a reply that holds only thinking. A part of a reply may hold only thinking, because the next
+  // part adds to it.
   if (isFailed || saysMore || (responseId !== null && blocks.length > 0)) return item;
   report("empty-message-removed", item, "assistant");
   return null;
@@ -72,7 +75,7 @@ function cleanContinued(
   report: ReportRepair,
 ): AssistantItem | null {
   const content = continuedText(message.content);
-  // Nothing to go on from: left out like every aborted reply.
+  // The reply holds no text to continue, so it is dropped like every aborted reply.
   if (content.length === 0) return cleanReply(message, place, rules, report);
   const sent = { ...message, stopReason: "stop", content };
   const text = spoken(sent);
@@ -85,18 +88,18 @@ function spoken(message: NeutralAssistant): string {
   return message.content.map((block) => (block.type === "text" ? block.text : `[${block.type}]`)).join("\n");
 }
 
-/** Whether the provider that gets the messages wrote this one, in the same format. */
+/** Signatures and provider-specific blocks are valid only at the provider and in the format that produced them. */
 function isOwnProvider({ api, provider }: NeutralAssistant, { target, apis }: ReplayRules): boolean {
   return target !== null && provider === target.provider && (api === null || apis.has(api));
 }
 
-/** A signature holds only for the model that made it, in the conversation it was made in. */
+/** A signature is valid only for the model that made it, within the same conversation. */
 function holdsSignatures(message: NeutralAssistant, rules: ReplayRules): boolean {
   if (message.model !== rules.target?.modelId || !isOwnProvider(message, rules)) return false;
   return !(rules.bindsThinking && message.isPrefixChanged);
 }
 
-/** How a reply's thinking is sent; null when it cannot be. */
+/** Returns how the thinking of a reply is sent, or null when it cannot be sent. */
 export function carriedThinking(
   block: NeutralThinking,
   message: NeutralAssistant,
@@ -117,7 +120,10 @@ class ReplyCleaner {
   private readonly item: AssistantItem;
   private readonly rules: ReplayRules;
   private readonly report: ReportRepair;
-  /** Server tools that were called and answered inside this reply; one half alone is refused. */
+  /**
+   * Holds the ids of server tools that were called and answered inside this reply. The provider rejects a call or a
+   * result alone.
+   */
   private readonly answered: ReadonlySet<unknown>;
 
   constructor(message: NeutralAssistant, item: AssistantItem, rules: ReplayRules, report: ReportRepair) {
@@ -162,7 +168,7 @@ class ReplyCleaner {
     const given = wellFormed(block.arguments) as NeutralToolCall["arguments"];
     if (given !== block.arguments) this.report("lone-surrogate-replaced", this.item, null);
     if (block.partialJson !== undefined) this.report("arguments-removed", this.item, block.partialJson);
-    // Nearly every call is sent as it is.
+    // Most calls need no change, so the block is reused.
     const call: NeutralToolCall =
       given === block.arguments ? block : { type: "toolCall", id: block.id, name: block.name, arguments: given };
     const signature = this.partSignature(block.signature, true);
@@ -172,7 +178,7 @@ class ReplyCleaner {
   private partSignature(signature: string | undefined, isCall: boolean): string | null {
     if (signature === undefined) return null;
     if (this.rules.signsParts && isBase64(signature) && holdsSignatures(this.message, this.rules)) return signature;
-    // What other formats keep beside a text (an item's id) is bookkeeping, not a signature.
+    // Other formats store an item id beside a text. It is bookkeeping and not a signature, so its loss is not reported.
     if (isCall) this.report("signature-removed", this.item, signature);
     return null;
   }
@@ -184,7 +190,7 @@ class ReplyCleaner {
     const taken = isOwn ? this.rules.carriedBlocks.reply : carriesNothing.reply;
     const clean = cleanUnknown(block, taken, this.item, this.rules, this.report);
     if (clean.type === "text" || clean.type === "raw") return clean;
-    // No provider takes files from the assistant's side.
+    // No provider accepts files from the assistant.
     const text = `[${clean.type} left out]`;
     this.report("file-replaced", this.item, clean.type, text);
     return { type: "text", text };
@@ -204,7 +210,7 @@ function serverToolId(block: Readonly<Record<string, unknown>>): unknown {
 const noPairs: ReadonlySet<unknown> = new Set();
 
 function serverToolPairs(content: readonly NeutralBlock[]): ReadonlySet<unknown> {
-  // Nearly every reply; two sets for each of thousands are felt.
+  // Most replies have no such blocks. Two sets for each of thousands of replies would cost noticeable time.
   if (!content.some((block) => block.type === "unknown")) return noPairs;
   const called = new Set<unknown>();
   const answered = new Set<unknown>();

@@ -10,10 +10,10 @@ import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayUserBlock } from "./replay-turn.ts";
 
 /**
- * The messages of a context with clean blocks: no empty text, no foreign thinking, nothing a provider cannot read. A message
- * a step.
+ * Converts the messages of a context into items with clean blocks, one message per step. The items hold no empty text,
+ * no foreign thinking, and no block that the provider cannot read.
  *
- * @param firstPlace the place of the first message in the whole context
+ * @param firstPlace the position of the first message in the whole context
  */
 export function* collectItems(
   messages: readonly NeutralMessage[],
@@ -30,7 +30,7 @@ export function* collectItems(
   return items;
 }
 
-/** The same for a context from its beginning, with steps where nothing needs a repair. */
+/** Does the same for a context from its beginning. Messages that need no repair become steps, which are cheaper. */
 export function* collectSteps(
   messages: readonly NeutralMessage[],
   rules: ReplayRules,
@@ -83,7 +83,7 @@ function itemOf(message: NeutralMessage, place: number, rules: ReplayRules, repo
   }
 }
 
-/** The provider's own summary as it gave it, where it is its reader that asks for it. */
+/** Returns the provider's own summary unchanged if the receiving API can read it. */
 function signedItem(
   { signed, recordId }: NeutralCompactionSummary,
   place: number,
@@ -97,7 +97,7 @@ function signedItem(
   return { kind: "assistant", recordId, place, isSummary: true, ...none, blocks, kept: blocks };
 }
 
-/** A summary without words stays without: its wrapping alone would say nothing. */
+/** Wraps a summary. An empty summary stays empty, because the wrapping alone means nothing. */
 function wrapped(message: NeutralMessage, wrap: (summary: string) => string): readonly NeutralBlock[] {
   const summary = plain(message);
   return summary.trim() === "" ? [] : [{ type: "text", text: wrap(summary) }];
@@ -150,7 +150,7 @@ function userBlocks(
   report: ReportRepair,
 ): ReplayUserBlock[] {
   const [only] = content;
-  // Nearly every message; a list that grows takes room for many.
+  // Most messages have one block, and a growing list would allocate room for more, so this case is separate.
   if (content.length === 1 && only !== undefined) {
     const block = cleanUserBlock(only, side, item, rules, report);
     return block === null ? [] : [block];

@@ -25,12 +25,11 @@ export interface MessageSource {
 
 export interface CollectedMessages {
   readonly messages: readonly NeutralMessage[];
-  /** By position on the path. */
+  /** The index is the position on the path, not in the log. */
   readonly fates: readonly RecordFate[];
   readonly change: PrefixChange;
 }
 
-/** The summary of the boundary, then what each record from its kept part on contributes, a record a step. */
 export function* collectMessages(source: MessageSource): Steps<CollectedMessages> {
   const { path, boundary, edits, findings } = source;
   const messages: NeutralMessage[] = [];
@@ -40,7 +39,7 @@ export function* collectMessages(source: MessageSource): Steps<CollectedMessages
     const summary = summaryMessage(source, boundary.summary, change);
     if (summary !== null) messages.push(summary);
     if (boundary.type === "compaction") fates[boundary.at] = summary === null ? "edited" : "included";
-    // Nothing says from when on the checkpoint stood at the beginning.
+    // The log does not state when the checkpoint became the beginning, so every later message counts as unbound.
     if (boundary.type === "checkpoint") change.changedAt(Infinity);
   }
   for (let at = 0; at < path.length; at++) {
@@ -69,7 +68,10 @@ export function* collectMessages(source: MessageSource): Steps<CollectedMessages
   return { messages, fates, change };
 }
 
-/** Whether it is an aborted reply, and the next record of its branch a message that asks for the rest of it. */
+/**
+ * Checks whether the message is an aborted reply whose continuation the user asked for in the next record of its
+ * branch.
+ */
 function isContinuedAt(
   { path, edits }: MessageSource,
   at: number,
@@ -83,7 +85,6 @@ function isContinuedAt(
   return findRecordProblem(asking.record) === null && edits.get(asking.id)?.replacement !== null;
 }
 
-/** Types of records that may add a message. */
 export const contributingTypes: ReadonlySet<string> = new Set([
   "message",
   "custom_message",
@@ -91,15 +92,20 @@ export const contributingTypes: ReadonlySet<string> = new Set([
   "custom",
 ]);
 
-/** Whether a record adds a message wherever it is on the way to the head. */
+/**
+ * Checks whether a record adds a message whenever it is on the path. `custom` records add one only after a redaction.
+ */
 export function isMessageLike(stored: StoredRecord): boolean {
   return !stored.side && stored.type !== "custom" && contributingTypes.has(stored.type);
 }
 
-/** A reset carries the talk over, nothing that other programs put into it. */
+/** A reset keeps the conversation, but drops the messages that programs inserted into it. */
 const resetKeeps: ReadonlySet<string> = new Set(["user", "assistant", "toolResult", "redacted"]);
 
-/** Finds the messages that were written when an earlier one was sent in another form than now. */
+/**
+ * Detects messages that were written when an earlier message was sent in another form than now. Their thinking
+ * signatures no longer hold.
+ */
 export class PrefixChange {
   private beforeSeq = 0;
   private beforeMs = 0;
@@ -111,7 +117,8 @@ export class PrefixChange {
   note(stored: StoredRecord, edit: RecordEdit | undefined): void {
     if (edit !== undefined) this.changedAt(edit.seq);
     if (stored.type !== "custom" || throughlineKind(stored.record) !== "redaction") return;
-    // A tombstone has the place of what it replaced; when that was is only known by the clock.
+    // A tombstone keeps the position of the record that it replaced, so only the clock states when the redaction
+    // happened.
     const atMs = (stored.record["data"] as { redactedAtMs?: unknown } | undefined)?.redactedAtMs;
     if (typeof atMs === "number") this.beforeMs = Math.max(this.beforeMs, atMs);
   }
@@ -143,7 +150,7 @@ function summaryMessage(source: MessageSource, stored: StoredRecord, change: Pre
   };
 }
 
-/** `details.signed` of a compaction: what the provider's own compaction gave. */
+/** The provider's own compaction is stored in `details.signed`, because only its API can read the block. */
 function signedSummary({ details }: SessionRecord): SignedSummary | null {
   const { signed } = (details ?? {}) as {
     readonly signed?: { readonly api?: unknown; readonly block?: unknown } | null;
@@ -167,7 +174,10 @@ function edited(record: SessionRecord, edit: RecordEdit | undefined, findings: F
   return edit === undefined ? record : (applyEdit(record, edit, findings) ?? record);
 }
 
-/** What a record adds, or why it adds nothing although it might; null when records of its kind add nothing. */
+/**
+ * Returns the message that a record adds, or the reason why it adds none. Returns null for types that never add a
+ * message.
+ */
 export function contribution(
   stored: StoredRecord,
   edit: RecordEdit | undefined,

@@ -7,10 +7,13 @@ import type { AssistantItem, CallSite, ReplayItem, ResultItem, StepItem } from "
 import type { ReplayRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayCall, ReplayResult, ReplayText, ReplayUserBlock } from "./replay-turn.ts";
 
-/** More calls than this in one reply are paired like everything else: each one looks through all results. */
+/** Replies with more calls use the general pairing, because each call here searches all results. */
 const mostCalls = 16;
 
-/** The step that begins at a place of a list: a clean reply, and clean results of all its calls right after it. */
+/**
+ * Returns the step at a position: a clean reply directly followed by clean results of all its calls. Returns null
+ * otherwise.
+ */
 export function stepAt(messages: readonly NeutralMessage[], at: number, rules: ReplayRules): StepItem | null {
   const reply = messages[at];
   if (reply?.role !== "assistant" || !isCleanReply(reply, rules)) return null;
@@ -26,7 +29,7 @@ export function stepAt(messages: readonly NeutralMessage[], at: number, rules: R
 
 const none: readonly NeutralToolResult[] = [];
 
-/** Whether cleaning would change nothing. */
+/** A reply that needs cleaning cannot be a step, because steps skip all repairs. */
 function isCleanReply(reply: NeutralAssistant, rules: ReplayRules): boolean {
   const { content } = reply;
   if (reply.isFragment || reply.isContinued === true || isFailedReply(reply)) return false;
@@ -38,7 +41,7 @@ function isCleanReply(reply: NeutralAssistant, rules: ReplayRules): boolean {
       if (!isPlain || hasLoneSurrogate(block.arguments)) return false;
     } else if (block.type !== "thinking" || carriedThinking(block, reply, rules)?.itemId !== null) return false;
   }
-  // No reply may end in thinking.
+  // A reply must not end in thinking.
   return content.length > 0 && content[content.length - 1]?.type !== "thinking";
 }
 
@@ -58,13 +61,13 @@ function resultsFrom(messages: readonly NeutralMessage[], from: number, count: n
 
 export interface StepList {
   readonly items: readonly ReplayItem[];
-  /** The steps by the ids of their calls, of which no other item of the list knows. */
+  /** Maps call ids to steps. No other item of the list uses these ids. */
   readonly steps: ReadonlyMap<string, StepItem>;
 }
 
 /**
- * Selects the steps that pairing must check: an id that occurs twice, and a reply that another one may belong to. After
- * a reply that is not a step, they are all steps until the next user message.
+ * Splits the steps that the general pairing must check: steps whose id occurs twice, and replies to which another reply
+ * may belong. After a reply that is not a step, all steps up to the next user message are split too.
  */
 export function* splitDoubtfulSteps(given: readonly ReplayItem[]): Steps<StepList> {
   const { steps, doubtful } = yield* claims(given);
@@ -87,7 +90,7 @@ export function* splitDoubtfulSteps(given: readonly ReplayItem[]): Steps<StepLis
   return { items, steps };
 }
 
-/** Whether nothing that follows can join a step. What follows the last one is not known yet. */
+/** Checks whether no later item can join the step. The last step stays open, because its successor is still unknown. */
 function isClosed(step: StepItem, next: ReplayItem | undefined): boolean {
   return next !== undefined && (step.results.length > 0 || next.kind === "user" || next.kind === "system");
 }
@@ -97,7 +100,9 @@ interface Claims {
   readonly doubtful: Set<StepItem>;
 }
 
-/** Who has which ids, of calls and of replies; whoever shares one is doubtful. */
+/**
+ * Steps that share a call id or a reply id are doubtful, because pairing must decide which of them a result belongs to.
+ */
 function* claims(items: readonly ReplayItem[]): Steps<Claims> {
   const steps = new Map<string, StepItem>();
   const replies = new Map<string, StepItem>();
@@ -129,7 +134,7 @@ function* claims(items: readonly ReplayItem[]): Steps<Claims> {
   return { steps, doubtful };
 }
 
-/** What a step is made of. Everything in it is clean. */
+/** Splits a step that turned out to be doubtful. Its blocks are already clean. */
 function stepItems({ reply, results, place }: StepItem): [AssistantItem, ...ResultItem[]] {
   const { recordId, responseId, stopReason } = reply;
   const told = { recordId, place, isFailed: false, isSummary: false, isFragment: false, responseId, stopReason };
@@ -149,7 +154,7 @@ function itemBlock(block: NeutralBlock, owner: AssistantItem): AssistantItem["bl
   return block.type === "thinking" ? sentThinking(block, null) : (block as ReplayText);
 }
 
-/** A call of a step as pairing has it that looked at it. */
+/** Builds the call site that pairing needs when another item reuses an id of the step. */
 export function stepSite(step: StepItem, id: string): CallSite {
   const [item, ...results] = stepItems(step);
   const site = item.blocks.find((block) => block.type === "callSite" && block.call.id === id) as CallSite;
@@ -158,9 +163,9 @@ export function stepSite(step: StepItem, id: string): CallSite {
 }
 
 /**
- * The results of a step, in the order they came in or in that of the calls.
+ * Returns the results of a step, in the order of their arrival or in the order of the calls.
  *
- * @param sent the blocks of its reply as they are sent, with the ids and names the calls go by
+ * @param sent the blocks of the reply in their sent form, with the ids and names that the provider receives
  */
 export function stepResults(step: StepItem, sent: AssistantTurn["blocks"], inCallOrder: boolean): ReplayResult[] {
   const { reply, results } = step;

@@ -24,92 +24,103 @@ import {
 import { replayRules, systemOf, type ProviderMapping, type Rendering } from "./replay-history.ts";
 import type { RenderOptions } from "./render-options.ts";
 
-/** Options of `createHistory`. */
+/** Configures `createHistory`. */
 export interface HistoryOptions extends RenderOptions, HistoryWindow {}
 
-/** A session's history that grows with its log. What it gives is what building it from all records would give. */
+/** Renders a session's history while the log grows. Each rendering equals one that is built from all records. */
 export interface History<Message = unknown> {
-  /** Takes the next records, in order of seq. A main record becomes the head. */
+  /** Adds the next records, in order of seq. A main record becomes the head. */
   append(records: readonly StoredRecord[]): void;
-  /** Says where the head is after a rewind. */
+  /** Sets the head after a rewind. */
   moveHead(headId: string | null): void;
   /**
-   * Other limits from now on, for another model or after an overflow; one that is not given stays. A result that was sent
-   * short stays as it was; one that was sent whole and is short now unbinds the thinking after it.
+   * Changes the limits, for another model or after an overflow. A limit that is not given stays. A result that was sent
+   * shortened stays unchanged. A result that was sent whole and is now shortened unbinds the thinking after it.
    */
   setWindow(window: HistoryWindow): void;
-  /** Says that what was rendered last went to a model: how results were shortened in it is kept from now on. */
+  /**
+   * Records that the last rendering was sent to a model. The way in which it shortened results stays in force from now
+   * on.
+   */
   markSent(): void;
   /**
-   * Makes what the next `context` and `render` need in slices of 20 ms: for a session so long that others must not wait until
-   * all of it is rendered. A call meanwhile does the rest at once.
+   * Prepares the next `context` and `render` in slices of 20 ms. Use it for a session whose rendering would block the
+   * process for too long. A call in the meantime does the rest at once.
    *
    * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
    */
   prepare(): Promise<void>;
   /**
-   * What the next rendering is made of. Its `cut` and `truncations` are to be recorded with the call, and given to
-   * `createHistory` as `recorded` by the process that goes on.
+   * Returns the context of the next rendering. Record its `cut` and `truncations` with the call. A process that
+   * continues the session passes them to `createHistory` as `recorded`.
    *
    * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
    */
   context(): WindowedContext;
   /**
-   * The messages for the provider, with every repair that was made.
+   * Returns the messages for the provider, with every repair.
    *
    * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
    */
   render(): Rendering<Message>;
   /**
-   * The same without a list of its own: after 10,000 messages as cheap as after 10.
+   * Returns the same messages without copying the list. It costs the same after 10,000 messages as after 10.
    *
    * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
    */
   renderShared(): SharedRendering<Message>;
-  /** What was done so far. */
+  /** Counts the work of this history so far. */
   readonly work: HistoryWork;
 }
 
 /**
- * A rendering that shares its beginning with those before and after it: the messages are `first`, then as many of
- * `settled` as `settledCount` says, then `tail`. Those of `settled` stay as they are while further ones come after them;
- * another list takes its place where the beginning changes. Repairs and changed ids are put together when they are read.
+ * Shares its beginning with earlier and later renderings. The messages are `first`, then the first `settledCount` of
+ * `settled`, then `tail`. Messages in `settled` never change while more are appended. A new list replaces `settled` if
+ * the beginning changes. Repairs and changed ids are computed when they are read.
  */
 interface SharedRendering<Message = unknown> extends Omit<Rendering<Message>, "messages"> {
-  /** The system prompt, where it stands among the messages. */
+  /** Holds the system prompt if the provider expects it among the messages. */
   readonly first: readonly Message[];
-  /** Messages that stay as they are while the history grows. Others share this list; do not change it. */
+  /**
+   * Holds messages that stay unchanged while the history grows. Other renderings share this list, so do not modify it.
+   */
   readonly settled: readonly Message[];
-  /** The number of messages of `settled` that belong to this rendering. */
+  /** Counts the messages of `settled` that belong to this rendering. */
   readonly settledCount: number;
-  /** The messages behind them, which a later rendering may change. */
+  /** Holds the messages after the settled ones. A later rendering may change them. */
   readonly tail: readonly Message[];
 }
 
-/** Counts of what a history has cost. */
+/** Counts the work that a history has done. */
 export interface HistoryWork {
-  /** Records that were taken in. */
+  /** Counts the records that were read. */
   readonly recordsRead: number;
-  /** Messages whose content was read and checked. */
+  /** Counts the messages whose content was read and checked. */
   readonly messagesCleaned: number;
-  /** Calls and results that were matched with each other. */
+  /** Counts the calls and results that were matched with each other. */
   readonly itemsPaired: number;
-  /** Turns that were put into the provider's shape. */
+  /** Counts the turns that were converted into the provider's format. */
   readonly turnsMapped: number;
-  /** Messages put into the lists that were handed out. */
+  /** Counts the messages in the lists that were returned. */
   readonly messagesListed: number;
 }
 
 /**
- * Creates a history for one provider. A next record of the same branch costs only itself. A compaction, an edit,
- * another branch, a moved cut, or a record that changes earlier ones builds the whole again.
+ * Creates a history for one provider. The next record of the same branch costs only its own work. A compaction, an
+ * edit, another branch, a moved cut, or a record that changes earlier ones causes a full rebuild.
  *
  * @param target the name of the provider's format, or a target of `/targets`
  * @throws {ThroughlineError} INPUT_INVALID for a target or an option that is not known
  * @example
- * const history = createHistory("anthropic", { limit: { maxTokens, countTokens, recorded: cut }, truncate: { maxChars }
- * }); history.append(records); const { messages, system } = history.render(); // sent: what was shortened in it stays
- * so, and this is recorded with the call history.markSent(); const { cut, truncations } = history.context();
+ * const history = createHistory("anthropic", {
+ *   limit: { maxTokens, countTokens, recorded: cut },
+ *   truncate: { maxChars },
+ * });
+ * history.append(records);
+ * const { messages, system } = history.render();
+ * // After the call: results that were shortened in it stay shortened. Record `cut` and `truncations` with the call.
+ * history.markSent();
+ * const { cut, truncations } = history.context();
  */
 export function createHistory<Name extends TargetName>(
   target: Name,
@@ -124,7 +135,7 @@ export function createHistory(target: TargetName | HistoryTarget, options: Histo
   let lastSeq = 0;
   let renderedToSeq: number | null = null;
   let preparing: Steps<void> | null = null;
-  /** What was begun in slices is ended before anything changes it. */
+  /** Finishes work that started in slices, because no change may interleave with it. */
   const ready = (): void => {
     const steps = preparing;
     preparing = null;
@@ -184,7 +195,7 @@ function mappingOf(target: TargetName | HistoryTarget, options: HistoryOptions):
   return typeof target === "string" ? providerMappings[target](options) : target.mapping;
 }
 
-/** What a replay was made for: the beginning, by its generation, and who gets it. */
+/** A replay is valid for one generation of the beginning and one receiving model. */
 interface CurrentReplay {
   readonly generation: number;
   readonly target: Context["model"];
@@ -195,7 +206,6 @@ function isSameModel(one: Context["model"], other: Context["model"]): boolean {
   return one?.provider === other?.provider && one?.modelId === other?.modelId;
 }
 
-/** The replay of one beginning, as long as it lasts. */
 class GrowingRenderings {
   private readonly mapping: ProviderMapping<unknown>;
   private readonly options: RenderOptions;
@@ -208,7 +218,6 @@ class GrowingRenderings {
     this.options = options;
   }
 
-  /** What the next rendering needs, a message a step. */
   *prepare(window: GrowingWindow, growing: GrowingContext): Steps<void> {
     yield* window.update();
     const machine = this.machineFor(window, growing);
@@ -239,7 +248,7 @@ class GrowingRenderings {
     };
   }
 
-  /** With a list of its own. */
+  /** Copies the shared lists, because the caller may modify its list. */
   listed(shared: SharedRendering): Rendering<unknown> {
     const { system, first, settled, settledCount, tail, toolNames } = shared;
     const begun = joined(settled, settledCount, tail);
@@ -278,9 +287,9 @@ class GrowingRenderings {
   }
 }
 
-/** The first of a list and what follows them, in one copy of the right length: a list that grows is copied once more. */
+/** Joins the lists in one copy of the right length, because a list that grows is copied again. */
 function joined(settled: readonly unknown[], settledCount: number, tail: readonly unknown[]): unknown[] {
-  // So many arguments are fine for any engine.
+  // Passing more arguments to one call may overflow the stack of an engine.
   if (tail.length > 1000) return settled.slice(0, settledCount).concat(tail);
   return settled.toSpliced(settledCount, settled.length - settledCount, ...tail);
 }

@@ -1,18 +1,16 @@
 import { createFinding, danglingTailBytes, findRecordProblem } from "@throughline/core/internal";
 import { type Finding, type StoredRecord } from "@throughline/core";
 
-/** Where the newest compaction or reset of a branch cuts it. */
 export interface Boundary {
-  /** Its position on the path. */
   readonly at: number;
   readonly type: "compaction" | "reset" | "checkpoint";
-  /** The first position before it that stays; `at` when nothing does. */
+  /** States the first position before the boundary that stays; it equals `at` if no record before it stays. */
   readonly keptFrom: number;
-  /** The record that holds the summary; null for a reset. A checkpoint lies beside the path. */
+  /** Holds the record with the summary; null for a reset. A checkpoint record is beside the path, not on it. */
   readonly summary: StoredRecord | null;
 }
 
-/** The newest compaction or reset that can be read; null when the whole path counts. */
+/** Returns the newest readable compaction or reset, or null when the whole path counts. */
 export function findBoundary(
   path: readonly StoredRecord[],
   records: readonly StoredRecord[],
@@ -33,8 +31,8 @@ export function findBoundary(
 }
 
 /**
- * The newest checkpoint whose summary covers more of the branch than the boundary does; the boundary when there is none.
- * The calls whose results come after what it covers stay with them.
+ * Returns the newest checkpoint whose summary covers more of the branch than the boundary does, or else the boundary.
+ * Calls whose results come after the covered part stay with these results.
  */
 export function findCheckpoint(
   path: readonly StoredRecord[],
@@ -63,16 +61,16 @@ function findKept(
   findings: Finding[],
 ): number {
   const boundary = path[at] as StoredRecord;
-  // pi writes a compaction's own id when it keeps nothing before it; a reset without an id means the same.
+  // pi writes a compaction's own id when it keeps no record before it. A reset without an id means the same.
   if (firstKeptId === boundary.id || (boundary.type === "reset" && typeof firstKeptId !== "string")) return at;
   for (let index = at - 1; index >= 0; index--) if (path[index]?.id === firstKeptId) return index;
-  // A side record can be named too: its place between its neighbors counts.
+  // The id may name a side record, which is not on the path. Its position between its neighbors then counts.
   const side = records.find((record) => record.id === firstKeptId && record.side && record.seq < boundary.seq);
   if (side !== undefined) {
     const next = path.findIndex((record) => record.seq > side.seq);
     return Math.min(next < 0 ? at : next, at);
   }
-  // A reset is meant to forget; what it would have kept cannot be guessed.
+  // A reset is meant to forget, so it keeps nothing when its id is invalid.
   if (boundary.type === "reset") return at;
   const keptFrom = tailStart(path, at);
   const message = `compaction ${boundary.id} keeps from ${String(firstKeptId)}, which is not before it on the branch; ${at - keptFrom} records before it are kept instead`;
@@ -80,7 +78,10 @@ function findKept(
   return keptFrom;
 }
 
-/** Whole turns from the newest back, as long as they fit; the newest turn always. Never past an earlier boundary. */
+/**
+ * Returns the start of the newest whole turns that fit. The newest turn always stays. The result never lies before an
+ * earlier boundary.
+ */
 function tailStart(path: readonly StoredRecord[], at: number): number {
   let bytes = 0;
   let start = at;

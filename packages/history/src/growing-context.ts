@@ -6,20 +6,29 @@ import { contributingTypes, contribution } from "./collect-messages.ts";
 import { reportLostOrigin } from "./lost-origin.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 
-/** Records that change what others contribute, or where the head's branch begins. */
+/** These records change the messages of other records, or move the beginning of the branch, so they cause a rebuild. */
 const changingTypes: ReadonlySet<string> = new Set(["compaction", "reset", "context_edit"]);
 const changingKinds: ReadonlySet<string | null> = new Set(["edit", "redaction", "note"]);
 
-/** A context to which a plain next record is added, and which is built again for every other one. */
+/**
+ * Holds a context that grows with each plain record, because a rebuild reads all records. Any other record causes a
+ * rebuild.
+ */
 export class GrowingContext {
-  /** Grows whenever the context was built again: nothing derived from the earlier one is valid. */
+  /** Increases with every rebuild. State that depends on an earlier generation is invalid. */
   generation = 0;
-  /** Records that were looked at, for tests that count. */
+  /** Counts the records that were read, for tests that measure work. */
   recordsRead = 0;
   private readonly records: StoredRecord[] = [];
-  /** Ids, and parents that were named before they came: a record of such an id changes the way to the head. */
+  /**
+   * Holds all ids, and the parent ids that were named before their records arrived. A record with such an id changes
+   * the path to the head.
+   */
   private readonly known = new Set<string>();
-  /** Records whose ids are in it: a session that is only opened and read needs none. */
+  /**
+   * Counts the records that are in `known`. The set is filled lazily, because a session that is only read does not need
+   * it.
+   */
   private knownCount = 0;
   private headId: string | null = null;
   private state: ContextState | null = null;
@@ -27,7 +36,6 @@ export class GrowingContext {
   private findings: Finding[] = [];
   private model: Context["model"] = null;
   private thinkingLevel = "off";
-  /** Whether a main record came since the context was built. */
   private isGrown = false;
 
   append(stored: StoredRecord): void {
@@ -58,18 +66,16 @@ export class GrowingContext {
     };
   }
 
-  /** Builds the context where it has to be: what is asked for next is there. */
+  /** Rebuilds the context if needed, so that the next query finds it ready. */
   *prepare(): Steps<void> {
     if (this.state === null) yield* this.rebuild();
   }
 
-  /** The messages from a place on, without a copy of those before. */
   messagesFrom(place: number): readonly NeutralMessage[] {
     runSteps(this.prepare());
     return this.messages.slice(place);
   }
 
-  /** The model, with a context that is up to date. */
   currentModel(): Context["model"] {
     runSteps(this.prepare());
     return this.model;
@@ -90,7 +96,7 @@ export class GrowingContext {
 
   private isPlain(stored: StoredRecord, { edits }: ContextState): boolean {
     const { id, parentId, type, record, side } = stored;
-    // It reaches back: the reply before it is sent when it was broken off.
+    // A continue message changes an earlier record: the aborted reply before it is then sent.
     if (isContinueMessage(record)) return false;
     if (this.isKnown(id) || edits.has(id) || isFromNewerVersion(record)) return false;
     if (changingTypes.has(type) || changingKinds.has(throughlineKind(record))) return false;

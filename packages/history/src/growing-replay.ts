@@ -9,35 +9,36 @@ import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
 /**
- * A replay whose beginning is shared with the ones before and after it. What names the changes is put together when it is
- * asked for, as it was when this was made.
+ * Shares its beginning with earlier and later replays. The repairs and changed ids are computed when they are read, for
+ * the state at which this replay was made.
  */
 export interface SharedReplay<Message> {
   readonly repairs: readonly Repair[];
   readonly callIds: ReadonlyMap<string, string>;
   readonly toolNames: ReadonlyMap<string, string>;
-  /** Only the first `settledCount` are part of it: they stay as they are, while more may come after them. */
+  /**
+   * Only the first `settledCount` messages belong to this replay. They never change, but later replays may append more.
+   */
   readonly settled: readonly Message[];
   readonly settledCount: number;
-  /** After those. */
   readonly tail: readonly Message[];
 }
 
 /**
- * The pipeline with a settled beginning: what no further record can change is paired, assembled and mapped once. Where a
- * record does reach back (a late result, an id that was left open), the beginning is given up and made again.
+ * Runs the pipeline with a settled beginning, which no later record can change. It pairs, assembles and maps the
+ * beginning once. If a record does reach back, such as a late result or an open id, it discards the settled beginning
+ * and repeats the work.
  */
 export class GrowingReplay<Message> {
-  /** For tests that count. */
+  /** Counts work for tests. */
   readonly work: { cleaned: number; paired: number; mapped: number } = { cleaned: 0, paired: 0, mapped: 0 };
   private readonly rules: ReplayRules;
   private readonly map: (turn: ReplayTurn) => readonly Message[];
   private readonly items: ReplayItem[] = [];
-  /** Those of the messages that were there at first. */
   private steps: ReadonlyMap<string, StepItem> = new Map();
   private readonly cleanLog: RepairLog = createRepairLog();
   private settled: Settled<Message>;
-  /** Nothing is settled up to here: something after it reached back. */
+  /** Items up to this position must not be settled, because a later item reached back. */
   private blockedTo = 0;
   private messageCount = 0;
 
@@ -47,12 +48,11 @@ export class GrowingReplay<Message> {
     this.settled = createSettled(rules, this.steps);
   }
 
-  /** How many messages it has taken. */
   get taken(): number {
     return this.messageCount;
   }
 
-  /** Takes messages, one a step. What was begun must be ended before anything else is asked. */
+  /** Adds messages, one per step. The caller must finish the steps before any other call. */
   *append(messages: readonly NeutralMessage[]): Steps<void> {
     const items = yield* this.collected(messages);
     this.messageCount += messages.length;
@@ -85,7 +85,7 @@ export class GrowingReplay<Message> {
     this.work.paired += tail.length;
     const { baseCount, turns } = assembly.turns();
     const settledCount = settled.lastTurnStart;
-    // The last settled turn may still grow by a user message, and so it is no part of what stays.
+    // The last settled turn may still grow by a user message, so it belongs to the tail.
     const messages = baseCount === settled.turnCount ? settled.messages.slice(settledCount) : [];
     for (const message of this.mapped(turns)) messages.push(message);
     const logs = [this.cleanLog.upToNow(), settled.log.upToNow(), log.upToNow()];
@@ -113,7 +113,10 @@ export class GrowingReplay<Message> {
     return messages;
   }
 
-  /** Whole turns of a long tail, as a session has it when it is opened, are settled first: the tail is gone over twice. */
+  /**
+   * Settles whole turns of a long tail first, as in a session that was just opened. Otherwise the tail would be
+   * processed twice.
+   */
   *settleTurns(): Steps<void> {
     const from = this.settled.count;
     let border = this.items.length - 1;
@@ -126,7 +129,6 @@ export class GrowingReplay<Message> {
     this.blockedTo = this.items.length - 1;
   }
 
-  /** Moves the border of what is settled up to the last place where that is safe. */
   private settleMore(tail: readonly ReplayItem[]): void {
     const border = lastBorder(tail, this.settled.pairing);
     if (border > 0) runSteps(this.settleTo(tail.slice(0, border)));
@@ -142,7 +144,7 @@ export class GrowingReplay<Message> {
     settled.count += items.length;
     this.work.paired += items.length;
     const { turns } = settled.assembly.turns();
-    // The last settled turn may have grown by a user message.
+    // The last settled turn may have grown by a user message, so it is mapped again.
     const from = Math.max(0, settled.turnCount - 1);
     settled.messages.length = settled.lastTurnStart;
     for (let at = from; at < turns.length; at++) {
@@ -158,20 +160,18 @@ export class GrowingReplay<Message> {
   }
 }
 
-/** Items from which on it pays to settle before pairing. */
+/** Settling first pays off only for a tail with at least this number of items. */
 const longTail = 16;
 
 interface Settled<Message> {
-  /** Items in it. */
   count: number;
   readonly log: RepairLog;
   readonly pairing: CallPairing;
   readonly assembly: TurnAssembly;
-  /** Ids under which another call or result would change it. */
+  /** Holds the ids under which another call or result would change the settled part. */
   readonly undecided: Set<string>;
   turnCount: number;
   readonly messages: Message[];
-  /** Where the messages of its last turn begin. */
   lastTurnStart: number;
 }
 
@@ -188,7 +188,10 @@ function reachesInto(item: ReplayItem, undecided: ReadonlySet<string>): boolean 
   return item.kind === "assistant" && callIdsOf(item).some((id) => undecided.has(id));
 }
 
-/** The last place before which nothing joins what comes after: a user message, or a reply after answered calls. */
+/**
+ * Returns the last position at which no earlier item joins a later one. That is a user message, or a reply after
+ * answered calls.
+ */
 function lastBorder(items: readonly ReplayItem[], pairing: CallPairing): number {
   for (let at = items.length - 1; at > 0; at--) {
     const item = items[at] as ReplayItem;
@@ -198,7 +201,7 @@ function lastBorder(items: readonly ReplayItem[], pairing: CallPairing): number 
   return 0;
 }
 
-/** A user message, or a step after a step, whatever the pairing says. */
+/** Checks for a border that needs no pairing: a user message, or a step after a step. */
 function isSafeBorder(items: readonly ReplayItem[], at: number): boolean {
   const kind = items[at]?.kind;
   return kind === "user" || (kind === "step" && items[at - 1]?.kind === "step");
@@ -211,7 +214,7 @@ function isNewReply(items: readonly ReplayItem[], at: number, item: AssistantIte
   const reply = items[before];
   if (reply?.kind !== "assistant" || reply.isFailed || continuesReply(item, reply)) return false;
   if (!reply.kept.some((block) => block.type === "callSite")) return false;
-  // A reply of nothing but calls may turn out to be stored twice and vanish; not so when its ids are new.
+  // A reply of calls alone may be stored twice and then disappear, unless its ids are new.
   if (item.blocks.some((block) => block.type === "text" || block.type === "raw")) return true;
   const ids = callIdsOf(item);
   const isNew = (id: string): boolean =>

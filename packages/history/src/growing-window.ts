@@ -11,40 +11,42 @@ import {
 } from "./truncate-results.ts";
 import { limitTable, WindowCutter, type ContextLimit, type WindowCut } from "./window-cutter.ts";
 
-/** What a history leaves of its context. */
+/** Limits the part of a context that a history renders. */
 export interface HistoryWindow {
-  /** Where the oldest messages go. `recorded` is the cut of an earlier process. @default no limit */
+  /**
+   * Sets the limit at which the oldest messages are dropped. `recorded` is the cut of an earlier process. @default no
+   * limit
+   */
   readonly limit?: ContextLimit;
-  /** How long tool results may be. `recorded` and `sentToSeq` are of an earlier process. @default no limit */
+  /** Limits the length of tool results. `recorded` and `sentToSeq` come from an earlier process. @default no limit */
   readonly truncate?: TruncateOptions;
 }
 
-/** The kinds of the options of a window. */
 export const windowTable: OptionTable<HistoryWindow> = {
   limit: optionKinds.objectOf(limitTable),
   truncate: optionKinds.objectOf(truncateTable),
 };
 
-/** A context with its cut and its shortened results. */
+/** Holds a context with its cut and its shortened results. */
 export interface WindowedContext extends LimitedContext, TruncatedContext {}
 
 /**
- * A growing context with long results shortened and the oldest messages left out: first the one, then the other, so that
- * the limit counts what is sent. What a plain next message does not change is kept.
+ * Applies both limits to a growing context. It shortens long results first and then drops the oldest messages, so that
+ * the limit counts the sent form. State that a plain next message does not change is kept.
  */
 export class GrowingWindow {
-  /** Grows whenever the beginning is another one than before. */
+  /** Increases whenever the beginning changes, because a replay of the old beginning is then invalid. */
   generation = 0;
   private readonly source: GrowingContext;
   private limit: ContextLimit;
   private truncate: TruncateOptions;
   private sentToSeq: number | null;
-  /** How results were shortened that were sent. */
+  /** Records how results were shortened when they were sent, because they must always be sent in the same form. */
   private readonly sent = new Map<string, Truncation>();
   private state: WindowState | null = null;
-  /** What was left before the limit changed, until it is known what is left now. */
+  /** Holds the messages that were kept before the limit changed, until the new cut is known. */
   private keptBefore: { readonly seqs: readonly number[]; readonly cut: WindowCut | null } | null = null;
-  /** Up to here messages were written with a beginning of an earlier limit. */
+  /** Messages up to this seq were written with the beginning of an earlier limit. */
   private unboundToSeq = 0;
 
   constructor(source: GrowingContext, { limit = {}, truncate = {} }: HistoryWindow) {
@@ -54,13 +56,14 @@ export class GrowingWindow {
     this.sentToSeq = truncate.sentToSeq ?? null;
   }
 
-  /** Other limits from now on; one that is not given stays. */
+  /** Changes the limits. A limit that is not given stays. */
   change({ limit = this.limit, truncate = this.truncate }: HistoryWindow): void {
     if (limit !== this.limit && this.sentToSeq !== null) {
       const { kept, cutter } = this.current();
       const cut = cutter.cut();
       this.keptBefore ??= { seqs: kept.map(({ seq }) => seq), cut };
-      // What was sent without its thinking has to go without it ever after: what came later was written so.
+      // A message that was sent without its thinking must always be sent without it, because the later messages were
+      // written that way.
       this.unboundToSeq = Math.max(cut?.metAtSeq ?? 0, this.unboundToSeq);
     }
     this.limit = limit;
@@ -68,7 +71,7 @@ export class GrowingWindow {
     this.state = null;
   }
 
-  /** The last result was sent, and with it the model got all records up to a seq. */
+  /** Records that the last result was sent, and that the model has received all records up to a seq. */
   markSent(toSeq: number): void {
     this.sentToSeq = Math.max(toSeq, this.sentToSeq ?? 0);
     const { state } = this;
@@ -79,12 +82,11 @@ export class GrowingWindow {
     state.sentCount = state.truncation.inForce.length;
   }
 
-  /** Takes what came since, a message a step. What was begun must be ended before anything else is asked. */
+  /** Processes new messages, one per step. The caller must finish the steps before any other call. */
   *update(): Steps<void> {
     yield* this.steps();
   }
 
-  /** What is left, from a place on. */
   messagesFrom(place: number): readonly NeutralMessage[] {
     return this.current().kept.slice(place);
   }
@@ -102,7 +104,7 @@ export class GrowingWindow {
   private *steps(): Steps<WindowState> {
     const { source } = this;
     yield* source.prepare();
-    // Asked first: it may be built anew.
+    // The source must be read first, because this call may rebuild it.
     let further = source.messagesFrom(this.state?.shortened.length ?? 0);
     let { state } = this;
     if (state === null || state.sourceGeneration !== source.generation) {
@@ -127,22 +129,22 @@ export class GrowingWindow {
   }
 
   /**
-   * A new limit may lead to the cut that was, met with a later message. What was written from the earlier one on has the same
-   * beginning still, with its thinking: so the cut stays where it was met.
+   * Detects a new limit that leads to the same cut as before, but met at a later message. Messages after the earlier
+   * position still have the same beginning, so their thinking stays valid. The recorded cut is therefore restored.
    */
   private isCutAsBefore({ cutter, shortened }: WindowState): boolean {
     const before = this.keptBefore;
     if (before?.cut == null || !isBeginning(before.seqs, cutter, shortened)) return false;
     const { cut } = before;
     if (cutter.cut()?.metAtSeq === cut.metAtSeq) return false;
-    // Else it would be built anew for ever where the limit leaves no such cut.
+    // Without this reset the window would be rebuilt forever if the limit allows no such cut.
     this.keptBefore = null;
     this.limit = { ...this.limit, recorded: cut };
     this.state = null;
     return true;
   }
 
-  /** What another limit left a beginning of was not written with the beginning it has now. */
+  /** Unbinds the thinking of messages that were written with a different beginning under an earlier limit. */
   private unbind(state: WindowState): boolean {
     if (state.isUnbound) return false;
     state.isUnbound = true;
@@ -176,7 +178,6 @@ export class GrowingWindow {
   }
 }
 
-/** Whether what a cutter leaves begins with these. */
 function isBeginning(seqs: readonly number[], cutter: WindowCutter, messages: readonly NeutralMessage[]): boolean {
   const places = cutter.keptPlaces();
   return seqs.every((seq, at) => seq === messages[places[at] ?? -1]?.seq);
@@ -186,12 +187,9 @@ interface WindowState {
   readonly sourceGeneration: number;
   readonly truncation: ResultTruncation;
   readonly cutter: WindowCutter;
-  /** All messages, the long results shortened. */
   readonly shortened: NeutralMessage[];
-  /** What is left of them. */
   kept: NeutralMessage[];
-  /** How many decisions were sent. */
   sentCount: number;
-  /** Whether it was looked at what an earlier limit left. */
+  /** Is true once the effect of an earlier limit was checked, because the check must run only once. */
   isUnbound: boolean;
 }

@@ -12,21 +12,23 @@ import { openAiChatSteps } from "./validate-openai-chat.ts";
 import { openAiResponsesSteps } from "./validate-openai-responses.ts";
 import type { Violation } from "./violation.ts";
 
-/** A provider's way to take a history, with nothing in its types that only this provider has. */
+/** Describes how one provider receives a history, independent of the provider's own types. */
 export interface HistoryTarget<Message = unknown> {
-  /** The name of the wire shape, such as `anthropic`. */
+  /** Names the wire format, such as `anthropic`. */
   readonly name: TargetName;
-  /** The rules and shapes that the target is made of. */
+  /** Holds the rules and the mapping of the target. */
   readonly mapping: ProviderMapping<Message>;
-  /** The messages, items or contents. */
+  /** Renders a context as messages, items or contents of the provider. */
   readonly render: (context: Context, options?: RenderOptions) => Rendering<Message>;
-  /** What the provider would refuse; `model` is the one that gets the messages. */
+  /**
+   * Returns the violations for which the provider would reject the messages. `model` names the model that receives
+   * them.
+   */
   readonly validate: (messages: readonly unknown[], model?: string | null) => readonly Violation[];
 }
 
 type ValidationSteps = (messages: readonly unknown[], model: string | null) => Steps<readonly Violation[]>;
 
-/** What each provider would refuse, a message a step. */
 export const validationSteps: Readonly<Record<TargetName, ValidationSteps>> = {
   anthropic: (messages, model) => anthropicSteps(messages, { model: model ?? "" }),
   openai: openAiChatSteps,
@@ -46,7 +48,7 @@ function target<Name extends TargetName>(name: Name): readonly [Name, HistoryTar
   return [name, { name, mapping, render, validate }];
 }
 
-/** All providers, by the name the command line knows them by. */
+/** Maps the names that the command line uses to the targets of all providers. */
 export const historyTargets: ReadonlyMap<TargetName, HistoryTarget> = new Map<TargetName, HistoryTarget>([
   target("anthropic"),
   target("openai"),

@@ -3,22 +3,26 @@ import type { Context } from "./build-context.ts";
 import type { OmittedRange } from "./omitted-ranges.ts";
 import { limitTable, WindowCutter, type ContextLimit, type WindowCut } from "./window-cutter.ts";
 
-/** A context that was cut to a limit. */
+/** Holds a context that was cut to a limit. */
 export interface LimitedContext extends Context {
-  /** null when nothing had to go, nor ever had. Kept by whoever sends it, and given back for every later call. */
+  /**
+   * States the cut; null if the limit was never met. The caller records it with the call and passes it back for every
+   * later call.
+   */
   readonly cut: WindowCut | null;
 }
 
 /**
- * Leaves the oldest messages out. The cut lies before a user message, or inside the newest turn before a reply, whose
- * request then stays. Its place depends only on the messages up to the one that reached the limit. So two calls with
- * the same limit have the same start until the limit is reached again. A summary always stays.
+ * Drops the oldest messages to meet a limit. The cut lies before a user message. If the newest turn alone is too large,
+ * the cut lies before a reply in it, and the turn's request stays. The position of the cut depends only on the messages
+ * up to the one that met the limit. Two calls with the same limit therefore have the same start until the limit is met
+ * again. A summary always stays.
  */
 export function limitContext(context: Context, limit: ContextLimit): LimitedContext {
   return runSteps(limitSteps(context, limit));
 }
 
-/** What `limitContext` gives, a message a step. */
+/** Limits a context like `limitContext`, one message per step. */
 export function* limitSteps(context: Context, limit: ContextLimit): Steps<LimitedContext> {
   assertKnownOptions<ContextLimit>("limitContext", limit, limitTable, "limit");
   const cutter = new WindowCutter(limit, context.messages);
@@ -29,7 +33,7 @@ export function* limitSteps(context: Context, limit: ContextLimit): Steps<Limite
   return withCut(context, cutter);
 }
 
-/** The context with what a cutter that took its messages leaves of them. */
+/** Builds the limited context. The cutter must already have taken all messages of the context. */
 export function withCut(context: Context, cutter: WindowCutter): LimitedContext {
   const cut = cutter.cut();
   if (cut === null) return { ...context, cut };

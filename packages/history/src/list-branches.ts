@@ -2,23 +2,26 @@ import type { StoredRecord } from "@throughline/core";
 import { runSteps } from "@throughline/core/internal";
 import { walkSteps } from "./walk-branch.ts";
 
-/** A way through the records that ends where nothing follows. */
+/** Describes a path through the records that ends at a record without children. */
 export interface Branch {
-  /** Its last record: give it to `buildContext` to read the branch, to `rewind` to go back to it. */
+  /** States the last record. Pass it to `buildContext` to read the branch, or to `rewind` to return to it. */
   readonly headId: string;
-  /** The seq of its last record. */
+  /** States the seq of the last record. */
   readonly headSeq: number;
-  /** The time of its last record in milliseconds since 1970; null where the record states none. */
+  /** States the time of the last record in milliseconds since 1970; null if the record states none. */
   readonly tsMs: number | null;
-  /** The last record it shares with the current branch; null when it shares none. */
+  /** States the last record that the branch shares with the current branch; null if they share none. */
   readonly forkId: string | null;
-  /** Main records after that one. */
+  /** Counts the main records after the shared one. */
   readonly ownRecords: number;
-  /** True for the branch that the head is on. */
+  /** Is true for the branch of the head. */
   readonly isCurrent: boolean;
 }
 
-/** All branches, the current one first, then the newest first. One pass, whatever the number of branches. */
+/**
+ * Lists all branches, the current one first, then the newest first. It makes one pass, regardless of the number of
+ * branches.
+ */
 export function listBranches(records: readonly StoredRecord[], headId: string | null): readonly Branch[] {
   const { indexes } = runSteps(walkSteps(records, headId));
   const forks = new Map<string, Fork>();
@@ -50,7 +53,7 @@ function branchOf({ id, seq, tsMs }: StoredRecord, fork: Fork, isCurrent: boolea
   return { headId: id, headSeq: seq, tsMs, ...fork, isCurrent };
 }
 
-/** Walks up to what is known already, and remembers the way. */
+/** Walks up to the first known record and caches the path, so that each record is visited once. */
 function forkOf(leaf: StoredRecord, places: ReadonlyMap<string, StoredRecord>, forks: Map<string, Fork>): Fork {
   const way: string[] = [];
   const seen = new Set<string>();

@@ -1,26 +1,22 @@
 import type { ReplaySource } from "./replay-turn.ts";
 
-/** What of images or files a provider takes. */
 export interface MediaRules {
-  /** Media types it takes as base64. */
   readonly types: ReadonlySet<string>;
-  /** Whether it follows links. */
   readonly links: boolean;
-  /** The most characters of base64 it takes of one; null for no limit of its own. */
+  /** Limits the base64 characters of one image or file; null means no limit. */
   readonly maxLength: number | null;
 }
 
-/** Why something is not sent. */
 export interface MediaRefusal {
-  /** In a word or two, behind its name. */
+  /** Gives the reason in one or two words, which follow the name of the block. */
   readonly because: string | null;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The source of an image or a file as providers take it: base64 on one line with its padding, whoever wrote it, under the
- * type that its first bytes show. A provider refuses an image under another type, and with it every later request.
+ * Normalizes the source of an image or a file: padded base64 on one line, with the type that its first bytes show. A
+ * provider rejects an image with a wrong type, and with it every later request.
  */
 export function readMedia(
   source: Fields,
@@ -53,7 +49,7 @@ function takeDataUrl(data: string): { readonly stated: string | null; readonly b
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** With its padding, on one line, in the usual alphabet; null for invalid base64. */
+/** Returns padded base64 on one line in the standard alphabet, or null for invalid base64. */
 function plainBase64(data: string): string | null {
   if (data.length % 4 === 0 && base64.test(data)) return data;
   const bare = withoutPadding(data.replace(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/"));
@@ -67,7 +63,7 @@ function withoutPadding(data: string): string {
   return data.slice(0, end);
 }
 
-/** Without parameters, in small letters, and by its registered name. */
+/** The rules list registered types in lower case without parameters, so the stated type is converted to that form. */
 function plainType(mediaType: unknown): string | null {
   if (typeof mediaType !== "string") return null;
   const type = mediaType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
@@ -75,11 +71,11 @@ function plainType(mediaType: unknown): string | null {
   return type === "" ? null : type;
 }
 
-/** The type of an image by its first bytes; null if it is none of the four known types. */
+/** Returns the type of an image by its first bytes, or null if it is none of the four known types. */
 export function imageTypeOf(data: string): string | null {
   if (data.startsWith("iVBORw0KGgo")) return "image/png";
   if (data.startsWith("/9j/")) return "image/jpeg";
   if (data.startsWith("R0lGOD")) return "image/gif";
-  // RIFF, a length, and then WEBP, of which the last three bytes stand in a group of their own.
+  // A WebP file starts with RIFF, a length, and WEBP. Three bytes of WEBP form a base64 group on their own.
   return data.startsWith("UklGR") && data.startsWith("RUJQ", 12) ? "image/webp" : null;
 }

@@ -1,20 +1,20 @@
 import type { BashExecutionMessage } from "@throughline/core/internal";
 
-/** What a summary begins with in the messages of the programs whose transcripts are read; ours is the first. */
+/** Summaries in transcripts of known programs start with these prefixes. Throughline writes the first one. */
 export const summaryPrefixes: readonly string[] = ["[Previous conversation summary]", "[Previous context summary]"];
 
-/** The summary in a text that begins with one of the known prefixes; null when the text is none. */
+/** Returns the summary of a text that starts with a known prefix, or null for any other text. */
 export function readSummaryText(text: string): string | null {
   const prefix = summaryPrefixes.find((known) => text.startsWith(`${known}\n`));
   return prefix === undefined ? null : text.slice(prefix.length + 1);
 }
 
-/** As pi words it, so that a model sees the same whichever program continues the session. */
+/** The words match those of pi, so that a model sees the same text in either program. */
 export function branchSummaryText(summary: string): string {
   return `The following is a summary of a branch that this conversation came back from:\n\n<summary>\n${summary}</summary>`;
 }
 
-/** A command the user ran, as pi words it. */
+/** Formats a command that the user ran, with the words of pi. */
 export function bashExecutionText(message: BashExecutionMessage): string {
   const { command, output, exitCode, cancelled, truncated, fullOutputPath } = message;
   const lines = [`Ran \`${command}\``, output === "" ? "(no output)" : `\`\`\`\n${output}\n\`\`\``];

@@ -4,7 +4,10 @@ import type { SessionRecord, StoredRecord, Usage } from "@throughline/core";
 import { bashExecutionText, redactedText } from "./message-texts.ts";
 import type { NeutralBlock, NeutralMessage, NeutralToolCall } from "./neutral-message.ts";
 
-/** What a record adds to a context; null when records of its type add nothing. The record has no structural problem. */
+/**
+ * Returns the message that a record adds, or null for types that add none. The caller must have checked the structure
+ * of the record.
+ */
 export function neutralFromRecord(
   stored: StoredRecord,
   record: SessionRecord,
@@ -45,7 +48,7 @@ function baseOf({ id, seq, tsMs }: StoredRecord, isPrefixChanged: boolean): Base
   return { recordId: id, seq, tsMs, isPrefixChanged };
 }
 
-/** The three roles of a conversation field by field: of thousands a spread takes longer than all the rest. */
+/** The three main roles copy field by field, because for thousands of records a spread takes longer than the rest. */
 function fromMessage(stored: StoredRecord, message: Fields, isPrefixChanged: boolean): NeutralMessage {
   const { id: recordId, seq, tsMs } = stored;
   const role = message["role"] as string;
@@ -86,7 +89,7 @@ function fromOther(base: Base, role: string, message: Fields): NeutralMessage {
         cancelled: message["cancelled"] === true,
         truncated: message["truncated"] === true,
         fullOutputPath: text(message["fullOutputPath"]),
-        // Fields of a stored message may be missing or of another type.
+        // Fields of a stored message may be missing or have another type, so the formatter must check each one.
         content: textBlocks(bashExecutionText(message as unknown as BashExecutionMessage)),
       };
     case "custom":
@@ -109,14 +112,14 @@ function fromAssistant({ id, seq, tsMs }: StoredRecord, message: Fields, isPrefi
     stopReason: text(message["stopReason"]),
     errorMessage: text(message["errorMessage"]),
     responseId: text(message["responseId"]),
-    // As whoever wrote the record left its numbers.
+    // The numbers stay unchecked, exactly as the writer of the record stored them.
     usage: isFields(message["usage"]) ? (message["usage"] as unknown as Usage) : null,
     isFragment: message["fragment"] === true,
     content: blocks(message["content"]),
   };
 }
 
-/** pi writes a system message in named sections; null takes one away. */
+/** pi writes a system message in named sections. A null section removes an earlier one. */
 function systemBlocks(message: Fields): readonly NeutralBlock[] {
   const content = blocks(message["content"]);
   const { sections } = message;
@@ -129,7 +132,7 @@ function blocks(content: unknown): readonly NeutralBlock[] {
   if (!Array.isArray(content)) return [];
   const given = content as readonly unknown[];
   const [only] = given;
-  // Nearly every message; a list that grows takes room for many.
+  // Most messages have one block, and a growing list would allocate room for more, so this case is separate.
   if (given.length === 1) return isFields(only) ? [fromBlock(only)] : [];
   return given.filter(isFields).map(fromBlock);
 }
@@ -159,7 +162,7 @@ function fromBlock(block: Fields): NeutralBlock {
   return toolCall(block) ?? { type: "unknown", originalType: text(type) ?? "", block };
 }
 
-// OpenClaw's readers take these spellings too; sessions that came through other agents hold them.
+// OpenClaw accepts these type names too, because sessions from other agents contain them.
 const callTypes: ReadonlySet<unknown> = new Set(["toolCall", "toolUse", "functionCall", "tool_use"]);
 
 function toolCall(block: Fields): NeutralToolCall | null {

@@ -1,193 +1,196 @@
 import type { Usage } from "@throughline/core";
 
-/** A piece of a neutral message. Blocks of types this build does not know are carried whole. */
+/** Holds one block of a neutral message. Blocks of unknown types are carried unchanged. */
 export type NeutralBlock =
   | NeutralText
   | NeutralImage
   | NeutralThinking
   | NeutralToolCall
-  /** A block of a type that this version does not know. */
+  /** Holds a block of a type that this version does not know. */
   | {
       readonly type: "unknown";
-      /** The type that its writer gave it. */
+      /** States the type that its writer gave it. */
       readonly originalType: string;
-      /** The block as it was stored. */
+      /** Holds the stored block. */
       readonly block: Readonly<Record<string, unknown>>;
     };
 
-/** A block of text. */
+/** Holds a block of text. */
 interface NeutralText {
   readonly type: "text";
-  /** The text. */
+  /** Holds the text. */
   readonly text: string;
-  /** What the provider signed it with; absent when nothing was stored. */
+  /** Holds the provider's signature of the text; absent if none was stored. */
   readonly signature?: string;
 }
 
-/** Either `data` (base64) with `mimeType`, or `source` as Anthropic writes it. */
+/** Holds an image, either as `data` (base64) with `mimeType`, or as `source` in Anthropic's format. */
 export interface NeutralImage {
   readonly type: "image";
-  /** The bytes as base64; null where `source` holds them. */
+  /** Holds the bytes as base64; null if `source` holds them. */
   readonly data: string | null;
-  /** The media type, such as `image/png`; null where `source` states it. */
+  /** States the media type, such as `image/png`; null if `source` states it. */
   readonly mimeType: string | null;
-  /** The image in Anthropic's shape; null where `data` holds it. */
+  /** Holds the image in Anthropic's format; null if `data` holds it. */
   readonly source: Readonly<Record<string, unknown>> | null;
 }
 
-/** A block of a model's thinking. */
+/** Holds a block of a model's thinking. */
 export interface NeutralThinking {
   readonly type: "thinking";
-  /** The text of the thinking; empty where it is redacted. */
+  /** Holds the text of the thinking; empty when the block is redacted. */
   readonly thinking: string;
-  /** What the provider signed it with, or the opaque data of a redacted block; null when nothing was stored. */
+  /** Holds the provider's signature, or the opaque data of a redacted block; null if none was stored. */
   readonly signature: string | null;
-  /** True when the provider encrypted it. */
+  /** Is true when the provider encrypted the thinking. */
   readonly redacted: boolean;
 }
 
-/** A tool call of a model. */
+/** Holds a tool call of a model. */
 export interface NeutralToolCall {
   readonly type: "toolCall";
-  /** The id of the call, which its result names. */
+  /** States the id of the call, to which its result refers. */
   readonly id: string;
-  /** The name of the tool, as the model wrote it. */
+  /** States the name of the tool, exactly as the model wrote it. */
   readonly name: string;
-  /** The arguments that the model wrote. */
+  /** Holds the arguments that the model wrote. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The arguments as the model wrote them, when they are no JSON object and `arguments` is `{}`; absent otherwise. */
+  /** Holds the model's raw arguments if they are not a JSON object. `arguments` is then `{}`. Absent otherwise. */
   readonly partialJson?: string;
-  /** What the provider signed it with; absent when nothing was stored. */
+  /** Holds the provider's signature of the call; absent if none was stored. */
   readonly signature?: string;
 }
 
-/** Where a message comes from, so that each later change to it can be reported by its record. */
+/** Identifies the record of a message, so that every later change to the message can be reported by its record. */
 interface Provenance {
-  /** The id of the message's record. */
+  /** States the id of the message's record. */
   readonly recordId: string;
-  /** The seq of that record. */
+  /** States the seq of that record. */
   readonly seq: number;
-  /** The writer's claim; null when the record states no time. */
+  /** States the writer's time in milliseconds since 1970; null if the record states none. */
   readonly tsMs: number | null;
-  /** The blocks of the message. */
+  /** Holds the blocks of the message. */
   readonly content: readonly NeutralBlock[];
   /**
-   * True when what stood before this message changed after it was written (compaction, edit, redaction): a provider
-   * that binds thinking signatures to the conversation would refuse them.
+   * Is true when the messages before this one changed after it was written, by a compaction, an edit or a redaction. A
+   * provider that binds thinking signatures to the conversation would reject them.
    */
   readonly isPrefixChanged: boolean;
 }
 
-/** A message of the user. */
+/** Holds a message of the user. */
 interface NeutralUser extends Provenance {
   readonly role: "user";
 }
 
-/** Instructions inside the conversation. */
+/** Holds instructions inside the conversation. */
 interface NeutralSystem extends Provenance {
   readonly role: "system";
 }
 
-/** A reply of a model. */
+/** Holds a reply of a model. */
 export interface NeutralAssistant extends Provenance {
   readonly role: "assistant";
-  /** The wire shape that the reply arrived in; null when the writer stored none. */
+  /** Names the wire format in which the reply arrived; null if none was stored. */
   readonly api: string | null;
-  /** The provider that answered; null when the writer stored none. */
+  /** Names the provider that answered; null if none was stored. */
   readonly provider: string | null;
-  /** The provider's id of the model; null when the writer stored none. */
+  /** States the provider's id of the model; null if none was stored. */
   readonly model: string | null;
-  /** `stop`, `length`, `toolUse`, `error`, `aborted`, a newer one, or null when the writer stored none. */
+  /** States `stop`, `length`, `toolUse`, `error`, `aborted` or a newer reason; null if none was stored. */
   readonly stopReason: string | null;
-  /** The provider's error; null when the reply did not fail. */
+  /** Holds the provider's error; null if the reply did not fail. */
   readonly errorMessage: string | null;
-  /** The provider's id of the reply; several records may be parts of one. */
+  /** States the provider's id of the reply. Several records may be parts of one reply. Null if none was stored. */
   readonly responseId: string | null;
-  /** The tokens of the call; null when the writer stored none. */
+  /** Holds the token usage of the call; null if none was stored. */
   readonly usage: Usage | null;
-  /** True when the record holds a call that its writer stored apart from the reply it belongs to. */
+  /** Is true when the record holds a call that its writer stored apart from its reply. */
   readonly isFragment: boolean;
   /**
-   * True when the reply was aborted and the next record on its branch is a user message with `source: "continue"`: its text
-   * is sent. Absent otherwise.
+   * Is true when the reply was aborted and the next record on its branch is a user message with `source: "continue"`.
+   * The text of the reply is then sent. Absent otherwise.
    */
   readonly isContinued?: true;
 }
 
-/** The result of a tool call. */
+/** Holds the result of a tool call. */
 export interface NeutralToolResult extends Provenance {
   readonly role: "toolResult";
-  /** The id of the call that it answers. */
+  /** States the id of the call that it answers. */
   readonly toolCallId: string;
-  /** The name of the tool; null when the writer stored none. */
+  /** Names the tool; null if no name was stored. */
   readonly toolName: string | null;
-  /** True when the call failed. */
+  /** Is true when the call failed. */
   readonly isError: boolean;
 }
 
-/** A command the user ran; `content` is the text a model is shown. */
+/** Holds a command that the user ran. `content` is the text that a model receives. */
 interface NeutralBashExecution extends Provenance {
   readonly role: "bashExecution";
-  /** The command line. */
+  /** Holds the command line. */
   readonly command: string;
-  /** What the command printed, perhaps shortened. */
+  /** Holds the output of the command, which may be shortened. */
   readonly output: string;
-  /** The exit code; null when the command did not end by itself. */
+  /** Holds the exit code; null if the command did not end by itself. */
   readonly exitCode: number | null;
-  /** True when a person ended the command. */
+  /** Is true when a person ended the command. */
   readonly cancelled: boolean;
-  /** True when `output` is shorter than what was printed. */
+  /** Is true when `output` is shorter than the real output. */
   readonly truncated: boolean;
-  /** The file that has the whole output; null when there is no such file. */
+  /** Names the file with the whole output; null if no such file exists. */
   readonly fullOutputPath: string | null;
 }
 
-/** A message that an extension put into the conversation. */
+/** Holds a message that an extension inserted into the conversation. */
 interface NeutralCustom extends Provenance {
   readonly role: "custom";
-  /** The extension's name of its kind; null when it states none. */
+  /** States the extension's name for its kind of message; null if none was stored. */
   readonly customType: string | null;
 }
 
-/** A summary that a provider made, as a block that only its own API reads and that must go back as it came. */
+/**
+ * Holds a summary that a provider made. Only the provider's own API can read the block, and it must be sent back
+ * unchanged.
+ */
 export interface SignedSummary {
-  /** The format the block is in, as records name it: `anthropic-messages`. */
+  /** Names the format of the block as in records, such as `anthropic-messages`. */
   readonly api: string;
-  /** The block as the provider gave it. */
+  /** Holds the block exactly as the provider sent it. */
   readonly block: Readonly<Record<string, unknown>>;
 }
 
-/** `content` is the bare summary; each rendering puts its own words around it. */
+/** Holds the bare summary in `content`. Each rendering wraps it in its own words. */
 export interface NeutralCompactionSummary extends Provenance {
   readonly role: "compactionSummary";
-  /** Tokens of the context before the compaction. */
+  /** Counts the tokens of the context before the compaction. */
   readonly tokensBefore: number;
-  /** The provider's own form of it; null when there is none, or the summary was changed since. */
+  /** Holds the provider's own form of the summary; null if there is none, or if the summary was changed since. */
   readonly signed: SignedSummary | null;
 }
 
-/** A summary of another branch. */
+/** Holds a summary of another branch. */
 interface NeutralBranchSummary extends Provenance {
   readonly role: "branchSummary";
-  /** The last record of the branch that is summarized. */
+  /** States the last record of the summarized branch. */
   readonly fromId: string;
 }
 
-/** Stands where a message was redacted. */
+/** Marks the position of a redacted message. */
 interface NeutralRedacted extends Provenance {
   readonly role: "redacted";
-  /** The type of the record before it was redacted. */
+  /** States the type of the record before the redaction. */
   readonly originalType: string;
 }
 
-/** A role this build does not know: counted and shown, never sent to a model. */
+/** Holds a message of an unknown role. It is counted and displayed, but never sent to a model. */
 interface NeutralOther extends Provenance {
   readonly role: "other";
-  /** The role that its writer gave it. */
+  /** States the role that its writer gave it. */
   readonly originalRole: string;
 }
 
-/** A message of a context before any provider's rules are applied, in the roles pi and OpenClaw use. */
+/** Holds a message of a context before any provider's rules apply. It uses the roles of pi and OpenClaw. */
 export type NeutralMessage =
   | NeutralUser
   | NeutralSystem

@@ -1,24 +1,23 @@
 /**
- * Why records are not in a context. `summarized`: before a compaction's kept part. `reset`: before a reset.
- * `edited`: an edit leaves them out. `excluded`: their writer keeps them from models. `invalid`: they cannot be read.
- * `other-branch`: they are not on the way to the head. `window`: a limit leaves them out.
+ * States why records are not in a context. `summarized`: they lie before a compaction's kept part. `reset`: they lie
+ * before a reset. `edited`: an edit drops them. `excluded`: their writer keeps them from models. `invalid`: they are
+ * unreadable. `other-branch`: they are not on the path to the head. `window`: a limit drops them.
  */
 export type OmitReason = "summarized" | "reset" | "edited" | "excluded" | "invalid" | "other-branch" | "window";
 
-/** Records that are left out for one reason, with nothing of the context between them. */
+/** Describes consecutive records that are omitted for one reason. No record of the context lies between them. */
 export interface OmittedRange {
-  /** The seq of the first record of the range. */
+  /** States the seq of the first record of the range. */
   readonly fromSeq: number;
-  /** The seq of the last record of the range. */
+  /** States the seq of the last record of the range. */
   readonly toSeq: number;
-  /** Why the records are not in the context. */
+  /** States why the records are not in the context. */
   readonly reason: OmitReason;
 }
 
-/** What became of each record, by its place: in the context, left out for a reason, or without anything to say. */
+/** States whether a record is in the context, is omitted for a reason, or never adds a message (undefined). */
 export type RecordFate = "included" | OmitReason | undefined;
 
-/** Gathers ranges record by record, in order of seq. */
 export class OmittedRanges {
   private readonly closed: OmittedRange[] = [];
   private open: OmittedRange | null = null;

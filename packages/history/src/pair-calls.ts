@@ -6,31 +6,38 @@ import { callIdsOf } from "./replay-item.ts";
 import type { AssistantItem, CallSite, ReplayItem, ResultItem, StepItem } from "./replay-item.ts";
 
 /**
- * Assigns every result to the call that it answers, by place and not by id alone. It looks first among the calls beside
- * the result, then for the one unanswered call with its id. Calls stored twice are taken out. One pass, and one over
- * what is left: no step looks through the calls of an id again.
+ * Assigns every result to the call that it answers, by position and not only by id. It first searches the calls beside
+ * the result, then the only unanswered call with its id. It removes calls that were stored twice. It makes one pass
+ * over all items and one over the unmatched results. No step searches the calls of an id again, so the cost stays
+ * linear.
  */
 export class CallPairing {
   private readonly orphanResults: "drop" | "text";
   private readonly report: ReportRepair;
-  /** Steps by the ids of their calls: paired already, and looked at only by what uses an id of theirs again. */
+  /** Maps call ids to steps. Steps are already paired, and only an item that reuses one of their ids reads them. */
   private readonly steps: ReadonlyMap<string, StepItem>;
   private readonly base: CallPairing | null;
   private readonly histories = new Map<string, CallHistory>();
   private lastId = "";
   private lastHistory: CallHistory | null = null;
   private strays: ResultItem[] = [];
-  /** Replies by place, failed ones too: a result after the next one comes too late for what was sent. */
+  /**
+   * Lists replies by position, including failed ones. A result after the next reply is too late for the requests that
+   * were sent.
+   */
   private readonly replies: { readonly place: number }[] = [];
-  /** Calls and results of one number stand together, with no other reply and no user message between. */
+  /** Numbers the groups of adjacent calls and results. A user message or another reply starts a new group. */
   private span = 0;
-  /** Grows with every user message. */
+  /** Increases with every user message. A call that was stored twice repeats within one turn only. */
   private turn = 0;
   private lastReply: AssistantItem | null = null;
-  /** True when a result came after the last reply: the next reply is a new one. */
+  /** Is true when a result came after the last reply. The next reply is then a new one. */
   private sawResult = false;
 
-  /** @param base a settled beginning to go on from; it is read and left alone */
+  /**
+   * Starts a pairing, optionally after a settled one.
+   * @param base the settled beginning, which is read and never changed
+   */
   constructor(
     orphanResults: "drop" | "text",
     report: ReportRepair,
@@ -48,7 +55,7 @@ export class CallPairing {
     this.sawResult = base.sawResult;
   }
 
-  /** Pairs what is in a list, an item a step, and sends home what stands elsewhere. */
+  /** Pairs the items of a list, one item per step, and then assigns results that stand apart from their calls. */
   *takeAll(items: readonly ReplayItem[]): Steps<void> {
     for (const item of items) {
       if (item.kind === "result") this.historyOf(item.callId).resultCount++;
@@ -64,7 +71,7 @@ export class CallPairing {
   /**
    * Ends a settled beginning.
    *
-   * @param undecided gets the ids under which another call or result would change the decision about the items
+   * @param undecided receives the ids under which another call or result would change the decisions about the items
    */
   *settle(items: readonly ReplayItem[], undecided: Set<string>): Steps<void> {
     for (const { callId } of this.strays) undecided.add(callId);
@@ -80,13 +87,13 @@ export class CallPairing {
     }
   }
 
-  /** Whether the id was called before. */
   isKnown(id: string): boolean {
     return this.histories.get(id)?.isKnown() ?? (this.steps.has(id) || this.base?.isKnown(id) === true);
   }
 
   private historyOf(id: string): CallHistory {
-    // A call is looked up several times, and its result comes next as a rule.
+    // The same call is looked up several times in a row, and its result usually comes next, so the last lookup is
+    // cached.
     if (this.lastHistory !== null && this.lastId === id) return this.lastHistory;
     let history = this.histories.get(id);
     if (history === undefined) {
@@ -116,7 +123,7 @@ export class CallPairing {
     }
   }
 
-  /** Nothing joins it, and its calls have their results. */
+  /** A step needs no pairing: no item joins it, and its calls already have their results. */
   private takeStep(step: StepItem): void {
     step.turn = this.turn;
     if (this.sawResult) this.span++;
@@ -168,7 +175,7 @@ export class CallPairing {
     if (owner.owner.isFailed) this.report("result-of-dropped-turn", item, item.callId);
   }
 
-  /** What stands with none of its calls goes home when there is exactly one home. */
+  /** Assigns a stray result if exactly one unanswered call fits it. */
   private *sendStraysHome(): Steps<void> {
     const homes = new Map<string, readonly CallSite[]>();
     for (const item of this.strays) {
@@ -200,7 +207,8 @@ export class CallPairing {
   }
 
   /**
-   * The model continued without the result: the earlier part of the request must not change under its later messages.
+   * Checks whether the model already continued without the result. The earlier part of the request must not change
+   * under later messages.
    */
   private isTooLate(home: CallSite, item: ResultItem): boolean {
     let low = 0;
@@ -215,7 +223,6 @@ export class CallPairing {
   }
 }
 
-/** Forgets the results of an earlier pairing; whether there are calls. */
 function clearResults(item: AssistantItem): boolean {
   let hasCalls = false;
   for (const block of item.blocks) {
@@ -226,7 +233,10 @@ function clearResults(item: AssistantItem): boolean {
   return hasCalls;
 }
 
-/** Parts that bear the same reply id belong together; a call stored apart without one belongs to the reply before it. */
+/**
+ * Parts with the same reply id belong together. A call that was stored apart without an id belongs to the reply before
+ * it.
+ */
 export function continuesReply(item: AssistantItem, lastReply: AssistantItem | null): boolean {
   if (lastReply === null || lastReply.isFailed || lastReply.isSummary || item.isFailed) return false;
   if (item.responseId !== null && lastReply.responseId !== null) return item.responseId === lastReply.responseId;

@@ -4,34 +4,34 @@ import { runSteps, type Steps } from "@throughline/core/internal";
 import { findBoundary } from "./find-boundary.ts";
 import { walkBranch, walkSteps } from "./walk-branch.ts";
 
-/** What to append, and with which options, for the head to move. Nothing is removed: the branch left stays readable. */
+/** Describes the append that moves the head. It removes no records: the branch that is left stays readable. */
 export interface RewindPlan {
-  /** The records to append; they state where the head goes. */
+  /** Lists the records to append. They state the new head. */
   readonly drafts: readonly RecordDraft[];
-  /** The options of that append. */
+  /** Holds the options of that append. */
   readonly options: {
-    /** The record that becomes the head; null for before the first. */
+    /** States the record that becomes the head; null means before the first record. */
     readonly rewindTo: string | null;
-    /** Nobody may have written in between. */
+    /** Guards against another process that writes in between. */
     readonly expect: {
-      /** The head that the plan was made for. */
+      /** States the head for which the plan was made. */
       readonly head: string | null;
     };
-    /** The oldest record the context needs from now on. */
+    /** States the oldest record that the context needs from now on. */
     readonly windowFromSeq: number;
   };
-  /** Main records of the current branch that are behind the head no more, oldest first. */
+  /** Lists the main records of the current branch that are no longer behind the head, oldest first. */
   readonly leftIds: readonly string[];
 }
 
-/** A plan with the text of the request it goes back to. */
+/** Holds a rewind plan with the request to which it returns. */
 export interface TurnPlan extends RewindPlan {
-  /** The message of the user that the turn begins with. */
+  /** Holds the user message that starts the turn. */
   readonly request: StoredRecord;
 }
 
 /**
- * Moves the head to a main record, on this branch or another; null moves it before the first.
+ * Plans to move the head to a main record on any branch; null moves it before the first record.
  *
  * @param records all of the session, or a window that holds the target
  * @throws {ThroughlineError} RECORD_NOT_FOUND when no main record has the id
@@ -44,7 +44,7 @@ export function planRewind(
   return runSteps(rewindSteps(records, headId, targetId));
 }
 
-/** What `planRewind` gives, a record a step. */
+/** Plans like `planRewind`, one record per step, so that a long session does not block the process. */
 export function* rewindSteps(
   records: readonly StoredRecord[],
   headId: string | null,
@@ -63,7 +63,7 @@ export function* rewindSteps(
   };
 }
 
-/** Takes the last turns back, including their requests; null if there are fewer turns. */
+/** Plans to undo the last turns, including their requests. Returns null if there are fewer turns. */
 export function planUndo(records: readonly StoredRecord[], headId: string | null, turns: number = 1): TurnPlan | null {
   const requests = pathOf(records, headId).filter(isRequest);
   const request = requests.at(-turns);
@@ -73,15 +73,18 @@ export function planUndo(records: readonly StoredRecord[], headId: string | null
   return { ...planRewind(records, headId, before?.id ?? null), request };
 }
 
-/** Goes back to the last request, for another reply to it; null when there is none. Nothing to append when it is the head. */
+/**
+ * Plans to return to the last request, to get another reply to it. Returns null if there is no request. The plan
+ * appends nothing if the request is the head.
+ */
 export function planRetry(records: readonly StoredRecord[], headId: string | null): TurnPlan | null {
   const request = pathOf(records, headId).findLast(isRequest);
   return request === undefined ? null : { ...planRewind(records, headId, request.id), request };
 }
 
 /**
- * The oldest seq that the context at a head needs: the boundary a writer states to its store. 1 when the records do not
- * show it.
+ * Returns the oldest seq that the context at a head needs. A writer states this boundary to its store. Returns 1 if the
+ * records do not show the boundary.
  */
 export function contextFromSeq(records: readonly StoredRecord[], headId: string | null): number {
   return runSteps(fromSeqSteps(records, headId));
@@ -93,7 +96,7 @@ function* fromSeqSteps(records: readonly StoredRecord[], headId: string | null):
   const boundary = findBoundary(path, records, findings);
   const isWindow = (records[0]?.seq ?? 1) > 1;
   if (boundary === null || (isWindow && findings.length > 0)) return 1;
-  // A parent may be stored after its child: what counts is the lowest number, not the first on the way.
+  // A parent may be stored after its child, so the lowest seq counts and not the first one on the path.
   return path.slice(boundary.keptFrom).reduce((lowest, { seq }) => Math.min(lowest, seq), path[boundary.at]?.seq ?? 1);
 }
 

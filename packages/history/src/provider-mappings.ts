@@ -8,35 +8,34 @@ import { openAiResponsesMapping, type OpenAiResponsesItem } from "./render-opena
 import type { ProviderMapping } from "./replay-history.ts";
 import type { RenderOptions } from "./render-options.ts";
 
-/** The name of a way to take a history, and what its messages are. */
+/** Maps the name of a target to the type of its messages. */
 export interface TargetMessages {
-  /** Anthropic's Messages API. */
+  /** Selects Anthropic's Messages API. */
   readonly anthropic: AnthropicMessage;
-  /** OpenAI's Chat Completions API, and servers that copy it. */
+  /** Selects OpenAI's Chat Completions API, and servers that copy it. */
   readonly openai: OpenAiChatMessage;
-  /** OpenAI's Responses API. */
+  /** Selects OpenAI's Responses API. */
   readonly "openai-responses": OpenAiResponsesItem;
-  /** Ollama's chat API. */
+  /** Selects Ollama's chat API. */
   readonly ollama: OllamaMessage;
-  /** Gemini's generateContent. */
+  /** Selects Gemini's generateContent. */
   readonly gemini: GeminiContent;
-  /** Mistral's chat API. */
+  /** Selects Mistral's chat API. */
   readonly mistral: MistralMessage;
-  /** Amazon Bedrock's Converse. */
+  /** Selects Amazon Bedrock's Converse API. */
   readonly bedrock: BedrockMessage;
 }
 
-/** A name that `createHistory` takes: a provider, or a wire format of one. */
+/** Names a target of `createHistory`: a provider, or one of its wire formats. */
 export type TargetName = keyof TargetMessages;
 
-/** What a rendering for the target takes. */
+/** Selects the options that a rendering for the target accepts. */
 export type TargetOptions<Name extends TargetName> = Name extends "openai" ? OpenAiChatOptions : RenderOptions;
 
 type Mappings = {
   readonly [Name in TargetName]: (options: TargetOptions<Name>) => ProviderMapping<TargetMessages[Name]>;
 };
 
-/** The mapping of each target for a set of options. */
 export const providerMappings: Mappings = {
   anthropic: () => anthropicMapping,
   openai: (options) => openAiChatMapping(options),

@@ -1,16 +1,15 @@
 import { createFinding, findRecordProblem, throughlineKind } from "@throughline/core/internal";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 
-/** What the last edit of a record says it contributes. */
 export interface RecordEdit {
-  /** Of the edit itself. */
+  /** Identifies the edit itself, not the edited record. */
   readonly recordId: string;
   readonly seq: number;
-  /** null leaves the record out of the context. */
+  /** Null removes the record from the context. */
   readonly replacement: { readonly content: unknown } | null;
 }
 
-/** The edits on a branch by the record they change; of several the last one counts. */
+/** The last edit of a record wins. */
 export function collectEdits(path: readonly StoredRecord[], findings: Finding[]): ReadonlyMap<string, RecordEdit> {
   const edits = new Map<string, RecordEdit>();
   for (const stored of path) {
@@ -40,7 +39,7 @@ function editFields(stored: StoredRecord): Readonly<Record<string, unknown>> | n
   return typeof data === "object" && data !== null ? (data as Readonly<Record<string, unknown>>) : {};
 }
 
-/** The record with its content replaced; null when the edit does not fit it, which is a finding. */
+/** Replaces the content of the record. Returns null and adds a finding when the edit does not fit the record. */
 export function applyEdit(record: SessionRecord, edit: RecordEdit, findings: Finding[]): SessionRecord | null {
   const content = edit.replacement?.content;
   const edited = withContent(record, content);
@@ -77,7 +76,7 @@ function plainText(content: unknown): unknown {
   return content.map((block: unknown) => (block as { text?: unknown } | null)?.text ?? "").join("\n");
 }
 
-/** The newest text of a summary: side notes may better it after its compaction was written. */
+/** Returns the newest text of a summary, because a side note may improve it after its compaction was written. */
 export function supersedingSummary(
   records: readonly StoredRecord[],
   summaryId: string,

@@ -6,164 +6,164 @@ import { renderWith, type ProviderMapping, type Rendering } from "./replay-histo
 import type { RenderOptions } from "./render-options.ts";
 import type { AssistantTurn, ReplayResult, ReplayText, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** Options of `renderAnthropic`. */
+/** Configures `renderAnthropic`. */
 export type AnthropicRenderOptions = RenderOptions;
 
-/** Messages for Anthropic, and whether thinking may be asked for. */
+/** Holds messages for Anthropic, and states whether the request may ask for thinking. */
 export interface AnthropicRendering extends Rendering<AnthropicMessage> {
   /**
-   * False when the tool loop that the request goes on from does not begin with its thinking any more: thinking of type
-   * `enabled` has to be off for this call.
+   * Is false when the tool loop that the request continues no longer starts with thinking. The request must then not
+   * enable thinking of type `enabled`.
    */
   readonly canThink: boolean;
 }
 
-/** A message of the Messages API. Assignable to the SDK's `MessageParam`, which wants lists that may be changed. */
+/** Holds a message of the Messages API. It is assignable to the SDK's `MessageParam`, which requires mutable lists. */
 export type AnthropicMessage =
-  /** A message of the user, with results of tools, or a reply. */
+  /** Holds a message of the user with tool results, or a reply. */
   | {
-      /** Who wrote the message. */
+      /** States who wrote the message. */
       readonly role: "user" | "assistant";
-      /** The blocks of the message, of which there is at least one. */
+      /** Holds the blocks of the message, at least one. */
       readonly content: AnthropicBlock[];
     }
-  /** Only where it was asked for. */
+  /** Holds inline instructions, which appear only if the caller asks for them. */
   | {
       readonly role: "system";
-      /** The instructions. */
+      /** Holds the instructions. */
       readonly content: AnthropicText[];
     };
 
-/** A block of text. */
+/** Holds a block of text. */
 interface AnthropicText {
   readonly type: "text";
-  /** The text, never empty. */
+  /** Holds the text, which is never empty. */
   readonly text: string;
 }
 
-/** An image, as bytes or as a link. */
+/** Holds an image as bytes or as a link. */
 interface AnthropicImage {
   readonly type: "image";
-  /** Where the image is. */
+  /** Holds the bytes or the link of the image. */
   readonly source:
-    /** The bytes of the image. */
+    /** Holds the bytes of the image. */
     | {
-        /** The source holds the bytes themselves. */
+        /** States that the source holds the bytes. */
         readonly type: "base64";
-        /** The media type of the bytes. */
+        /** States the media type of the bytes. */
         readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp";
-        /** The bytes as base64. */
+        /** Holds the bytes as base64. */
         readonly data: string;
       }
     | AnthropicLink;
 }
 
-/** A PDF, as bytes or as a link. */
+/** Holds a PDF as bytes or as a link. */
 interface AnthropicDocument {
   readonly type: "document";
-  /** Where the document is. */
+  /** Holds the bytes or the link of the document. */
   readonly source:
-    /** The bytes of the document. */
+    /** Holds the bytes of the document. */
     | {
-        /** The source holds the bytes themselves. */
+        /** States that the source holds the bytes. */
         readonly type: "base64";
-        /** PDF is the only type that the API takes here. */
+        /** States the media type. The API accepts only PDF here. */
         readonly media_type: "application/pdf";
-        /** The bytes as base64. */
+        /** Holds the bytes as base64. */
         readonly data: string;
       }
     | AnthropicLink;
-  /** The document's name. */
+  /** States the name of the document; absent without a name. */
   readonly title?: string;
 }
 
-/** A link that the provider follows. */
+/** Holds a link that the provider follows. */
 interface AnthropicLink {
   readonly type: "url";
-  /** The address, http or https. */
+  /** Holds the http or https address. */
   readonly url: string;
 }
 
-/** A content block as the Messages API writes it. */
+/** Holds a content block in the format of the Messages API. */
 export type AnthropicBlock =
   | AnthropicText
   | AnthropicImage
   | AnthropicDocument
-  /** A block of the model's thinking. */
+  /** Holds a block of the model's thinking. */
   | {
       readonly type: "thinking";
-      /** The text of the thinking. */
+      /** Holds the text of the thinking. */
       readonly thinking: string;
-      /** The provider's signature, as it was received. */
+      /** Holds the provider's signature, unchanged. */
       readonly signature: string;
     }
-  /** Thinking that the provider encrypted. */
+  /** Holds thinking that the provider encrypted. */
   | {
       readonly type: "redacted_thinking";
-      /** The encrypted thinking, as it was received. */
+      /** Holds the encrypted thinking, unchanged. */
       readonly data: string;
     }
-  /** A tool call of the model. */
+  /** Holds a tool call of the model. */
   | {
       readonly type: "tool_use";
-      /** The id of the call. */
+      /** States the id of the call. */
       readonly id: string;
-      /** The name of the tool. */
+      /** Names the tool. */
       readonly name: string;
-      /** The arguments of the call. */
+      /** Holds the arguments of the call. */
       readonly input: Readonly<Record<string, unknown>>;
     }
-  /** The result of a tool call. */
+  /** Holds the result of a tool call. */
   | {
       readonly type: "tool_result";
-      /** The id of the call that it answers. */
+      /** States the id of the call that it answers. */
       readonly tool_use_id: string;
-      /** What the model reads. Absent: an empty result. */
+      /** Holds the blocks that the model reads; absent for an empty result. */
       readonly content?: AnthropicResultBlock[];
-      /** True when the call failed. */
+      /** Is true when the call failed; absent otherwise. */
       readonly is_error?: true;
     }
   | AnthropicOtherBlock;
 
-/** A block inside a tool result. */
+/** Holds a block inside a tool result. */
 export type AnthropicResultBlock =
   | AnthropicText
   | AnthropicImage
   | AnthropicDocument
   | AnthropicSearchResult
-  /** A tool that a search for tools found. */
+  /** Refers to a tool that a tool search found. */
   | {
       readonly type: "tool_reference";
-      /** The name of the tool. */
+      /** Names the tool. */
       readonly tool_name: string;
     };
 
-/** A passage that the model may cite. */
+/** Holds a passage that the model may cite. */
 interface AnthropicSearchResult {
   readonly type: "search_result";
-  /** Where the passage is from. */
+  /** States the origin of the passage. */
   readonly source: string;
-  /** The title of the source. */
+  /** States the title of the source. */
   readonly title: string;
-  /** The text of the passage. */
+  /** Holds the text of the passage. */
   readonly content: AnthropicText[];
 }
 
-/** A block of the provider's own, as it was stored. Those behind a beta header (`carryBlocks`) have no type here. */
+/** Holds a stored block of the provider's own types. Blocks behind a beta header (`carryBlocks`) have no type here. */
 type AnthropicOtherBlock =
   | AnthropicSearchResult
-  /** A file of the container in which the provider runs code. */
+  /** Refers to a file of the container in which the provider runs code. */
   | {
       readonly type: "container_upload";
-      /** The provider's id of the file. */
+      /** States the provider's id of the file. */
       readonly file_id: string;
     }
-  /** A call of a tool that the provider runs itself. */
+  /** Holds a call of a tool that the provider runs itself. */
   | {
       readonly type: "server_tool_use";
-      /** The id of the call. */
+      /** States the id of the call. */
       readonly id: string;
-      /** The provider's tool. */
+      /** Names the provider's tool. */
       readonly name:
         | "web_search"
         | "web_fetch"
@@ -172,12 +172,12 @@ type AnthropicOtherBlock =
         | "text_editor_code_execution"
         | "tool_search_tool_regex"
         | "tool_search_tool_bm25";
-      /** The arguments of the call. */
+      /** Holds the arguments of the call. */
       readonly input: unknown;
     }
-  /** The result of such a call. */
+  /** Holds the result of a tool that the provider runs itself. */
   | {
-      /** The kind of result, by the tool. */
+      /** States the kind of result, which depends on the tool. */
       readonly type:
         | "web_search_tool_result"
         | "web_fetch_tool_result"
@@ -185,10 +185,10 @@ type AnthropicOtherBlock =
         | "bash_code_execution_tool_result"
         | "text_editor_code_execution_tool_result"
         | "tool_search_tool_result";
-      /** The id of the call that it answers. */
+      /** States the id of the call that it answers. */
       readonly tool_use_id: string;
-      // Each has its own shape, which nobody here looks into.
-      /** The result, as it was received. */
+      // Each tool has its own result format, and this package does not read them.
+      /** Holds the result, unchanged. */
       // oxlint-disable-next-line typescript/no-explicit-any
       readonly content: any;
     };
@@ -209,7 +209,7 @@ export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
     emptyResults: "not-in-errors",
     systemMessages: "user",
     trailingAssistant: (modelId) => (takesPrefill(modelId) ? "keep" : "continue"),
-    // Half a character is in no signature that the provider made, and no request may have it.
+    // A genuine signature has no lone surrogate, and JSON cannot carry one.
     carryThinking: ({ signature }) =>
       signature !== null && signature.trim() !== "" && signature.isWellFormed() ? { itemId: null } : null,
     bindsThinking: true,
@@ -232,21 +232,24 @@ export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
   system: (system) => ({ field: system, first: [] }),
 };
 
-/** The messages for Anthropic's API: valid whatever the log holds, and otherwise as the log says. */
+/**
+ * Renders a context as messages for Anthropic's API. It repairs the history where the API would reject it, and
+ * otherwise keeps the log's content.
+ */
 export function renderAnthropic(context: Context, options: AnthropicRenderOptions = {}): AnthropicRendering {
   assertRenderOptions("renderAnthropic", options);
   const rendering = renderWith(context, anthropicMapping, options);
   return { ...rendering, canThink: opensWithThinking(rendering.messages) };
 }
 
-/** Claude up to 4.5 continues its own text; for a model of an unknown version this is uncertain. */
+/** Claude up to 4.5 continues its own text. An unknown version is assumed not to. */
 function takesPrefill(modelId: string | null): boolean {
   const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(modelId ?? "");
   if (version === null) return false;
   return Number(version[1]) + Number(version[2] ?? 0) / 100 < 4.06;
 }
 
-/** The loop begins with the first reply after the last message that holds no results. */
+/** The tool loop starts with the first reply after the last user message that holds no results. */
 function opensWithThinking(messages: readonly AnthropicMessage[]): boolean {
   let start: AnthropicMessage | null = null;
   for (let at = messages.length - 1; at >= 0; at--) {
@@ -283,7 +286,7 @@ function assistantBlock(block: AssistantTurn["blocks"][number]): AnthropicBlock 
         : { type: "thinking", thinking: block.thinking, signature };
     }
     case "raw":
-      // As its provider wrote it, of a type that the rules carry.
+      // The provider wrote this block, and the rules carry its type, so the cast is safe.
       return block.block as AnthropicOtherBlock;
   }
 }
@@ -293,7 +296,7 @@ function userBlock(block: ReplayUserBlock): AnthropicText | AnthropicImage | Ant
     case "text":
       return block;
     case "image":
-      // The rules name the media types.
+      // The rules restrict the media types, so the cast is safe.
       return { type: "image", source: block.source as AnthropicImage["source"] };
     case "file":
       return {
@@ -302,14 +305,14 @@ function userBlock(block: ReplayUserBlock): AnthropicText | AnthropicImage | Ant
         ...(block.name === null ? {} : { title: block.name }),
       };
     case "raw":
-      // As its provider wrote it, of a type that the rules carry.
+      // The provider wrote this block, and the rules carry its type, so the cast is safe.
       return block.block as unknown as AnthropicSearchResult;
   }
 }
 
 function resultBlock(result: ReplayResult): AnthropicBlock {
   if (result.content.length > 0 && !result.isError) {
-    // Texts go as they are, and nearly every result is nothing else.
+    // Most results hold a single text, which needs no conversion, so the list is reused.
     const [only] = result.content;
     const content =
       result.content.length === 1 && only?.type === "text"

@@ -7,82 +7,85 @@ import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** A message of Amazon Bedrock's Converse, as its JSON has it: bytes are base64. The SDK wants them decoded. */
+/**
+ * Holds a message of Amazon Bedrock's Converse API in its JSON form, in which bytes are base64. The SDK expects decoded
+ * bytes.
+ */
 export interface BedrockMessage {
-  /** Who wrote the message. */
+  /** States who wrote the message. */
   readonly role: "user" | "assistant";
-  /** The blocks of the message. */
+  /** Holds the blocks of the message. */
   readonly content: readonly BedrockBlock[];
 }
 
-/** The bytes of an image or a document. */
+/** Holds the bytes of an image or a document. */
 interface BedrockSource {
-  /** The bytes as base64. */
+  /** Holds the bytes as base64. */
   readonly bytes: string;
 }
 
-/** A content block of Converse. Each has one of these fields. */
+/** Holds a content block of Converse. Each block has exactly one of these fields. */
 type BedrockBlock =
   | {
-      /** A piece of text. */
+      /** Holds a piece of text. */
       readonly text: string;
     }
   | {
-      /** An image. */
+      /** Holds an image. */
       readonly image: {
-        /** The format, such as `png`. */
+        /** States the format, such as `png`. */
         readonly format: string;
-        /** The bytes of the image. */
+        /** Holds the bytes of the image. */
         readonly source: BedrockSource;
       };
     }
   | {
-      /** A document. */
+      /** Holds a document. */
       readonly document: {
-        /** The format, such as `pdf`. */
+        /** States the format, such as `pdf`. */
         readonly format: string;
-        /** The document's name, in the characters that Bedrock allows. */
+        /** States the name of the document, limited to the characters that Bedrock allows. */
         readonly name: string;
-        /** The bytes of the document. */
+        /** Holds the bytes of the document. */
         readonly source: BedrockSource;
       };
     }
   | {
-      /** A block of the model's thinking, signed or encrypted. */
+      /** Holds a block of the model's thinking, signed or encrypted. */
       readonly reasoningContent:
         | {
-            /** Thinking in plain text. */
+            /** Holds thinking in plain text. */
             readonly reasoningText: {
-              /** The text of the thinking. */
+              /** Holds the text of the thinking. */
               readonly text: string;
-              /** The provider's signature, as it was received. */
+              /** Holds the provider's signature, unchanged. */
               readonly signature: string;
             };
           }
         | {
-            /** Encrypted thinking as base64. */
+            /** Holds encrypted thinking as base64. */
             readonly redactedContent: string;
           };
     }
   | {
-      /** A tool call of the model. */
+      /** Holds a tool call of the model. */
       readonly toolUse: {
-        /** The id of the call. */
+        /** States the id of the call. */
         readonly toolUseId: string;
-        /** The name of the tool. */
+        /** Names the tool. */
         readonly name: string;
-        /** The arguments of the call. */
+        /** Holds the arguments of the call. */
         readonly input: Readonly<Record<string, unknown>>;
       };
     }
   | {
-      /** The result of a tool call. */
+      /** Holds the result of a tool call. */
       readonly toolResult: {
-        /** The id of the call that it answers. */
+        /** States the id of the call that it answers. */
         readonly toolUseId: string;
-        /** What the model reads. */
+        /** Holds the blocks that the model reads. */
         readonly content: readonly BedrockBlock[];
-        /** `error` when the call failed. */
+        /** Is `error` when the call failed; absent otherwise. */
         readonly status?: "error";
       };
     };
@@ -108,7 +111,7 @@ export const bedrockMapping: ProviderMapping<BedrockMessage> = {
   system: (system) => ({ field: system, first: [] }),
 };
 
-/** The messages for Bedrock's Converse; `system` is for the request's own field. */
+/** Renders a context as messages for Bedrock's Converse API. `system` belongs into the request's own field. */
 export function renderBedrock(context: Context, options: RenderOptions = {}): Rendering<BedrockMessage> {
   assertRenderOptions("renderBedrock", options);
   return renderWith(context, bedrockMapping, options);
@@ -118,7 +121,7 @@ function messageOf(turn: ReplayTurn): BedrockMessage {
   if (turn.role === "system") return { role: "user", content: [{ text: turn.text }] };
   if (turn.role === "assistant") return { role: "assistant", content: turn.blocks.map(assistantBlock) };
   const blocks = turn.blocks.map(userBlock);
-  // A document is only taken beside words.
+  // Bedrock accepts a document only beside a text.
   const isWordless =
     turn.blocks.some(({ type }) => type === "file") && turn.blocks.every(({ type }) => type !== "text");
   return {
@@ -142,14 +145,14 @@ function assistantBlock(block: AssistantTurn["blocks"][number]): BedrockBlock {
     case "toolCall":
       return { toolUse: { toolUseId: block.id, name: block.name, input: block.arguments } };
     case "raw":
-      // As its provider wrote it, of a type that the caller asked for.
+      // The caller asked for this type, and the provider wrote the block, so the cast is safe.
       return withoutTypeOfOurs(block.block) as BedrockBlock;
   }
 }
 
 function userBlock(block: ReplayUserBlock): BedrockBlock {
   if (block.type === "text") return { text: block.text };
-  // As its provider wrote it, of a type that the caller asked for.
+  // The caller asked for this type, and the provider wrote the block, so the cast is safe.
   if (block.type === "raw") return withoutTypeOfOurs(block.block) as BedrockBlock;
   const { source } = block;
   if (source.type === "url") return { text: `[${block.type}] ${source.url}` };
@@ -159,7 +162,7 @@ function userBlock(block: ReplayUserBlock): BedrockBlock {
   return { document: { format, name: documentName(block.name), source: bytes } };
 }
 
-/** Names hold letters, digits, single spaces, hyphens and brackets. */
+/** Bedrock allows letters, digits, single spaces, hyphens and brackets in names. */
 function documentName(name: string | null): string {
   const clean = (name ?? "document")
     .replace(/[^A-Za-z0-9\s()[\]-]/g, "-")

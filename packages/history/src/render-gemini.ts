@@ -8,64 +8,64 @@ import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** A content of Gemini's generateContent. */
+/** Holds a content of Gemini's generateContent. */
 export interface GeminiContent {
-  /** Who wrote the content; `user` also holds results of tools. */
+  /** States who wrote the content. `user` also holds tool results. */
   readonly role: "user" | "model";
-  /** The parts of the content. */
+  /** Holds the parts of the content. */
   readonly parts: GeminiPart[];
 }
 
-/** A part of a content, with its signature. */
+/** Holds a part of a content, with its signature. */
 type GeminiPart = GeminiPartData & {
-  /** The provider's signature, as it was received. Absent where it gave none. */
+  /** Holds the provider's signature, unchanged; absent if the provider sent none. */
   readonly thoughtSignature?: string;
 };
 
-/** What a part holds. Each has one of these fields, `thought` apart. */
+/** Holds the data of a part. Each part has exactly one of these fields, apart from `thought`. */
 type GeminiPartData =
   | {
-      /** A piece of text, or of thinking. */
+      /** Holds a piece of text or of thinking. */
       readonly text: string;
-      /** True for thinking. */
+      /** Is true for thinking; absent otherwise. */
       readonly thought?: true;
     }
   | {
-      /** An image or a file, as bytes. */
+      /** Holds an image or a file as bytes. */
       readonly inlineData: {
-        /** The media type of the bytes. */
+        /** States the media type of the bytes. */
         readonly mimeType: string;
-        /** The bytes as base64. */
+        /** Holds the bytes as base64. */
         readonly data: string;
       };
     }
   | {
-      /** A file that the provider reads from its address. */
+      /** Holds a file that the provider reads from its address. */
       readonly fileData: {
-        /** The address of the file. */
+        /** Holds the address of the file. */
         readonly fileUri: string;
       };
     }
   | {
-      /** A tool call of the model. */
+      /** Holds a tool call of the model. */
       readonly functionCall: {
-        /** The name of the tool. */
+        /** Names the tool. */
         readonly name: string;
-        /** The arguments of the call. */
+        /** Holds the arguments of the call. */
         readonly args: Readonly<Record<string, unknown>>;
       };
     }
   | {
-      /** The result of a tool call. */
+      /** Holds the result of a tool call. */
       readonly functionResponse: {
-        /** The name of the tool; results are matched by it and by their order. */
+        /** Names the tool. The provider matches results by name and order. */
         readonly name: string;
-        /** The result: `output`, or `error` when the call failed. */
+        /** Holds the result as `output`, or as `error` when the call failed. */
         readonly response: Readonly<Record<string, string>>;
       };
     };
 
-/** What the service takes in place of a signature that cannot be had any more. */
+/** The service accepts this text in place of a lost signature. */
 const signatureStandIn = "skip_thought_signature_validator";
 
 export const geminiMapping: ProviderMapping<GeminiContent> = {
@@ -90,13 +90,16 @@ export const geminiMapping: ProviderMapping<GeminiContent> = {
   system: (system) => ({ field: system, first: [] }),
 };
 
-/** The contents for Gemini; `system` is for `systemInstruction`. Calls carry no ids there: results follow their order. */
+/**
+ * Renders a context as contents for Gemini. `system` belongs into `systemInstruction`. Calls have no ids in this
+ * format, so results follow the order of the calls.
+ */
 export function renderGemini(context: Context, options: RenderOptions = {}): Rendering<GeminiContent> {
   assertRenderOptions("renderGemini", options);
   return renderWith(context, geminiMapping, options);
 }
 
-/** From Gemini 3 on; of a model that is not known the stricter is expected. */
+/** Gemini 3 and later require signatures. An unknown model is assumed to require them too. */
 function wantsSignatures(modelId: string | null): boolean {
   return Number(/gemini-(\d+)/.exec(modelId ?? "")?.[1] ?? 3) >= 3;
 }
@@ -108,7 +111,7 @@ function isBase64(text: string): boolean {
 function contentsOf(turn: ReplayTurn): readonly GeminiContent[] {
   if (turn.role === "system") return [{ role: "user", parts: [{ text: turn.text }] }];
   if (turn.role === "assistant") return [{ role: "model", parts: turn.blocks.map(modelPart) }];
-  // Responses have a content of their own: the service counts them against the calls before.
+  // Responses need their own content, because the service counts them against the preceding calls.
   const answers: readonly GeminiContent[] =
     turn.results.length === 0 ? [] : [{ role: "user", parts: turn.results.map(responsePart) }];
   return turn.blocks.length === 0 ? answers : [...answers, { role: "user", parts: turn.blocks.map(userPart) }];
@@ -123,7 +126,7 @@ function modelPart(block: AssistantTurn["blocks"][number]): GeminiPart {
     case "toolCall":
       return signed({ functionCall: { name: block.name, args: block.arguments } }, block.signature);
     case "raw":
-      // As its provider wrote it, of a type that the caller asked for.
+      // The caller asked for this type, and the provider wrote the block, so the cast is safe.
       return withoutTypeOfOurs(block.block) as GeminiPart;
   }
 }
@@ -145,7 +148,7 @@ function userPart(block: ReplayUserBlock): GeminiPart {
     case "file":
       return sourcePart(block.source);
     case "raw":
-      // As its provider wrote it, of a type that the caller asked for.
+      // The caller asked for this type, and the provider wrote the block, so the cast is safe.
       return withoutTypeOfOurs(block.block) as GeminiPart;
   }
 }

@@ -7,78 +7,78 @@ import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** A message of Mistral's chat API. */
+/** Holds a message of Mistral's chat API. */
 export type MistralMessage =
-  /** The system prompt. */
+  /** Holds the system prompt. */
   | {
       readonly role: "system";
-      /** The instructions. */
+      /** Holds the instructions. */
       readonly content: string;
     }
-  /** A message of the user. */
+  /** Holds a message of the user. */
   | {
       readonly role: "user";
-      /** Text, or chunks of text, images and documents. */
+      /** Holds a text, or chunks of text, images and documents. */
       readonly content: string | readonly MistralChunk[];
     }
-  /** A reply of the model. */
+  /** Holds a reply of the model. */
   | {
       readonly role: "assistant";
-      /** Text, or chunks of text and thinking. */
+      /** Holds a text, or chunks of text and thinking. */
       readonly content: string | readonly MistralChunk[];
-      /** The tool calls of the reply. Absent without calls. */
+      /** Holds the tool calls of the reply; absent without calls. */
       readonly tool_calls?: readonly MistralCall[];
     }
-  /** The result of a tool call. */
+  /** Holds the result of a tool call. */
   | {
       readonly role: "tool";
-      /** The id of the call that it answers. */
+      /** States the id of the call that it answers. */
       readonly tool_call_id: string;
-      /** The name of the tool. */
+      /** Names the tool. */
       readonly name: string;
-      /** What the model reads. */
+      /** Holds the content that the model reads. */
       readonly content: string | readonly MistralChunk[];
     };
 
-/** A piece of a message. */
+/** Holds a piece of a message. */
 type MistralChunk =
-  /** A piece of text. */
+  /** Holds a piece of text. */
   | {
       readonly type: "text";
-      /** The text. */
+      /** Holds the text. */
       readonly text: string;
     }
-  /** A piece of the model's thinking. */
+  /** Holds a piece of the model's thinking. */
   | {
       readonly type: "thinking";
-      /** The thinking, as pieces of text. */
+      /** Holds the thinking as pieces of text. */
       readonly thinking: readonly { readonly type: "text"; readonly text: string }[];
     }
-  /** An image, as a data URL or a link. */
+  /** Holds an image as a data URL or a link. */
   | {
       readonly type: "image_url";
-      /** The data URL or the link. */
+      /** Holds the data URL or the link. */
       readonly image_url: string;
     }
-  /** A document, as a data URL or a link. */
+  /** Holds a document as a data URL or a link. */
   | {
       readonly type: "document_url";
-      /** The data URL or the link. */
+      /** Holds the data URL or the link. */
       readonly document_url: string;
-      /** The document's name. */
+      /** States the name of the document; absent without a name. */
       readonly document_name?: string;
     };
 
-/** A tool call of the model. */
+/** Holds a tool call of the model. */
 interface MistralCall {
-  /** The id of the call: nine letters and digits. */
+  /** States the id of the call, which has nine letters and digits. */
   readonly id: string;
   readonly type: "function";
-  /** What is called. */
+  /** Holds the name and the arguments of the call. */
   readonly function: {
-    /** The name of the tool. */
+    /** Names the tool. */
     readonly name: string;
-    /** The arguments as JSON text. */
+    /** Holds the arguments as JSON text. */
     readonly arguments: string;
   };
 }
@@ -94,7 +94,8 @@ export const mistralMapping: ProviderMapping<MistralMessage> = {
     resultImages: "inside",
     beginsWithUser: true,
     repliesAfterResults: true,
-    // A system message may follow users and replies, never tool results: in tags it can stand anywhere.
+    // A system message may follow user messages and replies, but never tool results. User text in tags may stand
+    // anywhere, so this mapping uses it.
     systemMessages: "user",
     trailingAssistant: () => "continue",
     carryThinking: ({ thinking, redacted }) => (!redacted && thinking.trim() !== "" ? { itemId: null } : null),
@@ -103,7 +104,7 @@ export const mistralMapping: ProviderMapping<MistralMessage> = {
   system: (system) => ({ field: null, first: [{ role: "system", content: system }] }),
 };
 
-/** The messages for Mistral's chat API. */
+/** Renders a context as messages for Mistral's chat API. */
 export function renderMistral(context: Context, options: RenderOptions = {}): Rendering<MistralMessage> {
   assertRenderOptions("renderMistral", options);
   return renderWith(context, mistralMapping, options);
@@ -142,7 +143,7 @@ function chunk(block: ReplayUserBlock): MistralChunk {
         ...(block.name === null ? {} : { document_name: block.name }),
       };
     case "raw":
-      // As its provider wrote it, of a type that the caller asked for.
+      // The caller asked for this type, and the provider wrote the block, so the cast is safe.
       return block.block as MistralChunk;
   }
 }

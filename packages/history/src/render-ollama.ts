@@ -7,27 +7,27 @@ import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
-/** A message of Ollama's chat API. Assignable to the SDK's `Message`. */
+/** Holds a message of Ollama's chat API. It is assignable to the SDK's `Message`. */
 export interface OllamaMessage {
-  /** Who wrote the message. */
+  /** States who wrote the message. */
   readonly role: "system" | "user" | "assistant" | "tool";
-  /** The text of the message, empty for a reply that only calls tools. */
+  /** Holds the text of the message; empty for a reply that only calls tools. */
   readonly content: string;
-  /** The model's thinking. */
+  /** Holds the model's thinking; absent without thinking. */
   readonly thinking?: string;
-  /** Base64 without a prefix. */
+  /** Holds images as base64 without a prefix; absent without images. */
   readonly images?: string[];
-  /** The tool calls of a reply. They have no ids. */
+  /** Holds the tool calls of a reply; absent without calls. Calls have no ids in this API. */
   readonly tool_calls?: {
-    /** What is called. */
+    /** Holds the name and the arguments of the call. */
     readonly function: {
-      /** The name of the tool. */
+      /** Names the tool. */
       readonly name: string;
-      /** The arguments of the call. */
+      /** Holds the arguments of the call. */
       readonly arguments: Readonly<Record<string, unknown>>;
     };
   }[];
-  /** Results are distinguished by the tool's name and their order. */
+  /** Names the tool of a result. Ollama distinguishes results by this name and their order. */
   readonly tool_name?: string;
 }
 
@@ -47,7 +47,8 @@ export const ollamaMapping: ProviderMapping<OllamaMessage> = {
 };
 
 /**
- * The messages for Ollama's chat API. Results carry no ids there, so those of one reply stand in the order of its calls.
+ * Renders a context as messages for Ollama's chat API. Results have no ids in this API, so they follow the order of the
+ * calls.
  */
 export function renderOllama(context: Context, options: RenderOptions = {}): Rendering<OllamaMessage> {
   assertRenderOptions("renderOllama", options);

@@ -6,88 +6,91 @@ import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** A message of the Chat Completions API. Assignable to the SDK's `ChatCompletionMessageParam`. */
+/** Holds a message of the Chat Completions API. It is assignable to the SDK's `ChatCompletionMessageParam`. */
 export type OpenAiChatMessage =
-  /** The system prompt. */
+  /** Holds the system prompt. */
   | {
-      /** `developer` for models that take no system message. */
+      /** States the role; `developer` suits models that reject system messages. */
       readonly role: "system" | "developer";
-      /** The instructions. */
+      /** Holds the instructions. */
       readonly content: string;
     }
-  /** A message of the user. */
+  /** Holds a message of the user. */
   | {
       readonly role: "user";
-      /** Text, or parts of text, images and files. */
+      /** Holds a text, or parts of text, images and files. */
       readonly content: string | OpenAiChatPart[];
     }
-  /** A reply of the model. */
+  /** Holds a reply of the model. */
   | {
       readonly role: "assistant";
-      /** The text of the reply; null where it only calls tools. */
+      /** Holds the text of the reply; null if the reply only calls tools. */
       readonly content: string | null;
-      /** Thinking, for servers that want it back. */
+      /** Holds thinking, for servers that require it back; absent without thinking. */
       readonly reasoning_content?: string;
-      /** The tool calls of the reply. Absent without calls. */
+      /** Holds the tool calls of the reply; absent without calls. */
       readonly tool_calls?: OpenAiChatCall[];
     }
-  /** The result of a tool call. */
+  /** Holds the result of a tool call. */
   | {
       readonly role: "tool";
-      /** The id of the call that it answers. */
+      /** States the id of the call that it answers. */
       readonly tool_call_id: string;
-      /** What the model reads. */
+      /** Holds the text that the model reads. */
       readonly content: string;
     };
 
-/** A part of a user message. */
+/** Holds a part of a user message. */
 type OpenAiChatPart =
-  /** A piece of text. */
+  /** Holds a piece of text. */
   | {
       readonly type: "text";
-      /** The text. */
+      /** Holds the text. */
       readonly text: string;
     }
-  /** An image, as a data URL or a link. */
+  /** Holds an image as a data URL or a link. */
   | {
       readonly type: "image_url";
-      /** Where the image is. */
+      /** Holds the location of the image. */
       readonly image_url: {
-        /** The data URL or the link. */
+        /** Holds the data URL or the link. */
         readonly url: string;
       };
     }
-  /** A file, as bytes. */
+  /** Holds a file as bytes. */
   | {
       readonly type: "file";
-      /** The file. */
+      /** Holds the name and the bytes of the file. */
       readonly file: {
-        /** The file's name. */
+        /** States the name of the file. */
         readonly filename: string;
-        /** A data URL with the bytes. */
+        /** Holds the bytes as a data URL. */
         readonly file_data: string;
       };
     };
 
-/** A tool call of the model. */
+/** Holds a tool call of the model. */
 interface OpenAiChatCall {
-  /** The id of the call, which its result names. */
+  /** States the id of the call, to which its result refers. */
   readonly id: string;
   readonly type: "function";
-  /** What is called. */
+  /** Holds the name and the arguments of the call. */
   readonly function: {
-    /** The name of the tool. */
+    /** Names the tool. */
     readonly name: string;
-    /** The arguments as JSON text. */
+    /** Holds the arguments as JSON text. */
     readonly arguments: string;
   };
 }
 
-/** Options of `renderOpenAiChat`. */
+/** Configures `renderOpenAiChat`. */
 export interface OpenAiChatOptions extends RenderOptions {
-  /** The role of instructions; newer models of OpenAI call them `developer`. @default "system" */
+  /** Sets the role of instructions. Newer models of OpenAI call it `developer`. @default "system" */
   readonly systemRole?: "system" | "developer";
-  /** Whether all thinking goes back as `reasoning_content`. @default false: what came so, to the model it came from */
+  /**
+   * Sends all thinking back as `reasoning_content` if true. @default false: only thinking that arrived in this field,
+   * to the model that wrote it
+   */
   readonly reasoningContent?: boolean;
 }
 
@@ -97,7 +100,6 @@ export const openAiChatTable: OptionTable<OpenAiChatOptions> = {
   reasoningContent: optionKinds.flag,
 };
 
-/** The mapping for one set of options. */
 export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapping<OpenAiChatMessage> {
   const { systemRole = "system", reasoningContent = false } = options;
   return {
@@ -117,7 +119,7 @@ export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapp
   };
 }
 
-/** The messages for OpenAI's Chat Completions API and the servers that speak it. */
+/** Renders a context as messages for OpenAI's Chat Completions API and compatible servers. */
 export function renderOpenAiChat(context: Context, options: OpenAiChatOptions = {}): Rendering<OpenAiChatMessage> {
   assertKnownOptions<OpenAiChatOptions>("renderOpenAiChat", options, openAiChatTable);
   return renderWith(context, openAiChatMapping(options), options);
@@ -133,7 +135,6 @@ function messagesOf(turn: ReplayTurn, systemRole: "system" | "developer"): reado
   return turn.blocks.length === 0 ? answers : [...answers, { role: "user", content: userContent(turn.blocks) }];
 }
 
-/** Texts of one message, joined as paragraphs. */
 export function textOf(blocks: readonly (ReplayUserBlock | AssistantTurn["blocks"][number])[]): string {
   let text: string | null = null;
   for (const block of blocks) {
@@ -142,7 +143,6 @@ export function textOf(blocks: readonly (ReplayUserBlock | AssistantTurn["blocks
   return text ?? "";
 }
 
-/** Thinking of one message, joined as paragraphs. */
 function thinkingOf(blocks: AssistantTurn["blocks"]): string {
   let text: string | null = null;
   for (const block of blocks) {
@@ -163,13 +163,12 @@ function userContent(blocks: readonly ReplayUserBlock[]): string | OpenAiChatPar
       case "file":
         return [{ type: "file", file: { filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) } }];
       case "raw":
-        // As its provider wrote it, of a type that the caller asked for.
+        // The caller asked for this type, and the provider wrote the block, so the cast is safe.
         return [block.block as OpenAiChatPart];
     }
   });
 }
 
-/** The link, or the data as one. */
 export function dataUrl(source: ReplaySource): string {
   return source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`;
 }

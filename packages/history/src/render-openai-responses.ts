@@ -9,89 +9,90 @@ import { carriesNothing } from "./replay-rules.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** An input item of the Responses API. Assignable to the SDK's `ResponseInputItem`. */
+/** Holds an input item of the Responses API. It is assignable to the SDK's `ResponseInputItem`. */
 export type OpenAiResponsesItem =
-  /** A message of the user, or instructions. */
+  /** Holds a message of the user, or instructions. */
   | {
       readonly type: "message";
-      /** Who wrote the message. */
+      /** States who wrote the message. */
       readonly role: "user" | "system" | "developer";
-      /** The parts of the message. */
+      /** Holds the parts of the message. */
       readonly content: OpenAiResponsesPart[];
     }
-  /** A reply goes as plain text: the form with parts wants the id of an item, and items go without. */
+  /** Holds a reply as plain text. The form with parts requires the id of an item, and items are sent without ids. */
   | {
       readonly type: "message";
       readonly role: "assistant";
-      /** The text of the reply. */
+      /** Holds the text of the reply. */
       readonly content: string;
     }
-  /** A tool call of the model. */
+  /** Holds a tool call of the model. */
   | {
       readonly type: "function_call";
-      /** The id of the call, which its result names. */
+      /** States the id of the call, to which its result refers. */
       readonly call_id: string;
-      /** The name of the tool. */
+      /** Names the tool. */
       readonly name: string;
-      /** The arguments as JSON text. */
+      /** Holds the arguments as JSON text. */
       readonly arguments: string;
     }
-  /** The result of a tool call. */
+  /** Holds the result of a tool call. */
   | {
       readonly type: "function_call_output";
-      /** The id of the call that it answers. */
+      /** States the id of the call that it answers. */
       readonly call_id: string;
-      /** What the model reads: text, or parts of text, images and files. */
+      /** Holds the content that the model reads: a text, or parts of text, images and files. */
       readonly output: string | OpenAiResponsesPart[];
     }
-  /** The model's thinking, encrypted. */
+  /** Holds the model's encrypted thinking. */
   | {
       readonly type: "reasoning";
-      /** The provider's id of the item. */
+      /** States the provider's id of the item. */
       readonly id: string;
-      /** The summary of the thinking, as it was received. */
+      /** Holds the summary of the thinking, unchanged. */
       readonly summary: {
         readonly type: "summary_text";
-        /** One piece of the summary. */
+        /** Holds one piece of the summary. */
         readonly text: string;
       }[];
-      /** The encrypted thinking, as it was received. */
+      /** Holds the encrypted thinking, unchanged. */
       readonly encrypted_content: string;
     };
 
-/** A part of a message or of a result. */
+/** Holds a part of a message or of a result. */
 type OpenAiResponsesPart =
-  /** A piece of text. */
+  /** Holds a piece of text. */
   | {
       readonly type: "input_text";
-      /** The text. */
+      /** Holds the text. */
       readonly text: string;
     }
-  /** An image, as a data URL or a link. */
+  /** Holds an image as a data URL or a link. */
   | {
       readonly type: "input_image";
-      /** The data URL or the link. */
+      /** Holds the data URL or the link. */
       readonly image_url: string;
       readonly detail: "auto";
     }
-  /** A file, as bytes or as a link. */
+  /** Holds a file as bytes. */
   | {
       readonly type: "input_file";
-      /** The file's name. */
+      /** States the name of the file. */
       readonly filename: string;
-      /** A data URL with the bytes. */
+      /** Holds the bytes as a data URL. */
       readonly file_data: string;
     }
-  /** A file, as bytes or as a link. */
+  /** Holds a file as a link. */
   | {
       readonly type: "input_file";
-      /** The link to the file. */
+      /** Holds the link to the file. */
       readonly file_url: string;
     };
 
 /**
- * Reasoning goes back with its encrypted content, so that nothing has to be stored at the provider. Items go without ids
- * of their own: with one, the service wants the reasoning it knows to belong to it, which a history may not hold any more.
+ * Reasoning is sent back with its encrypted content, so that the provider need not store it. Other items are sent
+ * without ids. With an id, the service requires the reasoning that it associates with the item, and a history may no
+ * longer hold that reasoning.
  */
 export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
   rules: {
@@ -110,14 +111,14 @@ export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
     signsParts: false,
     callSignature: () => null,
     carriedBlocks: { ...carriesNothing, reply: new Set(["compaction"]) },
-    // Anthropic's compaction has words and no encrypted content.
+    // Anthropic's compaction block has a text and no encrypted content, so this API cannot read it.
     canCarry: ({ type, encrypted_content: content }) => type !== "compaction" || typeof content === "string",
   },
   turn: (turn) => itemsOf(turn),
   system: (system) => ({ field: system, first: [] }),
 };
 
-/** The input items for OpenAI's Responses API; `system` is for `instructions`. */
+/** Renders a context as input items for OpenAI's Responses API. `system` belongs into `instructions`. */
 export function renderOpenAiResponses(context: Context, options: RenderOptions = {}): Rendering<OpenAiResponsesItem> {
   assertRenderOptions("renderOpenAiResponses", options);
   return renderWith(context, openAiResponsesMapping, options);
@@ -125,7 +126,7 @@ export function renderOpenAiResponses(context: Context, options: RenderOptions =
 
 type ReasoningItem = Extract<OpenAiResponsesItem, { readonly type: "reasoning" }>;
 
-/** The item as pi keeps it: JSON in the place of the signature. */
+/** pi stores the reasoning item as JSON in place of the signature. */
 function reasoningItem({ signature }: Pick<NeutralThinking, "signature">): ReasoningItem | null {
   if (signature === null || !signature.startsWith("{")) return null;
   try {
@@ -164,7 +165,7 @@ function assistantItems(turn: AssistantTurn): readonly OpenAiResponsesItem[] {
         return item === null ? [] : [item];
       }
       case "raw":
-        // As its provider wrote it, of a type that the caller asked for.
+        // The caller asked for this type, and the provider wrote the block, so the cast is safe.
         return [block.block as OpenAiResponsesItem];
     }
   });
@@ -189,7 +190,7 @@ function inputPart(block: ReplayUserBlock): OpenAiResponsesPart {
         ? { type: "input_file", file_url: block.source.url }
         : { type: "input_file", filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) };
     case "raw":
-      // As its provider wrote it, of a type that the caller asked for.
+      // The caller asked for this type, and the provider wrote the block, so the cast is safe.
       return block.block as OpenAiResponsesPart;
   }
 }

@@ -3,39 +3,44 @@ import type { TrailingAssistant } from "./replay-rules.ts";
 
 const { text, object, orNull, oneOf } = optionKinds;
 
-/** What every target takes. */
+/** Holds the options that every target accepts. */
 export interface RenderOptions {
-  /** The system prompt to send along. @default null */
+  /** Sets the system prompt to send. @default null */
   readonly system?: string | null;
-  /** The model that gets the messages; signed thinking of other models is left out. @default the context's model */
+  /**
+   * Names the model that receives the messages. Signed thinking of other models is dropped. @default the context's
+   * model
+   */
   readonly target?: {
-    /** The provider that gets the messages. */
+    /** States the provider that receives the messages. */
     readonly provider: string;
-    /** The provider's id of the model. */
+    /** States the provider's id of the model. */
     readonly modelId: string;
   } | null;
-  /** First line of the message that carries a summary. @default "[Previous conversation summary]" */
+  /** Sets the first line of the message that holds a summary. @default "[Previous conversation summary]" */
   readonly summaryPrefix?: string;
-  /** What becomes of a result whose call is not in the history. @default "drop" */
+  /** Drops a result whose call is not in the history, or sends it as text. @default "drop" */
   readonly orphanResults?: "drop" | "text";
   /**
-   * How to handle an assistant message at the end. It stays, for the model to continue or for a prompt to follow; it is
-   * removed; or a short user message follows it.
+   * Decides how to handle an assistant message at the end. `keep` leaves it, for the model to continue or for a prompt
+   * to follow. `remove` removes it. `continue` adds a short user message.
    * @default "continue" where the provider or some of its models refuse such an end, else "keep"
    */
   readonly trailingAssistant?: TrailingAssistant;
   /**
-   * How system messages inside the conversation are sent: as such, or as user text in tags.
+   * Sends system messages inside the conversation either as system messages or as user text in tags.
    * @default "inline" where every model takes them
    */
   readonly systemMessages?: "inline" | "user";
-  /** Whether images and files go along or are replaced by a line that says so. @default "carry" */
+  /** Sends images and files, or replaces each by a line that reports the omission. @default "carry" */
   readonly media?: "carry" | "marker";
-  /** Further block types the provider takes as they were stored, such as those that need a beta header. @default none */
+  /**
+   * Adds block types that the provider accepts in their stored form, such as types behind a beta header. @default none
+   */
   readonly carryBlocks?: ReadonlySet<string>;
 }
 
-/** With whatever else its holder keeps beside the two. */
+/** The check allows additional fields, because callers may pass a larger model object. */
 const modelKind: OptionKind = {
   expected: "an object with the texts `provider` and `modelId`",
   accepts: (value) => {
@@ -45,7 +50,6 @@ const modelKind: OptionKind = {
   },
 };
 
-/** The kinds of the options that every target takes. */
 export const renderTable: OptionTable<RenderOptions> = {
   system: orNull(text),
   target: orNull(modelKind),
@@ -57,7 +61,7 @@ export const renderTable: OptionTable<RenderOptions> = {
   carryBlocks: { expected: "a Set of texts", accepts: (value) => value instanceof Set },
 };
 
-/** @throws {ThroughlineError} INPUT_INVALID */
+/** Checks the options of a rendering. @throws {ThroughlineError} INPUT_INVALID */
 export function assertRenderOptions(call: string, options: unknown): void {
   assertKnownOptions<RenderOptions>(call, options, renderTable);
 }

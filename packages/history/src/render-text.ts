@@ -2,11 +2,14 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 import type { Context } from "./build-context.ts";
 import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 
-/** Options of `renderText`. */
+/** Configures `renderText`. */
 export interface RenderTextOptions {
-  /** Whether thinking is shown. @default false */
+  /** Includes thinking. @default false */
   readonly thinking?: boolean;
-  /** Longer tool results are cut in the middle and say by how much; in UTF-16 code units. @default no limit */
+  /**
+   * Limits tool results, in UTF-16 code units. A longer result is cut in the middle and states the length of the cut.
+   * @default no limit
+   */
   readonly toolResultChars?: number;
 }
 
@@ -16,16 +19,19 @@ const textTable: OptionTable<RenderTextOptions> = {
 };
 
 /**
- * The context as plain text, for people and for summarizers: `[User]: …`, `[Assistant]: …`. Every line after the first
- * of a message is indented, so a `[` at the beginning of a line is always the beginning of a message, whatever the
- * content says. Control characters are kept; whoever writes to a terminal makes them safe.
+ * Renders the context as plain text for people and summarizers: `[User]: …`, `[Assistant]: …`. Every line after the
+ * first line of a message is indented. A `[` at the start of a line therefore always starts a message, regardless of
+ * the content. Control characters are kept, so a caller that writes to a terminal must escape them.
  */
 export function renderText(context: Context, options: RenderTextOptions = {}): string {
   assertKnownOptions<RenderTextOptions>("renderText", options, textTable);
   return [...textPieces(context, options)].join("");
 }
 
-/** What `renderText` gives, in pieces of a message or less: V8 has no text of more than half a gigabyte. */
+/**
+ * Renders like `renderText`, in pieces of at most one message. Use it for large contexts, because V8 limits a string to
+ * half a gigabyte.
+ */
 export function renderTextPieces(
   context: Context,
   options: RenderTextOptions = {},
@@ -109,7 +115,7 @@ function plainBlock(block: NeutralBlock): string {
   }
 }
 
-/** A name as it is when it cannot be mistaken for anything, else as JSON. */
+/** A tool name from a log may hold any text. Quoting an ambiguous name keeps it from looking like a section. */
 function quoted(name: string): string {
   return /^[A-Za-z0-9_.:/-]{1,128}$/.test(name) ? name : JSON.stringify(name).replaceAll(lineBreaks, " ");
 }

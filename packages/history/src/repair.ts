@@ -1,47 +1,47 @@
 /**
- * What a rendering may do to a history, apart from turning it into the provider's shapes. Everything else stays as it
- * is in the log.
+ * Names the changes that a rendering may make to a history, apart from the conversion into the provider's format. All
+ * other content matches the log.
  */
 export type RepairRule =
-  /** An assistant turn that was aborted or ended in an error is left out, with its calls' results. */
+  /** An assistant turn that was aborted or failed is dropped, with the results of its calls. */
   | "failed-turn-dropped"
-  /** An aborted reply that the next message asks to be continued is sent as its text alone. */
+  /** An aborted reply is reduced to its text, because the next message asks to continue it. */
   | "continued-reply-cut"
-  /** A result whose call is in a turn that was left out. */
+  /** A result is dropped because its call is in a dropped turn. */
   | "result-of-dropped-turn"
-  /** A call without a stored result is answered by an error result. */
+  /** An error result answers a call without a stored result. */
   | "result-synthesized"
-  /** A result without a call is left out, or shown as text. */
+  /** A result without a call is dropped, or sent as text. */
   | "orphan-result"
-  /** A further result of a call that has one. */
+  /** A second result of the same call is dropped. */
   | "duplicate-result"
-  /** A call stored a second time. */
+  /** A call that was stored twice is dropped. */
   | "duplicate-call"
-  /** A result stored away from its call goes to its call. */
+  /** A result that was stored away from its call is moved to the call. */
   | "result-moved"
-  /** A call or a piece of text joins the assistant message before it. */
+  /** A call or a text joins the preceding assistant message. */
   | "assistant-merged"
-  /** User content joins the user message before it. */
+  /** User content joins the preceding user message. */
   | "user-merged"
-  /** A made-up first user message, because the history begins with the assistant. */
+  /** A generated user message comes first, because the history starts with the assistant. */
   | "bootstrap-added"
-  /** A made-up reply between the summary and a user message. */
+  /** A generated reply stands between the summary and a user message. */
   | "acknowledgement-added"
-  /** A made-up user message at the end, as asked. */
+  /** A generated user message comes last, because the caller asked for it. */
   | "continuation-added"
-  /** The assistant message at the end is left out, as asked. */
+  /** The assistant message at the end is removed, because the caller asked for it. */
   | "trailing-assistant-removed"
-  /** White space at the very end of the history, which a provider refuses. */
+  /** White space at the very end of the history is removed, because a provider rejects it. */
   | "trailing-space-removed"
-  /** A made-up reply between tool results and a user message. */
+  /** A generated reply stands between tool results and a user message. */
   | "reply-added"
-  /** Words in a result that has none. */
+  /** A generated text fills an empty result. */
   | "empty-result-filled"
-  /** A result that came after the conversation had gone on without it is shown as text where it stands. */
+  /** A result that arrived after the conversation had continued is sent as text at its position. */
   | "late-result-shown"
-  /** A system message inside the list is shown as user text. */
+  /** A system message inside the list is sent as user text. */
   | "system-message-shown"
-  /** A call whose signature cannot hold is sent with the provider's stand-in for one. */
+  /** A call whose signature is not valid gets the provider's substitute signature. */
   | "signature-replaced"
   | "signature-removed"
   | "call-id-changed"
@@ -49,30 +49,32 @@ export type RepairRule =
   | "empty-text-removed"
   | "empty-message-removed"
   | "thinking-removed"
-  /** Arguments that are no JSON object, which no provider takes. */
+  /** Arguments that are not a JSON object are removed, because no provider accepts them. */
   | "arguments-removed"
   | "lone-surrogate-replaced"
   | "image-replaced"
-  /** An image under the type and in the form that its provider takes. */
+  /** An image gets the media type and the encoding that the provider accepts. */
   | "image-rewritten"
   | "image-moved"
   | "file-replaced"
   | "unknown-block-replaced"
   | "unknown-role-removed";
 
-/** One change, told by the record it was made to. Long texts are shortened: the record holds the whole. */
+/**
+ * Describes one change by the record that it affects. Long texts are shortened, because the record holds the whole
+ * text.
+ */
 export interface Repair {
-  /** The rule by which it was made. */
+  /** States the rule of the change. */
   readonly rule: RepairRule;
-  /** The record that it concerns; for an added message, the record that made it necessary. */
+  /** States the record that changed. For an added message it is the record that made the message necessary. */
   readonly recordId: string;
-  /** What the record says; null where something was added. */
+  /** Holds the content of the record; null if a message was added. */
   readonly before: string | null;
-  /** What was made of it; null where something was removed. */
+  /** Holds the new content; null if content was removed. */
   readonly after: string | null;
 }
 
-/** Whose record it is, and where its message stands in the context. */
 export interface RepairedItem {
   readonly recordId: string;
   readonly place: number;
@@ -85,20 +87,22 @@ interface RepairEntry {
   readonly repair: Repair;
 }
 
-/** Repairs with the place of their record. */
 export interface RepairLog {
   readonly report: ReportRepair;
-  /** What it holds now; further reports are no part of it. */
+  /** Returns the current entries. Later reports do not extend the returned span. */
   readonly upToNow: () => RepairSpan;
 }
 
-/** The first entries of a log that only grows. */
+/** Holds the first entries of a log, which only grows. */
 export interface RepairSpan {
   readonly entries: readonly RepairEntry[];
   readonly count: number;
 }
 
-/** The repairs of some logs in the order of the records; of one record in the order of the logs. */
+/**
+ * Sorts by record, because each log covers another stage of the same records. Repairs of one record keep the order of
+ * the logs.
+ */
 export function sortedRepairs(spans: readonly RepairSpan[]): Repair[] {
   const all = spans.flatMap(({ entries, count }) => entries.slice(0, count));
   return all.toSorted((one, other) => one.place - other.place).map(({ repair }) => repair);

@@ -9,31 +9,35 @@ import { createRepairLog, sortedRepairs, type Repair } from "./repair.ts";
 import type { ProviderRules, ReplayRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
-/** A history in a provider's own shapes. */
+/** Holds a history in a provider's own format. */
 export interface Rendering<Message> {
-  /** For the request's own field; null where the system prompt is among the messages, or there is none. */
+  /** Holds the system prompt for the request's own field; null if it stands among the messages, or if there is none. */
   readonly system: string | null;
-  /** Ready to be sent; of an empty context the system prompt alone, where it stands among the messages. */
+  /**
+   * Holds the messages to send. An empty context gives only the system prompt, if the provider expects it among the
+   * messages.
+   */
   readonly messages: Message[];
-  /** Every change that was made to what the log says, in the order of the records. */
+  /** Lists every change to the content of the log, in the order of the records. */
   readonly repairs: readonly Repair[];
-  /** The id in the log of every call whose id was changed, by the id that is sent. */
+  /** Maps the changed ids of calls to the ids in the log. The keys are the ids that are sent. */
   readonly callIds: ReadonlyMap<string, string>;
-  /** The name in the log of every tool whose name was changed, by the name that is sent. */
+  /** Maps the changed names of tools to the names in the log. The keys are the names that are sent. */
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
-/** How one provider takes a history: its rules, and its shapes for a turn. */
+/** Describes how one provider receives a history. */
 export interface ProviderMapping<Message> {
-  /** What the provider accepts. */
+  /** Holds the rules of the provider. */
   readonly rules: ProviderRules;
-  /** The messages of one turn. Depends on the turn alone, so that what did not change is not made again. */
+  /**
+   * Maps one turn to messages. The result must depend only on the turn, so that unchanged turns are not mapped again.
+   */
   readonly turn: (turn: ReplayTurn) => readonly Message[];
-  /** Puts the system prompt where it belongs. */
+  /** Places the system prompt in the request field or among the messages. */
   readonly system: (system: string) => { readonly field: string | null; readonly first: readonly Message[] };
 }
 
-/** One pass over a context: clean, pair, assemble, map. */
 export function renderWith<Message>(
   context: Context,
   mapping: ProviderMapping<Message>,
@@ -42,7 +46,7 @@ export function renderWith<Message>(
   return runSteps(renderSteps(context, mapping, options));
 }
 
-/** What `renderWith` gives, a message a step in each part of the pass. */
+/** Renders like `renderWith`, one message per step, so that a long history does not block the process. */
 export function* renderSteps<Message>(
   context: Context,
   mapping: ProviderMapping<Message>,
@@ -66,7 +70,7 @@ export function* renderSteps<Message>(
   return {
     system: field,
     messages,
-    // Of a provider with ids of its own form there is one for every call: put together for whoever asks.
+    // The getters compute on demand, because providers with their own id format have one entry for every call.
     get repairs() {
       return sortedRepairs([repairs]);
     },
@@ -77,7 +81,6 @@ export function* renderSteps<Message>(
   };
 }
 
-/** Where the system prompt goes; nowhere when there is none. */
 export function systemOf<Message>(
   mapping: ProviderMapping<Message>,
   { system }: RenderOptions,
@@ -85,7 +88,6 @@ export function systemOf<Message>(
   return system === undefined || system === null ? { field: null, first: [] } : mapping.system(system);
 }
 
-/** A provider's rules with what the caller asks for. */
 export function replayRules(model: Context["model"], rules: ProviderRules, options: RenderOptions): ReplayRules {
   const target = options.target === undefined ? model : options.target;
   const modelId = target?.modelId ?? null;
@@ -110,7 +112,7 @@ export function replayRules(model: Context["model"], rules: ProviderRules, optio
   };
 }
 
-/** What stands in replies alone, whoever asks for it to be carried. */
+/** These types are valid only in replies, even if the caller asks to carry them. */
 const replyBlocks: ReadonlySet<string> = new Set(["compaction", "server_tool_use", "mcp_tool_use", "mcp_tool_result"]);
 
 const fileBlocks: ReadonlySet<string> = new Set(["document", "container_upload"]);

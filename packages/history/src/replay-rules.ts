@@ -1,70 +1,82 @@
 import type { NameLimit } from "@throughline/core/internal";
 import type { NeutralThinking } from "./neutral-message.ts";
 
-/** What differs from provider to provider when a history is replayed. One of these and a mapping make a new target. */
+/** Holds the differences between providers in replaying a history. These rules and a mapping define a new target. */
 export interface ProviderRules {
-  /** Names of the provider's formats as records have them: what was signed under another one is not understood. */
+  /**
+   * Lists the names of the provider's formats in records. The provider cannot read content that was signed under
+   * another format.
+   */
   readonly apis: ReadonlySet<string>;
-  /** What the provider takes as the id of a call. */
+  /** Limits the ids of calls. */
   readonly callIds: IdRule;
-  /** What the provider takes as the name of a tool. */
+  /** Limits the names of tools. */
   readonly toolNames: IdRule;
-  /** Media types of images and files the provider takes as base64. */
+  /** Lists the media types of images that the provider accepts as base64. */
   readonly imageTypes: ReadonlySet<string>;
-  /** Media types of files that the provider takes as base64. */
+  /** Lists the media types of files that the provider accepts as base64. */
   readonly fileTypes: ReadonlySet<string>;
-  /** The most characters of base64 in one image; null for no limit of its own. */
+  /** Limits the base64 characters of one image; null means no limit. */
   readonly maxImageLength: number | null;
-  /** Whether an image, or a file, may be a link that the provider follows. */
+  /** States whether an image may be a link that the provider follows. */
   readonly imageLinks: boolean;
-  /** Whether a file may be a link that the provider follows. */
+  /** States whether a file may be a link that the provider follows. */
   readonly fileLinks: boolean;
-  /** Whether results stand in the order of their calls, because nothing else distinguishes them. */
+  /** States whether results must follow the order of their calls, because the format has nothing else to match them. */
   readonly resultsInCallOrder: boolean;
-  /** Whether a tool result may hold images: always, not in an error, or never; elsewhere they follow the results. */
+  /**
+   * States whether a tool result may hold images: always, except in errors, or never. Otherwise the images follow the
+   * results.
+   */
   readonly resultImages: "inside" | "inside-unless-error" | "after";
-  /** Whether messages of one role in a row become one. */
+  /** States whether consecutive user messages are merged. */
   readonly mergesUsers: boolean;
-  /** Whether replies in a row become one. */
+  /** States whether consecutive replies are merged. */
   readonly mergesReplies: boolean;
-  /** Whether the list must begin with a user message. */
+  /** States whether the list must begin with a user message. */
   readonly beginsWithUser: boolean;
-  /** Whether a user message after tool results needs a reply between. */
+  /** States whether a user message after tool results needs a reply in between. */
   readonly repliesAfterResults: boolean;
-  /** Whether a tool result, and an error result, must have words. */
+  /** States whether a tool result may be empty: always, except in errors, or never. */
   readonly emptyResults: "allowed" | "not-in-errors" | "never";
-  /** How a system message inside the list is sent where nothing else is asked for. */
+  /** Sets how a system message inside the list is sent by default. */
   readonly systemMessages: "inline" | "user";
-  /** What becomes of an assistant message at the end where nothing else is asked for. */
+  /** Sets how an assistant message at the end is handled by default. */
   readonly trailingAssistant: (modelId: string | null) => TrailingAssistant;
-  /** Whether a reply's thinking can be sent in this form; null when it cannot. */
+  /** Returns how a reply's thinking is sent in this format, or null when it cannot be sent. */
   readonly carryThinking: (thinking: NeutralThinking) => { readonly itemId: string | null } | null;
-  /** Whether thinking is tied to what stood before it, and goes when that changed. */
+  /** States whether thinking is bound to the preceding messages. It is then dropped after these change. */
   readonly bindsThinking: boolean;
-  /** Whether texts and calls carry signatures of their own. */
+  /** States whether texts and calls have their own signatures. */
   readonly signsParts: boolean;
-  /** What a call is signed with when its own signature is gone; null when calls go unsigned. */
+  /** Returns the substitute for a lost signature of a call; null when calls need no signature. */
   readonly callSignature: (modelId: string | null) => string | null;
-  /** Block types beyond the common ones that are sent as they were stored, in a reply if the same provider wrote it. */
+  /**
+   * Lists additional block types that are sent in their stored form. In a reply this requires that the same provider
+   * wrote the block.
+   */
   readonly carriedBlocks: CarriedBlocks;
-  /** Whether a block of such a type in a reply has what its provider asks of it. Absent: every one has. */
+  /**
+   * Checks whether such a block in a reply has the fields that its provider requires. Without this function every block
+   * passes.
+   */
   readonly canCarry?: (block: Readonly<Record<string, unknown>>) => boolean;
 }
 
-/** Block types that go as they are, by where they stand. */
+/** Lists block types that are sent unchanged, by position. */
 export interface CarriedBlocks {
-  /** Block types in a message of the user. */
+  /** Lists the block types in a message of the user. */
   readonly user: ReadonlySet<string>;
-  /** Block types in a tool result. */
+  /** Lists the block types in a tool result. */
   readonly result: ReadonlySet<string>;
-  /** Block types in a reply. */
+  /** Lists the block types in a reply. */
   readonly reply: ReadonlySet<string>;
 }
 
-/** Of a provider that takes the common blocks only. */
+/** Applies to a provider that accepts only the common blocks. */
 export const carriesNothing: CarriedBlocks = { user: new Set(), result: new Set(), reply: new Set() };
 
-/** What holds for most providers; each states what is otherwise. */
+/** Holds the rules of most providers. Each provider overrides the rules that differ. */
 export const usualRules: Omit<ProviderRules, "apis" | "callIds" | "toolNames" | "carryThinking"> = {
   imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
   fileTypes: new Set(["application/pdf"]),
@@ -86,30 +98,35 @@ export const usualRules: Omit<ProviderRules, "apis" | "callIds" | "toolNames" | 
   carriedBlocks: carriesNothing,
 };
 
-/** What becomes of an assistant message at the end: it stays, it is removed, or a short user message follows it. */
+/**
+ * Names the handling of an assistant message at the end: it stays, it is removed, or a short user message follows it.
+ */
 export type TrailingAssistant = "keep" | "remove" | "continue";
 
-/** A provider's rules and what the caller asks for. */
 export interface ReplayRules extends Omit<ProviderRules, "trailingAssistant" | "callSignature"> {
-  /** The model that gets the messages: signed thinking of any other model is left out. null leaves all of it out. */
+  /**
+   * Names the model that receives the messages. Signed thinking of any other model is dropped; null drops all signed
+   * thinking.
+   */
   readonly target: { readonly provider: string; readonly modelId: string } | null;
-  /** First line of the message that carries a summary. */
   readonly summaryPrefix: string;
-  /** What becomes of a result without its call. */
   readonly orphanResults: "drop" | "text";
   readonly trailingAssistant: TrailingAssistant;
   readonly callSignature: string | null;
 }
 
-/** What a provider takes as an id or a name, and how others are made to fit. */
+/** Limits an id or a name, and states how invalid values are converted. */
 export interface IdRule extends Omit<NameLimit, "allowed"> {
-  /** Every id has exactly the maximal length, and letters and digits only. @default false */
+  /** Requires exactly the maximum length, with letters and digits only. @default false */
   readonly isExact?: boolean;
-  /** What stands after it is the writer's own and not part of the id. @default nothing */
+  /** Marks the end of the id; the text after it belongs to the writer and is not part of the id. @default nothing */
   readonly separator?: string;
 }
 
-/** Said in place of what the log does not hold. Sent to models, so: short, and true whatever happened. */
+/**
+ * These texts replace content that the log does not hold. Models read them, so they must be short and true in every
+ * case.
+ */
 export const madeUpTexts = {
   acknowledgement: "Understood, I have the context.",
   bootstrap: "(The conversation goes on from here.)",

@@ -1,125 +1,127 @@
-/** A history in which every call is answered in the turn after it. Where the rules ask for it, the roles alternate. */
+/**
+ * Holds one turn of a history in which the next turn answers every call. If the rules require it, the roles alternate.
+ */
 export type ReplayTurn = UserTurn | AssistantTurn | SystemTurn;
 
-/** What the user said, with the results of the calls before it. */
+/** Holds a message of the user, with the results of the preceding calls. */
 export interface UserTurn {
   readonly role: "user";
-  /** The record that its blocks came from, the first of several; null for what was made up, and for results alone. */
+  /** States the first record of its blocks; null for a generated message, and for results alone. */
   readonly recordId: string | null;
-  /** One for each call of the turn before; they come before the blocks. */
+  /** Holds one result for each call of the preceding turn. The results come before the blocks. */
   readonly results: ReplayResult[];
-  /** The blocks of the message. */
+  /** Holds the blocks of the message. */
   readonly blocks: ReplayUserBlock[];
 }
 
-/** A reply of a model, perhaps of several records. */
+/** Holds a reply of a model, which may come from several records. */
 export interface AssistantTurn {
   readonly role: "assistant";
-  /** The first and the last record that it came from; null for what was made up. */
+  /** States the first record of the reply; null for a generated reply. */
   readonly recordId: string | null;
-  /** The last record that it came from; null for what was made up. */
+  /** States the last record of the reply; null for a generated reply. */
   lastRecordId: string | null;
-  /** The blocks of the reply, in its order. */
+  /** Holds the blocks of the reply in their order. */
   readonly blocks: (ReplayText | ReplayThinking | ReplayCall | ReplayRaw)[];
 }
 
-/** Instructions that were given in the middle of the conversation. */
+/** Holds instructions in the middle of the conversation. */
 interface SystemTurn {
   readonly role: "system";
-  /** The record that it came from; null for what was made up. */
+  /** States the record of the instructions; null for a generated turn. */
   readonly recordId: string | null;
-  /** The instructions. */
+  /** Holds the instructions. */
   readonly text: string;
 }
 
-/** A block of a user message or of a tool result. */
+/** Holds a block of a user message or of a tool result. */
 export type ReplayUserBlock = ReplayText | ReplayImage | ReplayFile | ReplayRaw;
 
-/** A block of text. */
+/** Holds a block of text. */
 export interface ReplayText {
   readonly type: "text";
-  /** The text, never empty. */
+  /** Holds the text, which is never empty. */
   readonly text: string;
-  /** What the provider signed it with; only where the rules keep it. */
+  /** Holds the provider's signature; absent unless the rules keep it. */
   readonly signature?: string;
 }
 
-/** `source` as Anthropic writes it: base64 with its media type, or a link. */
+/** Holds an image with a `source` in Anthropic's format: base64 with its media type, or a link. */
 export interface ReplayImage {
   readonly type: "image";
-  /** Where the image is. */
+  /** Holds the bytes or the link of the image. */
   readonly source: ReplaySource;
 }
 
-/** A file that the model reads. */
+/** Holds a file that the model reads. */
 export interface ReplayFile {
   readonly type: "file";
-  /** Where the file is. */
+  /** Holds the bytes or the link of the file. */
   readonly source: ReplaySource;
-  /** The file's name; null when its writer stored none. */
+  /** States the name of the file; null if none was stored. */
   readonly name: string | null;
 }
 
-/** Bytes, or a link. */
+/** Holds bytes or a link. */
 export type ReplaySource =
-  /** The bytes. */
+  /** Holds the bytes. */
   | {
       readonly type: "base64";
-      /** The media type of the bytes. */
+      /** States the media type of the bytes. */
       readonly media_type: string;
-      /** The bytes as base64. */
+      /** Holds the bytes as base64. */
       readonly data: string;
     }
-  /** A link that the provider follows. */
+  /** Holds a link that the provider follows. */
   | {
       readonly type: "url";
-      /** The address, http or https. */
+      /** Holds the http or https address. */
       readonly url: string;
     };
 
-/** A block of the provider's own that goes back as it came. */
+/** Holds a provider-specific block that is sent back unchanged. */
 export interface ReplayRaw {
   readonly type: "raw";
-  /** The block as it was stored. */
+  /** Holds the stored block. */
   readonly block: Readonly<Record<string, unknown>>;
 }
 
-/** A block of a model's thinking. */
+/** Holds a block of a model's thinking. */
 export interface ReplayThinking {
   readonly type: "thinking";
-  /** The text of the thinking; empty where it is redacted. */
+  /** Holds the text of the thinking; empty when the block is redacted. */
   readonly thinking: string;
-  /** The provider's signature, or the opaque data of a redacted block; null when nothing was stored. */
+  /** Holds the provider's signature, or the opaque data of a redacted block; null if none was stored. */
   readonly signature: string | null;
-  /** True when the provider encrypted it. */
+  /** Is true when the provider encrypted the thinking. */
   readonly redacted: boolean;
-  /** The provider's id of it, which must not occur twice; null when it has none. */
+  /** States the provider's id of the block, which must not occur twice; null if it has none. */
   readonly itemId: string | null;
 }
 
-/** A tool call, with an id and a name that the provider takes. */
+/** Holds a tool call with an id and a name that the provider accepts. */
 export interface ReplayCall {
   readonly type: "toolCall";
-  /** The id of the call; its result names the same. */
+  /** States the id of the call, to which its result refers. */
   readonly id: string;
-  /** The name of the tool. */
+  /** Names the tool. */
   readonly name: string;
-  /** The arguments of the call. */
+  /** Holds the arguments of the call. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** What the provider signed the call with; null when calls go unsigned. */
+  /** Holds the provider's signature of the call; null when calls need no signature. */
   readonly signature: string | null;
 }
 
-/** The result of a tool call. */
+/** Holds the result of a tool call. */
 export interface ReplayResult {
-  /** Null where the log holds no result and one was made up. */
+  /** States the record of the result; null if the log holds no result and a generated one replaces it. */
   readonly recordId: string | null;
-  /** The id of the call that it answers. */
+  /** States the id of the call that it answers. */
   readonly callId: string;
-  /** The name the call goes by. */
+  /** Names the tool in the form that the provider receives. */
   readonly name: string;
-  /** What the model reads. */
+  /** Holds the blocks that the model reads. */
   readonly content: readonly ReplayUserBlock[];
-  /** True when the call failed. */
+  /** Is true when the call failed. */
   readonly isError: boolean;
 }

@@ -1,4 +1,6 @@
-/** A word of a title: a path keeps its file name, an address loses its scheme and query, and a key is not shown. */
+/**
+ * Shortens a word of a title. A path keeps its file name, an address loses its scheme and query, and a key is masked.
+ */
 export function shortenWord(given: string): string {
   const word = given.replace(knownKey, "[key]");
   const start = /^["'(<[{@]{0,4}/.exec(word)?.[0].length ?? 0;
@@ -7,7 +9,7 @@ export function shortenWord(given: string): string {
   const inner = word.slice(start, end);
   const short = shortened(inner);
   if (short === inner) return word;
-  // The sign of a file that is mentioned goes with its path.
+  // The `@` that marks a mentioned file is meaningless without its path, so both are removed.
   return word.slice(0, start).replaceAll("@", "") + short + word.slice(end);
 }
 
@@ -22,7 +24,7 @@ function shortened(word: string): string {
   return isPath ? shortened(parts.at(-1) ?? "") : word;
 }
 
-/** `host/page` as it is; of a longer address the host and the last part. */
+/** Keeps a short address `host/page` unchanged. A longer address keeps the host and the last part. */
 function shortAddress(address: string): string {
   const end = address.search(/[?#]/);
   const plain = (end === -1 ? address : address.slice(0, end)).replace(/^www\./i, "");
@@ -33,13 +35,13 @@ function shortAddress(address: string): string {
   return `${parts[0]}/…/${isKey(last) ? "[key]" : last}`;
 }
 
-/** Secrets by their known beginnings, also inside a word of a script without spaces. */
+/** Matches secrets by their known prefixes, also inside a word of a script without spaces. */
 const knownKey =
   /(?<![A-Za-z0-9])(?:sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|gsk_|xai-|SG\.|eyJ|\d{8,10}:(?=[\w-]{30}))[\w.+/=-]{8,}/g;
 
-/** Text that looks like a secret: a long run of letters and digits that is no word. */
+/** Detects text that looks like a secret: a long run of letters and digits that is not a word. */
 function isKey(word: string): boolean {
-  // A key of 40 characters of base64 may hold slashes, and looks like a path then.
+  // A key of 40 base64 characters may hold slashes and would otherwise look like a path.
   if (/^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/]{40}$/.test(word)) return true;
   if (word.length < 24 || !/^[\w+/=.-]+$/.test(word)) return false;
   const digits = word.replace(/[^0-9]/g, "").length;

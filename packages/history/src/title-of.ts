@@ -2,16 +2,16 @@ import { isRecordOfType, type Message, type SessionRecord } from "@throughline/c
 import { promptText } from "./prompt-text.ts";
 import { shortenWord } from "./shorten-word.ts";
 
-/** The most user messages that are looked at. */
 const mostMessages = 5;
-/** The widest title, in cells of a terminal. */
+/** Limits the width of a title, in terminal cells. */
 const mostCells = 60;
-/** A shorter first sentence says too little: the next one stays with it. */
+/** A shorter first sentence is not a useful title, so the next sentence stays with it. */
 const shortestSentence = 12;
 
 /**
- * The title of a conversation by rules, without a model: from the first of its first five user messages that gives one.
- * It has at most 60 cells, and no tag, key, control character or path of three parts. Null when none gives a title.
+ * Derives the title of a conversation by rules, without a model. It uses the first of the first five user messages that
+ * yields a title. The title has at most 60 cells, and no tag, key, control character or path of three parts. Returns
+ * null when no message yields a title.
  *
  * @param texts the user's messages, oldest first
  */
@@ -23,16 +23,19 @@ export function titleOf(texts: readonly string[]): string | null {
   return null;
 }
 
-/** The same of records that come one by one, oldest first; words of a program, such as a memory flush's, do not count. */
+/**
+ * Derives the same title from records that arrive one by one, oldest first. It ignores messages that a program wrote,
+ * such as those of a memory flush.
+ */
 export class TitleFinder {
   #messages = 0;
-  /** Null as long as no record gave one. */
+  /** Stays null until a record yields a title. */
   title: string | null = null;
 
   take(record: SessionRecord): void {
     if (this.title !== null || this.#messages >= mostMessages) return;
     if (!isRecordOfType(record, "message")) return;
-    // A line of another program may have the type and no message.
+    // A record of another program may have the type but no message.
     const message = record.message as Partial<Message> | null | undefined;
     if (message?.role !== "user") return;
     const { source, content } = message;
@@ -67,7 +70,7 @@ function titleOfText(text: string): string | null {
   const { rest, isRequest } = withoutOpening(line.split(" ").map(shortenWord).join(" "));
   const sentence = withoutEnd(firstSentence(rest));
   const whole = isRequest && sentence.endsWith("?") ? withoutEnd(sentence.slice(0, -1)) : sentence;
-  // A quotation mark without its other half is left of a quotation that was cut.
+  // A single quotation mark is the rest of a quotation that was cut, so it is removed.
   const title = whole.split('"').length % 2 === 0 ? whole.replaceAll('"', "") : whole;
   return hasLetterOrDigit(title) ? cutToCells(withCapital(title), mostCells) : null;
 }
@@ -77,10 +80,13 @@ const reactions: ReadonlySet<string> = new Set(
     "|",
   ),
 );
-/** A longer sentence says more than how the writer feels about an answer. */
+/** A longer sentence contains more than a reaction to an answer, so it stays. */
 const longestReaction = 9;
 
-/** The line without first sentences that only react to an answer: "no, that's not it."; empty where it holds nothing else. */
+/**
+ * Removes first sentences that only react to an answer, such as "no, that's not it.". Returns an empty text if the line
+ * holds nothing else.
+ */
 function behindReaction(line: string): string {
   let rest = line;
   for (;;) {
@@ -96,7 +102,6 @@ function hasLetterOrDigit(text: string): boolean {
   return /[\p{L}\p{N}]/u.test(text);
 }
 
-/** A line without the marks of Markdown and with single spaces. */
 function plainLine(line: string): string {
   const text = line.trim().replace(/^(#{1,6}|[-*+>]|\d{1,3}[.)])\s/, "");
   return text
@@ -122,7 +127,7 @@ function isTrivial(line: string): boolean {
   return trivialWords.has(words.filter((word) => word !== "").join(" "));
 }
 
-/** A stack trace, a list of data, a changed line, an address or a path: nothing that a person would name a conversation by. */
+/** Detects stack traces, data lists, changed lines, addresses and paths, because none of them makes a useful title. */
 function isListing(line: string): boolean {
   return (
     /^(at |File "|Traceback|[{[<|]|[+-]\d{1,6} |@@ |diff --git )/.test(line) ||
@@ -134,16 +139,15 @@ function isListing(line: string): boolean {
 
 const greeting =
   /^(hi|hello|hey|hallo|good (morning|evening|afternoon)|ok|okay|thanks?|thank you|please|pls|so|now|also|hm{1,5}|yo)(?![\p{L}\p{N}'’_./-])(?! world\b)( (there|claude|codex|gemini|again|everyone|all|team))?[ ,.!:;–—-]{0,5}/iu;
-/** Words that only punctuation makes a greeting: "right align" is none. */
+/** These words are a greeting only before punctuation: "right align" is not. */
 const remark = /^(alright|right|great|perfect|cool|nice|well)[,.!:;–—-][ ,.!:;–—-]{0,5}/i;
 const request =
   /^((can|could|would|will) (you|u|we) (please |pls |kindly |maybe |just |also )?|how (can|do|could|would|should) (i|we|you) )/i;
 const opener =
   /^((please|pls|kindly) |(i want|i'd like|i would like|i need) (you )?to (know (more )?(about )?)?|i need (some |your )?help (with|to|in) |(i think|i feel like|i believe|i guess)( that)? (there(?:'s| is| are) )?|what(?:'s| is| are) the |let'?s |let us |we (need|have|want) to |(we|you) should |how about (you|we) |help me (to )?|you(?:'re| are) (?:going to|about to|given a task to|asked to) |your (?:task|job|goal) is to |go ahead and |i(?:'m| am) (?:trying|going|looking) to |are you able to |do you mind |is it possible to )/i;
-/** A role that the model is given before its task. */
 const role = /^(as|imagine you(?:'re| are)|you(?:'re| are)|act as) an? [^,.]{1,60}[,.] /i;
 
-/** The line without up to three greetings and openers, and whether it asked as "can you" does. */
+/** Removes up to three greetings and openers. `isRequest` is true for a question such as "can you". */
 function withoutOpening(line: string): { readonly rest: string; readonly isRequest: boolean } {
   let rest = line;
   let isRequest = false;
@@ -169,7 +173,10 @@ const abbreviations: ReadonlySet<string> = new Set([
   "approx.",
 ]);
 
-/** Up to the first sentence end behind `least` characters that the end or a space follows. */
+/**
+ * Returns the text up to the first sentence end after `least` characters. A space or the end of the text must follow
+ * the sentence end.
+ */
 function firstSentence(text: string, least: number = shortestSentence): string {
   for (let at = least - 1; at < text.length; at++) {
     const end = text.charAt(at);
@@ -201,9 +208,9 @@ const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const wide =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}|\p{Regional_Indicator}|[\u{20000}-\u{3fffd}]/u;
 
-/** The text when it fits, else its beginning up to a word where that keeps most of it, and `…`. */
+/** Returns the text if it fits. Otherwise it cuts at a word if that keeps most of the text, and appends `…`. */
 function cutToCells(text: string, most: number): string {
-  // No grapheme that is shown takes less than one cell, and none is longer than a few characters.
+  // A visible grapheme takes at least one cell and has only a few characters, so this slice is long enough.
   const pieces = [...graphemes.segment(text.slice(0, most * 20))].map(({ segment }) => segment);
   let cells = 0;
   let kept = "";

@@ -1,21 +1,23 @@
 import { wireToolName } from "@throughline/core/internal";
 import type { IdRule } from "./replay-rules.ts";
 
-/** Gives every call an id the provider takes and no other call of the history has. */
+/** Gives every call an id that the provider accepts and that no other call of the history has. */
 export interface CallIds {
-  /** The same id comes back where it can; otherwise one made from it, the same in every rendering of the same log. */
+  /** Returns the id unchanged if possible, or else a derived id. The same log always yields the same ids. */
   next(id: string): string;
-  /** What was changed up to now, put together when it is called: the id in the log by the id the provider gets. */
+  /** Captures the changes up to now. The returned function builds the map from sent id to logged id on demand. */
   originals(): () => ReadonlyMap<string, string>;
 }
 
-/** Gives every tool name of the log one name the provider takes, and no two the same. */
 export interface ToolNames {
   of(name: string): string;
   readonly originals: ReadonlyMap<string, string>;
 }
 
-/** @param base the ids given before, which may become more; it is not changed */
+/**
+ * Creates the ids, optionally after those of a settled beginning.
+ * @param base the ids of the beginning, which may grow; it is never changed here
+ */
 export function createCallIds(
   rule: IdRule,
   base: CallIdState | null = null,
@@ -32,7 +34,7 @@ export function createCallIds(
     const own = rule.separator === undefined ? id : (id.split(rule.separator, 1)[0] as string);
     const first = isAllowed(own, rule) ? own : encode(own, rule);
     let wireId = first;
-    // One look-up for an id that is new, which nearly every one is.
+    // Most ids are new, so the loop costs one lookup.
     while (!isNew(wireId)) {
       const count = (counts.get(first) ?? base?.counts.get(first) ?? 1) + 1;
       counts.set(first, count);
@@ -50,11 +52,13 @@ export function createCallIds(
   return { next, originals, state: { used, counts, changed } };
 }
 
-/** The ids given so far, to go on from: not a copy, because there is one for every call of a long history. */
+/**
+ * Holds the assigned ids for a later continuation. It is shared and not copied, because a long history has one id for
+ * every call.
+ */
 export interface CallIdState {
   readonly used: ReadonlySet<string>;
   readonly counts: ReadonlyMap<string, number>;
-  /** Every changed id, in order. */
   readonly changed: readonly (readonly [wireId: string, id: string])[];
 }
 
@@ -62,7 +66,6 @@ export function createToolNames(
   rule: IdRule,
   base: ReadonlyMap<string, string> | null = null,
 ): ToolNames & {
-  /** The name the provider gets, by the name in the log. */
   readonly given: ReadonlyMap<string, string>;
 } {
   const given = new Map(base);
@@ -94,19 +97,21 @@ function numbered(id: string, count: number, rule: IdRule): string {
   return id.slice(0, rule.maxLength - suffix.length) + suffix;
 }
 
-/** The readable part and a hash of the whole, so that ids that differ only in what is replaced stay apart. */
+/**
+ * Combines the readable part with a hash of the whole id, so that ids that differ only in replaced characters stay
+ * distinct.
+ */
 function encode(id: string, rule: IdRule): string {
   if (rule.isExact === true) return exact(id, rule.maxLength);
   const hash = fnv1a(id, 0x811c9dc5).toString(36).padStart(7, "0");
   return `${id.replace(rule.forbidden, "_").slice(0, rule.maxLength - hash.length - 1)}_${hash}`;
 }
 
-/** Letters and digits alone, out of 64 bits. */
 function exact(id: string, length: number): string {
   let high = fnv1a(id, 0x811c9dc5);
   let low = fnv1a(id, 0x01234567);
   let digits = "";
-  // Long division of both halves: with a BigInt it takes ten times as long, for every call of a history.
+  // The loop divides both 32-bit halves, because a BigInt takes ten times as long, for every call of a history.
   while (digits.length < length) {
     const rest = (high % 36) * 2 ** 32 + low;
     high = Math.floor(high / 36);

@@ -2,47 +2,52 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 import type { Context } from "./build-context.ts";
 import type { NeutralBlock, NeutralMessage, NeutralToolResult } from "./neutral-message.ts";
 
-/** How a tool's result was shortened. Kept by whoever sends it, and given back for every later call. */
+/**
+ * States how a tool's result was shortened. The caller records it with the call and passes it back for every later
+ * call.
+ */
 export interface Truncation {
-  /** The record of the result. */
+  /** States the record of the result. */
   readonly recordId: string;
-  /** UTF-16 code units that stay at the beginning and at the end. */
+  /** Counts the UTF-16 code units that stay at the beginning. */
   readonly headChars: number;
-  /** UTF-16 code units that stay at the end. */
+  /** Counts the UTF-16 code units that stay at the end. */
   readonly tailChars: number;
-  /** The last seq there was when this was decided: up to it all was written with the whole result. null when it never was sent whole. */
+  /**
+   * States the last seq at the time of the decision. All messages up to it were written with the whole result. Null
+   * when the result was never sent whole.
+   */
   readonly sentToSeq: number | null;
 }
 
-/** How tool results are shortened. */
+/** Configures how tool results are shortened. */
 export interface TruncateOptions {
-  /** Results longer than this are shortened to it, in UTF-16 code units. @default no limit */
+  /** Limits the length of a result, in UTF-16 code units. @default no limit */
   readonly maxChars?: number;
-  /** Decisions of earlier calls. They count before the limit, whatever it is now. @default none */
+  /** Lists the decisions of earlier calls. They take precedence over the current limit. @default none */
   readonly recorded?: readonly Truncation[];
-  /** The last seq that was sent to a model. @default none */
+  /** States the last seq that was sent to a model. @default none */
   readonly sentToSeq?: number | null;
 }
 
-/** The kinds of the options of a truncation. */
 export const truncateTable: OptionTable<TruncateOptions> = {
   maxChars: optionKinds.number({ min: 0 }),
   recorded: optionKinds.list,
   sentToSeq: optionKinds.orNull(optionKinds.integer({ min: 0 })),
 };
 
-/** A context whose long tool results are cut, with each decision. */
+/** Holds a context with shortened tool results, and each decision. */
 export interface TruncatedContext extends Context {
-  /** Every decision that is in force; those not recorded yet are to be recorded. */
+  /** Lists every decision in force. Record the new ones with the call. */
   readonly truncations: readonly Truncation[];
 }
 
-/** At the end of an output stands what went wrong; at the beginning what was asked for. */
+/** The end of an output usually holds the error, and the beginning the requested content, so both get a share. */
 const tailShare = 0.4;
 
 /**
  * Shortens long tool results in the middle. A result that was shortened once is always shortened in the same way, to
- * the byte. A result that was sent whole and is shortened now unbinds the thinking after it.
+ * the byte. A result that was sent whole and is now shortened unbinds the thinking after it.
  */
 export function truncateResults(context: Context, options: TruncateOptions = {}): TruncatedContext {
   assertKnownOptions<TruncateOptions>("truncateResults", options, truncateTable);
@@ -51,7 +56,6 @@ export function truncateResults(context: Context, options: TruncateOptions = {})
   return { ...context, messages, truncations: truncation.inForce };
 }
 
-/** Shortens message by message. */
 export class ResultTruncation {
   readonly inForce: Truncation[] = [];
   private readonly maxChars: number;
@@ -60,7 +64,10 @@ export class ResultTruncation {
   private readonly known: ReadonlyMap<string, Truncation>;
   private unboundToSeq = 0;
 
-  /** @param lastSeq of the messages there are: the reply to a request comes after the messages of the request */
+  /**
+   * Starts with the decisions of earlier calls.
+   * @param lastSeq the seq of the newest message; the reply to a request comes after the messages of the request
+   */
   constructor({ maxChars = Infinity, recorded = [], sentToSeq = null }: TruncateOptions, lastSeq: number) {
     this.maxChars = maxChars;
     this.sentToSeq = sentToSeq;
@@ -100,7 +107,7 @@ function textOf(content: readonly NeutralBlock[]): string {
 function shorten(content: readonly NeutralBlock[], { headChars, tailChars }: Truncation): readonly NeutralBlock[] {
   const text = textOf(content);
   const left = text.length - headChars - tailChars;
-  // The record was edited since and is short now.
+  // The record was edited since the decision and is already short, so it stays unchanged.
   if (left <= 0) return content;
   const head = text.slice(0, headChars);
   const tail = text.slice(text.length - tailChars);

@@ -12,19 +12,28 @@ import type { WireFields as Fields } from "./wire-values.ts";
 
 const limits = providerLimits.anthropic;
 
-/** Options of `validateAnthropic`. */
+/** Configures `validateAnthropic`. */
 export interface ValidateAnthropicOptions {
-  /** Whether the model continues an assistant message at the end; newer ones refuse. @default as `model` does, else true */
+  /**
+   * States whether the model continues an assistant message at the end; newer models reject it. @default as `model`
+   * does, else true
+   */
   readonly allowsPrefill?: boolean;
-  /** The model that gets the messages. @default one that takes all that any model takes */
+  /** Names the model that receives the messages. @default one that takes all that any model takes */
   readonly model?: string;
-  /** Whether system messages may stand in the list; some models take them, others with a beta header. @default false */
+  /**
+   * States whether system messages may stand in the list. Some models accept them, others only with a beta header.
+   * @default false
+   */
   readonly allowsSystem?: boolean;
-  /** Whether the request asks for thinking of type `enabled`. @default false */
+  /** States whether the request asks for thinking of type `enabled`. @default false */
   readonly thinking?: boolean;
-  /** The content of the latest reply as it was received: its thinking must come back as it was. @default not checked */
+  /**
+   * Holds the content of the latest reply exactly as received, because its thinking must come back unchanged. @default
+   * not checked
+   */
   readonly latestReply?: readonly unknown[];
-  /** Further block types, such as those that need a beta header. @default none */
+  /** Lists additional block types, such as types behind a beta header. @default none */
   readonly blockTypes?: ReadonlySet<string>;
 }
 
@@ -39,8 +48,8 @@ const validateTable: OptionTable<ValidateAnthropicOptions> = {
 };
 
 /**
- * Checks messages as strictly as the API does, by the API's rules. It shares no code with the rendering, so that one
- * cannot hide the other's mistakes.
+ * Checks messages as strictly as the API does, by the API's rules. It shares no code with the rendering, so that
+ * neither hides the other's mistakes.
  */
 export function validateAnthropic(
   messages: readonly unknown[],
@@ -49,7 +58,7 @@ export function validateAnthropic(
   return runSteps(anthropicSteps(messages, options));
 }
 
-/** What `validateAnthropic` gives, a message a step. */
+/** Checks like `validateAnthropic`, one message per step, so that a long list does not block the process. */
 export function* anthropicSteps(
   messages: readonly unknown[],
   options: ValidateAnthropicOptions = {},
@@ -67,7 +76,7 @@ export function* anthropicSteps(
   return check.found;
 }
 
-/** Claude up to 4.5 does; of a model that is not known nothing is taken for granted. */
+/** Claude up to 4.5 continues its own text. An unknown model is assumed not to. */
 function continuesItself(model: string | undefined): boolean {
   if (model === undefined || /claude-(?:instant|[23])/.test(model)) return true;
   const [, major, minor] = /claude-[a-z]{1,20}-(\d{1,9})(?:-(\d{1,2})(?!\d))?/.exec(model) ?? [];
@@ -76,7 +85,6 @@ function continuesItself(model: string | undefined): boolean {
 
 class Check extends ViolationList {
   private readonly ids = new Set<string>();
-  /** Whether a message other than instructions was seen. */
   private hasBegun = false;
   private readonly options: ValidateAnthropicOptions;
 
@@ -161,7 +169,9 @@ class Check extends ViolationList {
       this.fail("text-not-blank", path, "messages: text content blocks must contain non-whitespace text");
   }
 
-  /** A summary the service made: with words, or null where it failed; empty words it refuses. */
+  /**
+   * The service makes this summary. Its content is a text, or null after a failure; the service rejects an empty text.
+   */
   private compaction({ content }: Fields, path: string, role: string): void {
     if (role !== "assistant")
       this.fail("block-type", path, `${path}: \`compaction\` blocks can only be in \`assistant\` messages`);
@@ -254,7 +264,7 @@ class Check extends ViolationList {
     });
   }
 
-  /** A tool that runs at the provider is answered inside the reply that called it. */
+  /** The reply that calls a provider's own tool must also hold its result. */
   private serverCalls(blocks: readonly unknown[], path: string): void {
     const called = new Set(idsOf(blocks, "server_tool_use", "id"));
     const answered = new Set<string>();
@@ -279,7 +289,7 @@ class Check extends ViolationList {
     }
   }
 
-  /** With thinking on, the loop that the request goes on from begins with it. */
+  /** With thinking enabled, the tool loop that the request continues must start with thinking. */
   thinkingFirst(messages: readonly unknown[]): void {
     let start = -1;
     for (let index = messages.length - 1; index >= 0; index--) {
@@ -336,7 +346,7 @@ const allowedTypes: Readonly<Record<"user" | "assistant", ReadonlySet<unknown>>>
 
 const resultTypes: ReadonlySet<unknown> = new Set(["text", "image", "document", "search_result", "tool_reference"]);
 
-/** The service's own summary stands alone in a message, which then comes first. */
+/** The service's own summary is alone in its message, and that message comes first. */
 function isCompaction(message: Fields): boolean {
   const blocks = blocksOf(message);
   return blocks.length > 0 && blocks.every((block) => isFields(block) && block["type"] === "compaction");

@@ -17,12 +17,12 @@ const blockFields = [
   "guardContent",
 ];
 
-/** The messages of a Converse request, as strictly as Bedrock reads them. */
+/** Checks the messages of a Converse request as strictly as Bedrock does. Returns all violations. */
 export function validateBedrock(messages: readonly unknown[]): readonly Violation[] {
   return runSteps(bedrockSteps(messages));
 }
 
-/** What `validateBedrock` gives, a message a step. */
+/** Checks like `validateBedrock`, one message per step, so that a long list does not block the process. */
 export function* bedrockSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new ConverseCheck(messages);
   if (wireRole(messages[0]) !== "user") {

@@ -5,9 +5,9 @@ import type { WireFields } from "./wire-values.ts";
 
 const limits = providerLimits.gemini;
 
-/** Options of `validateGemini`. */
+/** Configures `validateGemini`. */
 export interface ValidateGeminiOptions {
-  /** The model: Gemini 3 and later want their calls signed. @default a model that wants no signatures */
+  /** Names the model, because Gemini 3 and later require signed calls. @default a model that wants no signatures */
   readonly model?: string;
 }
 
@@ -21,7 +21,7 @@ const dataFields = [
   "codeExecutionResult",
 ];
 
-/** The contents of a generateContent request, as strictly as Gemini reads them. */
+/** Checks the contents of a generateContent request as strictly as Gemini does. Returns all violations. */
 export function validateGemini(
   contents: readonly unknown[],
   options: ValidateGeminiOptions = {},
@@ -29,7 +29,7 @@ export function validateGemini(
   return runSteps(geminiSteps(contents, options));
 }
 
-/** What `validateGemini` gives, a content a step. */
+/** Checks like `validateGemini`, one content per step, so that a long list does not block the process. */
 export function* geminiSteps(
   contents: readonly unknown[],
   options: ValidateGeminiOptions = {},
@@ -137,7 +137,7 @@ class GeminiCheck extends ViolationList {
     }
   }
 
-  /** In every step of the current turn the first call is signed. */
+  /** The first call of every step in the current turn must be signed. */
   signatures(): void {
     const turn = this.contents.findLastIndex(
       (content) => wireRole(content) === "user" && namesOf(content, "functionResponse").length === 0,

@@ -5,7 +5,7 @@ import type { WireFields } from "./wire-values.ts";
 
 const limits = providerLimits.mistral;
 
-/** What may stand after what; `start` is before the first message. */
+/** Lists the roles that may follow each role. `start` stands before the first message. */
 const followers: Readonly<Record<string, readonly string[]>> = {
   start: ["system", "user"],
   system: ["system", "user", "assistant"],
@@ -14,12 +14,12 @@ const followers: Readonly<Record<string, readonly string[]>> = {
   tool: ["assistant", "tool"],
 };
 
-/** The messages of a Mistral chat request, as strictly as the service reads them. */
+/** Checks the messages of a Mistral chat request as strictly as the service does. Returns all violations. */
 export function validateMistral(messages: readonly unknown[]): readonly Violation[] {
   return runSteps(mistralSteps(messages));
 }
 
-/** What `validateMistral` gives, a message a step. */
+/** Checks like `validateMistral`, one message per step, so that a long list does not block the process. */
 export function* mistralSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new MistralCheck();
   for (const [index, message] of messages.entries()) {

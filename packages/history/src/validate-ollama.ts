@@ -4,14 +4,14 @@ import { hasLoneSurrogate, isWireFields, surrogateText, wireList, wireRole, wire
 import type { WireFields } from "./wire-values.ts";
 
 /**
- * The messages of an Ollama chat request. The server itself checks types only; that tool messages follow their calls is
- * what the templates of the models are written for.
+ * Checks the messages of an Ollama chat request. The server itself checks only types. This function also requires that
+ * tool messages follow their calls, because the models' templates expect that order.
  */
 export function validateOllama(messages: readonly unknown[]): readonly Violation[] {
   return runSteps(ollamaSteps(messages));
 }
 
-/** What `validateOllama` gives, a message a step. */
+/** Checks like `validateOllama`, one message per step, so that a long list does not block the process. */
 export function* ollamaSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new OllamaCheck();
   if (messages.length === 0) check.fail("at-least-one", "messages", "messages: nothing to answer");
@@ -24,9 +24,8 @@ export function* ollamaSteps(messages: readonly unknown[]): Steps<readonly Viola
 }
 
 class OllamaCheck extends ViolationList {
-  /** Names of calls not answered yet, in order. */
+  /** Lists the tool names of unanswered calls in order, because Ollama matches results by name and order. */
   private open: string[] = [];
-  /** How many of them have their result. */
   private answered = 0;
 
   message(message: unknown, index: number): void {

@@ -7,12 +7,15 @@ const limits = providerLimits.openai;
 
 const roles = ["system", "developer", "user", "assistant", "tool"];
 
-/** The messages of a Chat Completions request, as strictly as OpenAI and the servers that speak its format read them. */
+/**
+ * Checks the messages of a Chat Completions request as strictly as OpenAI and compatible servers do. Returns all
+ * violations.
+ */
 export function validateOpenAiChat(messages: readonly unknown[]): readonly Violation[] {
   return runSteps(openAiChatSteps(messages));
 }
 
-/** What `validateOpenAiChat` gives, a message a step. */
+/** Checks like `validateOpenAiChat`, one message per step, so that a long list does not block the process. */
 export function* openAiChatSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new ChatCheck();
   if (messages.length === 0) {
@@ -30,7 +33,6 @@ export function* openAiChatSteps(messages: readonly unknown[]): Steps<readonly V
 
 class ChatCheck extends ViolationList {
   private readonly ids = new Set<string>();
-  /** Calls of the last assistant message that no tool message has answered. */
   private open = new Set<string>();
   private asked = new Set<string>();
   private answered = new Set<string>();

@@ -5,13 +5,16 @@ import type { WireFields } from "./wire-values.ts";
 
 const limits = providerLimits["openai-responses"];
 
-/** Options of `validateOpenAiResponses`. */
+/** Configures `validateOpenAiResponses`. */
 export interface ValidateOpenAiResponsesOptions {
-  /** Whether the service keeps items; when it does not, reasoning has to bring its encrypted content. @default false */
+  /**
+   * States whether the service stores items. If it does not, reasoning must include its encrypted content. @default
+   * false
+   */
   readonly store?: boolean;
 }
 
-/** The input items of a Responses request, as strictly as OpenAI reads them. */
+/** Checks the input items of a Responses request as strictly as OpenAI does. Returns all violations. */
 export function validateOpenAiResponses(
   items: readonly unknown[],
   options: ValidateOpenAiResponsesOptions = {},
@@ -19,7 +22,7 @@ export function validateOpenAiResponses(
   return runSteps(openAiResponsesSteps(items, options));
 }
 
-/** What `validateOpenAiResponses` gives, an item a step. */
+/** Checks like `validateOpenAiResponses`, one item per step, so that a long list does not block the process. */
 export function* openAiResponsesSteps(
   items: readonly unknown[],
   options: ValidateOpenAiResponsesOptions = {},

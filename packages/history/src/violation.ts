@@ -1,14 +1,13 @@
-/** A provider's rule that a list of messages breaks, with the text the provider answers. */
+/** Describes a provider's rule that a list of messages violates, with the provider's error text. */
 export interface Violation {
-  /** The name of the rule. */
+  /** Names the rule. */
   readonly rule: string;
-  /** Dotted, as in `messages.3.content.0`. */
+  /** States the dotted path, such as `messages.3.content.0`. */
   readonly path: string;
-  /** What the provider answers to it. */
+  /** Holds the error text of the provider. */
   readonly text: string;
 }
 
-/** Collects what a validator finds. */
 export class ViolationList {
   readonly found: Violation[] = [];
 

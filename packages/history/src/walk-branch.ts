@@ -1,20 +1,20 @@
 import { createFinding, runSteps, type Steps } from "@throughline/core/internal";
 import { type Finding, type StoredRecord } from "@throughline/core";
 
-/** The records from the root to the head, and what was odd on the way. */
+/** Holds the records from the root to the head, and irregularities on the way. */
 interface BranchWalk {
-  /** Root first. */
+  /** Lists the records of the path, root first. */
   readonly path: readonly StoredRecord[];
-  /** What was odd on the way, such as a cycle or a missing parent. */
+  /** Lists irregularities on the way, such as a cycle or a missing parent. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Follows `parentId` from the head to the root. Every log ends: a cycle, a record that is its own parent, an id that
- * occurs twice and a parent that is nowhere each give a finding and a path.
+ * Follows `parentId` from the head to the root. Every walk ends. A cycle, a record that is its own parent, a duplicate
+ * id or a missing parent gives a finding and still a path.
  *
  * @param records in order of seq: the whole log, or its end (`readWindow`); then the walk ends where the window begins
- * @param headId null gives an empty path; an id no record bears stands for the last main record
+ * @param headId null gives an empty path; an unknown id stands for the last main record
  */
 export function walkBranch(records: readonly StoredRecord[], headId: string | null): BranchWalk {
   const { indexes, findings } = runSteps(walkSteps(records, headId));
@@ -22,18 +22,17 @@ export function walkBranch(records: readonly StoredRecord[], headId: string | nu
 }
 
 export interface IndexWalk {
-  /** Positions in `records`, root first. */
   readonly indexes: readonly number[];
   readonly findings: Finding[];
 }
 
-/** The same walk in positions, a record a step. */
+/** Walks the same path by positions, one record per step, so that a long log does not block the process. */
 export function* walkSteps(records: readonly StoredRecord[], headId: string | null): Steps<IndexWalk> {
   const findings: Finding[] = [];
   const indexes: number[] = [];
   let index = headId === null ? -1 : findHead(records, headId, findings);
   const findParent = createParentFinder(records, findings);
-  // Earlier records cannot lead back here; only a parent stored after its child can close a ring.
+  // An earlier record cannot lead back here. Only a parent that was stored after its child can close a cycle.
   let visited: Set<number> | null = null;
   while (index >= 0) {
     yield;
@@ -65,7 +64,10 @@ function findHead(records: readonly StoredRecord[], headId: string, findings: Fi
   return records.findLastIndex((record) => !record.side);
 }
 
-/** How far back a parent is looked for before a map of all ids is made: side records lie between a main record and its parent. */
+/**
+ * A parent is searched this far back before a map of all ids is built. Only side records lie between a main record and
+ * its parent.
+ */
 const nearbyRecords = 16;
 
 function createParentFinder(records: readonly StoredRecord[], findings: Finding[]): (index: number) => number {
@@ -98,7 +100,10 @@ function mapPlaces(records: readonly StoredRecord[]): Map<string, number | numbe
   return places;
 }
 
-/** Of several holders the nearest one before the child: the one its writer saw last. A later one only when none is before. */
+/**
+ * Picks the nearest duplicate before the child, because the child's writer saw that one last. It picks a later one only
+ * if none lies before.
+ */
 function nearestPlace(held: number | number[] | undefined, index: number): number | null {
   if (held === undefined) return null;
   if (typeof held === "number") return held === index ? null : held;
@@ -130,8 +135,9 @@ function attach(records: readonly StoredRecord[], index: number, findings: Findi
   }
   const isWindow = (records[0]?.seq ?? 1) > 1;
   if (isWindow) {
-    // The parent lies below the window. Of the first main record that is expected; further in, the head's branch left
-    // the window's, and what stands before belongs to another branch: better a short context than a wrong one.
+    // The parent lies below the window. For the first main record this is expected. For a later record, the branch of
+    // the head left the window, and the preceding records belong to another branch. A context that is too short is
+    // better than a wrong one.
     if (previous >= 0) {
       const message = `the parent of record ${id}, ${parentId}, lies before the records that were read`;
       findings.push(createFinding("ORPHAN_PARENT", message, { recordId: id }));

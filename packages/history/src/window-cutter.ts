@@ -1,26 +1,28 @@
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { NeutralMessage } from "./neutral-message.ts";
 
-/** The most that the messages of a context may take. */
+/** Limits the messages of a context. */
 export interface ContextLimit {
-  /** The most tokens the messages may take by `countTokens`. @default no limit */
+  /** Limits the tokens of the messages, as counted by `countTokens`. @default no limit */
   readonly maxTokens?: number;
-  /** Tokens of one message. Asked once for each; wanted with `maxTokens`. */
+  /** Counts the tokens of one message. It runs once for each message and is required with `maxTokens`. */
   readonly countTokens?: (message: NeutralMessage) => number;
-  /** The most messages. @default no limit */
+  /** Limits the number of messages. @default no limit */
   readonly maxMessages?: number;
   /**
-   * What stays of the limit when it is met. The less, the longer the beginning then stays where it is, which is what a
-   * provider's prompt cache needs. @default 0.7
+   * Sets the share of the limit that stays after a cut. With a smaller share the beginning stays unchanged for longer,
+   * which a provider's prompt cache needs. @default 0.7
    */
   readonly keepShare?: number;
-  /** Whether the first request of the conversation stays in any case. @default false */
+  /** Keeps the first request of the conversation in any case. @default false */
   readonly pinFirstRequest?: boolean;
-  /** The cut that the last request had: it stands until the limit is met again, whatever is counted now. @default none */
+  /**
+   * Sets the cut of the last request. It applies until the limit is met again, regardless of the current counts.
+   * @default none
+   */
   readonly recorded?: WindowCut | null;
 }
 
-/** The kinds of the options of a limit. */
 export const limitTable: OptionTable<ContextLimit> = {
   maxTokens: optionKinds.number({ min: 0 }),
   countTokens: optionKinds.callback,
@@ -30,34 +32,40 @@ export const limitTable: OptionTable<ContextLimit> = {
   recorded: optionKinds.orNull(optionKinds.object),
 };
 
-/** Where a context was cut, by the seq of records. */
+/** Describes the position of a cut by the seqs of records. */
 export interface WindowCut {
-  /** The first message that stays in its place. */
+  /** States the first message that stays at its position. */
   readonly fromSeq: number;
-  /** The message with which the limit was met: what came after it was written with this beginning. */
+  /** States the message with which the limit was met. Later messages were written with this beginning. */
   readonly metAtSeq: number;
-  /** The request that stays although it lies before the cut; null where the cut lies before a turn. */
+  /** States the request that stays although it lies before the cut; null if the cut lies before a turn. */
   readonly requestSeq: number | null;
 }
 
-/** Decides message by message what a limit leaves of a context. A next message costs what it is itself, but for a cut. */
+/**
+ * Decides message by message which part of a context fits a limit. Without a cut, the next message costs only its own
+ * work.
+ */
 export class WindowCutter {
   private readonly limit: ContextLimit;
-  /** A cut to come to; until then nothing else cuts, as nothing else did when it was recorded. */
+  /** Holds a cut to restore. Until it is reached no other cut happens, because none happened when it was recorded. */
   private readonly recorded: WindowCut | null;
   private readonly messages: NeutralMessage[] = [];
   private readonly tokens: number[] = [];
-  /** After the summary, which stays. */
+  /** States the first position after the summary, because the summary always stays. */
   private first = 0;
   private start = 0;
   private firstRequest = -1;
-  /** The message with which the limit was met last; -1 when it never was. */
+  /** States the message with which the limit was last met, or -1. */
   private metAt = -1;
-  /** The request of the turn the cut lies in; -1 when it lies before a turn. */
+  /** States the request of the turn in which the cut lies, or -1 if the cut lies before a turn. */
   private turnRequest = -1;
   private keptTokens = 0;
 
-  /** @param known the messages that are taken first: a recorded cut counts where they hold it */
+  /**
+   * Starts with a limit.
+   * @param known the messages that are taken first; a recorded cut applies only if they contain it
+   */
   constructor(limit: ContextLimit, known: readonly NeutralMessage[]) {
     this.limit = limit;
     const { recorded = null } = limit;
@@ -65,7 +73,7 @@ export class WindowCutter {
     this.recorded = seqs.every((seq) => known.some((message) => message.seq === seq)) ? recorded : null;
   }
 
-  /** Whether the message moved the cut. */
+  /** Adds a message. Returns whether it moved the cut. */
   take(message: NeutralMessage): boolean {
     const index = this.messages.push(message) - 1;
     const tokens = this.limit.maxTokens === undefined ? 0 : (this.limit.countTokens?.(message) ?? 0);
@@ -84,7 +92,7 @@ export class WindowCutter {
     return start !== this.start;
   }
 
-  /** Says that up to a seq all was written with another beginning, whatever the limit is now. */
+  /** Marks all messages up to a seq as written with another beginning, regardless of the current limit. */
   unbindTo(seq: number): void {
     this.metAt = Math.max(
       this.metAt,
@@ -92,21 +100,23 @@ export class WindowCutter {
     );
   }
 
-  /** null when nothing had to go, nor ever had. */
+  /** Returns the cut, or null if the limit was never met. */
   cut(): WindowCut | null {
     const [from, metAt] = [this.messages[this.start], this.messages[this.metAt]];
     if (from === undefined || metAt === undefined) return null;
     return { fromSeq: from.seq, metAtSeq: metAt.seq, requestSeq: this.messages[this.turnRequest]?.seq ?? null };
   }
 
-  /** The places of what stays, in order. */
   keptPlaces(): number[] {
     const places = this.pinned(this.start);
     for (let index = this.start; index < this.messages.length; index++) places.push(index);
     return places;
   }
 
-  /** What stays. What was written with another beginning says so. */
+  /**
+   * Returns the kept messages. A message that was written with another beginning gets `isPrefixChanged`, because its
+   * thinking is no longer valid.
+   */
   kept(): NeutralMessage[] {
     return this.keptPlaces().map((index) => {
       const message = this.messages[index] as NeutralMessage;
@@ -121,7 +131,6 @@ export class WindowCutter {
     return true;
   }
 
-  /** Messages that stay although they lie before the cut. */
   private pinned(start: number): number[] {
     if (start === 0) return [];
     const pinned = new Set<number>();
@@ -143,7 +152,7 @@ export class WindowCutter {
     const share = this.limit.keepShare ?? 0.7;
     const turn = this.find(end, share, (message) => message.role === "user");
     const newest = this.newestTurn(end);
-    // The newest turn stays whole if it fits at all; else its request does, with the newest of its replies.
+    // The newest turn stays whole if it fits at all. Otherwise its request stays, with the newest of its replies.
     const isNewestTooLarge = turn === null && newest > this.start && !this.fits(newest, this.sum(newest, end), end, 1);
     if (turn !== null) this.moveTo(turn, -1, end);
     else if (newest > this.start && !isNewestTooLarge) this.moveTo(newest, -1, end);
@@ -166,7 +175,6 @@ export class WindowCutter {
     this.metAt = end;
   }
 
-  /** The earliest place for a cut that leaves the share. */
   private find(end: number, share: number, isPlace: (message: NeutralMessage) => boolean): number | null {
     let kept = this.keptTokens;
     for (let index = this.start; index <= end; index++) {

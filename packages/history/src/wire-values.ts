@@ -1,16 +1,14 @@
-/** A JSON object of which nothing is known yet. */
+/** Types a JSON object whose fields are still unchecked. */
 export type WireFields = Readonly<Record<string, unknown>>;
 
 export function isWireFields(value: unknown): value is WireFields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The list, or an empty one for anything else. */
 export function wireList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The string, or an empty one for anything else. */
 export function wireText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
@@ -23,7 +21,7 @@ export function isBlank(text: string): boolean {
   return text.trim() === "";
 }
 
-/** Whether a JSON text of the value would be refused for half a surrogate pair. */
+/** Checks whether JSON of the value would be rejected because of half a surrogate pair. */
 export function hasLoneSurrogate(value: unknown): boolean {
   if (typeof value === "string") return !value.isWellFormed();
   if (typeof value !== "object" || value === null) return false;
@@ -42,7 +40,10 @@ export function isJson(text: string): boolean {
 
 export const surrogateText = "The request body is not valid JSON: no low surrogate in string";
 
-/** A part that is named by its one field, as Gemini and Bedrock write it: a record has that name as its type, too. */
+/**
+ * Removes the type that records add to a part. Gemini and Bedrock identify a part by its only field, and a record
+ * repeats that name as the type.
+ */
 export function withoutTypeOfOurs(block: WireFields): WireFields {
   const { type, ...part } = block;
   return typeof type === "string" && Object.hasOwn(part, type) ? part : block;

@@ -1,26 +1,24 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { parseFields } from "./wire-fields.ts";
 
-/** Turns a response without a usable answer into an error. */
 export interface AnswerErrors {
-  /** The SDK's error of a body, or an event, that says what went wrong. */
+  /** Creates the error for a body, or an event, that describes a failure. */
   readonly failureOf: (body: Fields) => Error;
-  /** The SDK's error for an answer that ended before it was complete. */
+  /** Creates the error for an answer that ended before it was complete. */
   readonly brokenOff: () => Error;
 }
 
-/** A call of an SDK: what it makes of the answer, and the answer as it came. */
 interface AnswerOf<Data> {
   withResponse(): Promise<{ readonly data: Data; readonly response: Response }>;
 }
 
-/** How much of a response that is not JSON an error quotes, in characters. */
+/** Error messages quote this many characters of a response that is not JSON. */
 const quotedCharacters = 300;
 
 /**
- * The body of a whole answer, which has a list in `field`. A server, or a proxy before it, may say with status 200 that it
- * failed, or show a page for people.
- * @throws what `errors` make of anything else
+ * Returns the body of a whole answer, which has a list in `field`. A server or a proxy may report a failure, or an HTML
+ * page, with status 200.
+ * @throws the error that `errors` creates for any other body
  */
 export function wholeBody(body: unknown, field: string, { failureOf, brokenOff }: AnswerErrors): Fields {
   const text = typeof body === "string" ? body.trim() : null;
@@ -34,19 +32,22 @@ export function wholeBody(body: unknown, field: string, { failureOf, brokenOff }
   throw failureOf({ message: `The server gave no answer but this: ${shown}` });
 }
 
-/** The events of a stream. Of a server that streams nothing, `takeWhole` gets the text that came instead. */
+/**
+ * Yields the events of a stream. If the server does not stream, `takeWhole` receives the text of the whole answer
+ * instead.
+ */
 export async function* streamedEvents<Event>(
   call: AnswerOf<AsyncIterable<Event>>,
   takeWhole: (text: string) => void,
 ): AsyncGenerator<Event> {
   const { data, response } = await call.withResponse();
-  // Some servers stream under another name, and so it is not believed before the stream is read.
+  // Some servers stream under another content type, so the type alone does not prove that the answer is no stream.
   const isNamed = /event-stream/i.test(response.headers.get("content-type") ?? "");
   const copy = isNamed ? null : response.clone();
   let isEmpty = true;
   for await (const event of data) {
     if (!isFields(event)) continue;
-    // A copy that nobody reads would keep everything that is read here.
+    // An unread copy would buffer everything that the stream delivers, so it is canceled at the first event.
     if (isEmpty) void copy?.body?.cancel().catch(() => null);
     isEmpty = false;
     yield event;

@@ -22,15 +22,24 @@ import {
 import { assertClientAlone, readConnection } from "./read-connection.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
-/** Options of `anthropic`. */
+/** Configures `anthropic`. */
 export interface AnthropicModelOptions extends LimitOptions, ConnectionOptions {
-  /** A client of `@anthropic-ai/sdk`, with its own key, address, headers and retries. @default one that is made of the other options */
+  /**
+   * Sets a client of `@anthropic-ai/sdk`, which brings its own key, address, headers and retries. @default a client
+   * created from the other options
+   */
   readonly client?: Anthropic;
-  /** Repeats by the SDK, of failed connections and of 408, 409, 429 and 5xx whose wait is at most a minute. @default 2 */
+  /**
+   * Limits the retries of the SDK. It retries failed connections and the status codes 408, 409, 429 and 5xx, if the
+   * wait is at most a minute. @default 2
+   */
   readonly maxRetries?: number;
-  /** For each attempt, in milliseconds. @default 600000 */
+  /** Sets the timeout of each attempt, in milliseconds. @default 600000 */
   readonly timeoutMs?: number;
-  /** How long the provider keeps the prompt for the next call; `off` for servers that do not know the field. @default "5m" */
+  /**
+   * Sets how long the provider caches the prompt for the next call. Use `off` for servers that reject the field.
+   * @default "5m"
+   */
   readonly promptCache?: "5m" | "1h" | "off";
 }
 
@@ -43,16 +52,17 @@ const table: OptionTable<AnthropicModelOptions> = {
 };
 
 const tenMinutesMs = 600_000;
-/** The API wants a limit where the caller leaves it to the provider. Thinking comes on top of it. */
+/** The API requires a limit, so this value applies if the caller sets none. Thinking tokens are added to it. */
 const usualOutputTokens = 8192;
 
 /**
- * A model of Anthropic, or of a server that speaks the Messages API. `@anthropic-ai/sdk` is loaded with the first call.
+ * Creates a model of Anthropic, or of a server that speaks the Messages API. The first call loads `@anthropic-ai/sdk`.
  *
  * @param modelId the model's name at the provider
- * @param options the key is read from `ANTHROPIC_API_KEY` and the address from `ANTHROPIC_BASE_URL` where they are not given
- * @returns what `createSessions({ model })` takes; its `chat` asks the model by itself. Calls throw MODEL_SDK_MISSING, ABORTED, and the SDK's errors
- * @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID; nothing was asked then
+ * @param options `apiKey` defaults to `ANTHROPIC_API_KEY` and `baseUrl` to `ANTHROPIC_BASE_URL`
+ * @returns the `model` option of `createSessions`; its `chat` can also be called directly. Calls throw
+ * MODEL_SDK_MISSING, ABORTED, and the SDK's errors
+ * @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID; no request was sent
  * @example
  * const sessions = createSessions({ store, model: anthropic("claude-sonnet-4-5", { maxOutputTokens: 4000 }) });
  */
@@ -87,7 +97,7 @@ function anthropicChat(options: AnthropicModelOptions): ChatModel {
           {},
           signalOf(signal),
         );
-        // A gateway may describe a model in the words of another provider.
+        // A gateway may describe a model in another provider's format, which lacks this field.
         return typeof found.max_input_tokens === "number" ? found.max_input_tokens : null;
       } catch (error) {
         if (isUnknownModel(error)) return null;
@@ -102,7 +112,10 @@ interface Connected {
   readonly client: Anthropic;
 }
 
-/** One client for all calls, made at the first. @throws {ThroughlineError} at once, for a connection that cannot be made */
+/**
+ * Returns a function that creates one client at the first call and shares it.
+ * @throws {ThroughlineError} at once if the options do not allow a connection
+ */
 function connector(options: AnthropicModelOptions, timeout: number): () => Promise<Connected> {
   const { client: given, maxRetries = 2 } = options;
   let made: Promise<Connected> | null = null;
@@ -125,7 +138,7 @@ function connector(options: AnthropicModelOptions, timeout: number): () => Promi
       timeout,
       logLevel: "off",
       fetch: fetchWithoutLongWaits(fetch),
-      // A server without keys: the SDK wants to be told that the header is left out on purpose.
+      // Without a key the SDK demands an explicit null for both headers, which states that the omission is intended.
       defaultHeaders: { ...headers, ...(apiKey === null ? { "X-Api-Key": null, Authorization: null } : {}) },
     });
     return { sdk, client };
@@ -148,7 +161,7 @@ function askAnthropic(
   const draft = new ReplyDraft({ api: "anthropic-messages", provider, model: modelId }, onDelta ?? null);
   const body = anthropicRequest(request, style);
   const how = { ...signalOf(signal), timeout };
-  // Not `messages.create`, which warns of old models on the console; this is the request it makes.
+  // `messages.create` sends the same request, but prints warnings about old models to the console.
   const path = "/v1/messages";
   const errors: AnswerErrors = {
     failureOf: (answer) => new sdk.APIError(undefined, answer, undefined, undefined),

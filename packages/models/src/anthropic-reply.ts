@@ -4,20 +4,19 @@ import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
 import { fieldsOf, textOr } from "./wire-fields.ts";
 
-/** Adds a whole message to the draft. @throws what `errors` make of anything else */
+/** Adds a whole message to the draft. @throws the error that `errors` creates for any other body */
 export function takeAnthropicMessage(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
-  // As the API documents it; each field is checked before use.
+  // The cast follows the API's documentation. Each field is checked before use.
   const message = wholeBody(answer, "content", errors) as unknown as Anthropic.Message;
   begin(message, draft);
   for (const [index, block] of fieldsOf(message.content).entries()) {
-    // Its type is checked in takeBlock, where an unknown one is kept as it is.
+    // `takeBlock` checks the type and keeps a block of an unknown type unchanged.
     takeBlock(index, block as unknown as Anthropic.ContentBlock, draft);
     draft.endCall(index);
   }
   draft.stopReason = textOr(message.stop_reason, "end_turn");
 }
 
-/** Adds an event of a stream to the draft. */
 export function takeAnthropicEvent(event: Anthropic.RawMessageStreamEvent, draft: ReplyDraft): void {
   switch (event.type) {
     case "message_start":
@@ -37,7 +36,9 @@ export function takeAnthropicEvent(event: Anthropic.RawMessageStreamEvent, draft
   }
 }
 
-/** Why the answer ended, as a record says it. What a filter ended is an error: it must not be replayed. */
+/**
+ * Maps the provider's stop reason to that of a record. A filtered answer is an error, because it must not be replayed.
+ */
 export function anthropicEnd(stopReason: string): ReplyEnd {
   if (stopReason === "tool_use") return { stopReason: "toolUse" };
   if (stopReason === "max_tokens" || stopReason === "model_context_window_exceeded") return { stopReason: "length" };
@@ -46,15 +47,15 @@ export function anthropicEnd(stopReason: string): ReplyEnd {
 }
 
 function begin(message: Anthropic.Message, draft: ReplyDraft): void {
-  // Servers that only speak this format leave out what they do not know, anywhere.
+  // Some servers that imitate this format omit the message or any of its fields.
   if (!isFields(message)) return;
-  // An empty id would make every reply with one a part of the reply before it.
+  // History merges replies with the same response id. An empty id would therefore merge unrelated replies.
   draft.responseId = textOr(message.id, "") || null;
   draft.responseModel = textOr(message.model, "") || null;
   takeUsage(message.usage, draft);
 }
 
-/** Later figures replace earlier ones; what the last event leaves out stands as the first one said it. */
+/** Later values replace earlier ones. A value that the last event omits keeps the number from the first event. */
 function takeUsage(usage: unknown, draft: ReplyDraft): void {
   if (!isFields(usage)) return;
   const stated = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
@@ -80,7 +81,7 @@ function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDra
       return draft.sign(index, block.data, true);
     case "tool_use":
       draft.call(index, textOr(block.id, ""), textOr(block.name, ""));
-      // Also where the arguments come in pieces: those count, and this is empty then.
+      // The input is empty when the arguments arrive in pieces. The pieces then take precedence.
       draft.input(index, block.input);
       return;
     default:

@@ -3,14 +3,12 @@ import type { ChatRequest } from "@throughline/core";
 import { isFields } from "@throughline/core/internal";
 import { fieldsOf } from "./wire-fields.ts";
 
-/** How requests to the Messages API are written. */
 export interface AnthropicRequestStyle {
-  /** For requests that name no limit: the API wants one. Thinking comes on top of it. */
+  /** Applies to requests without a limit, because the API requires one. Thinking tokens are added to it. */
   readonly defaultMaxOutputTokens: number;
   readonly promptCache: "5m" | "1h" | "off";
 }
 
-/** What counting and asking have in common. */
 export function anthropicPrompt(request: ChatRequest): Anthropic.MessageCountTokensParams {
   const { modelId, system, messages, tools = [] } = request;
   return {
@@ -29,7 +27,6 @@ export function anthropicPrompt(request: ChatRequest): Anthropic.MessageCountTok
   };
 }
 
-/** The whole request. */
 export function anthropicRequest(
   request: ChatRequest,
   style: AnthropicRequestStyle,
@@ -60,7 +57,10 @@ export function anthropicRequest(
   return { ...base, max_tokens: maxTokens, thinking: { type: "enabled", budget_tokens: budget } };
 }
 
-/** The least budget the API takes, and what is left for the answer when a limit was given. */
+/**
+ * The API rejects smaller thinking budgets. If the caller limits the output, `smallestAnswer` tokens remain for the
+ * answer.
+ */
 const smallestBudget = 1024;
 const smallestAnswer = 1024;
 
@@ -74,15 +74,19 @@ function effortOf(level: string): Effort {
   return level === "minimal" ? "low" : (level as Effort);
 }
 
-/** Claude from 4.6 on decides itself how long it thinks; the older ones want a budget. An unknown name is a new one. */
+/**
+ * Claude from 4.6 on decides by itself how long it thinks. Older models need a budget. An unknown name is assumed to be
+ * a new model.
+ */
 function thinksAdaptively(modelId: string): boolean {
   const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(modelId);
   return version === null || Number(version[1]) + Number(version[2] ?? 0) / 100 >= 4.06;
 }
 
 /**
- * With a budget the tool loop that the request goes on from must begin with its thinking. Where it has lost it (another
- * model began it, or it was edited), the API refuses thinking for this call; it is left off then.
+ * With a thinking budget, the tool loop that the request continues must begin with thinking. The API otherwise rejects
+ * thinking for this call, so the request omits it. Thinking is missing if another model began the loop or the message
+ * was edited.
  */
 function opensWithThinking(messages: readonly unknown[]): boolean {
   let first: unknown = null;

@@ -1,16 +1,19 @@
 import { ThroughlineError } from "@throughline/core";
 
 /**
- * An address without the name and password that may stand in it: fetch takes none there, and repeats the whole address in
- * its error.
+ * Holds an address without its user name and password. `fetch` rejects them in a URL, and its error would repeat the
+ * whole address.
  */
 export interface PlainAddress {
   readonly url: string;
-  /** What stood in it, as the header that carries it; null when nothing did. */
+  /** Holds the credentials of the address as an Authorization header; null when the address had none. */
   readonly authorization: string | null;
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for an invalid address, which the message does not repeat */
+/**
+ * Separates the credentials from an address. The error does not repeat the address, because it may hold a password.
+ * @throws {ThroughlineError} INPUT_INVALID for an invalid address
+ */
 export function plainAddress(address: string): PlainAddress {
   const whole = address.includes("://") ? address : `http://${address.startsWith(":") ? "127.0.0.1" : ""}${address}`;
   const url = URL.parse(whole);
@@ -24,7 +27,7 @@ export function plainAddress(address: string): PlainAddress {
   return { url: address.replace(/(^|:\/\/)[^/?#]*@/, "$1"), authorization: `Basic ${pair}` };
 }
 
-/** A percent sign that begins no code stands for itself. */
+/** A percent sign that starts no valid code is kept, because a password may contain it. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -34,7 +37,10 @@ function decoded(part: string): string {
   }
 }
 
-/** For the SDKs that send a key of their own in the header that a name and password would need. */
+/**
+ * Rejects credentials in the address, because these SDKs send their key in the Authorization header.
+ * @throws {ThroughlineError} INPUT_INVALID for an address with a name or a password
+ */
 export function addressWithoutCredentials(address: string): string {
   const { url, authorization } = plainAddress(address);
   if (authorization === null) return url;

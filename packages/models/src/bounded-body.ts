@@ -1,14 +1,14 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** No event of a stream, and no line of one, is as long as this. */
+/** No event or line of a genuine stream reaches this length. */
 const maxLineBytes: number = 16 * 1024 * 1024;
-/** Nor is an answer that comes whole. */
+/** No genuine whole answer reaches this length. */
 const maxBodyBytes: number = 64 * 1024 * 1024;
 const lineFeed = 0x0a;
 
 /**
- * The response with a body that fails if it is longer than any answer: one line of a stream, or the whole of any other
- * body. SDKs keep all of it in memory until it ends.
+ * Returns the response with a body that fails beyond the limit. The limit applies to each line of a stream, and to any
+ * other body as a whole. It protects memory, because SDKs buffer the data until it ends.
  */
 export function withBoundedBody(response: Response): Response {
   if (response.body === null) return response;

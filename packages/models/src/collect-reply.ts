@@ -1,23 +1,19 @@
 import { ThroughlineError, type ChatReply, type ChatRequest } from "@throughline/core";
 import { maxReplyCharacters, type ReplyDraft, type ReplyEnd } from "./reply-draft.ts";
 
-/** How one provider answers one request. */
 export interface ReplySource<Event> {
   readonly request: ChatRequest;
   readonly draft: ReplyDraft;
-  /** Asks, and gives what comes back: events as they arrive, or the whole answer as the only one. */
+  /** Sends the request and returns the events as they arrive, or the whole answer as the only event. */
   readonly open: () => Promise<AsyncIterable<Event> | Iterable<Event>>;
-  /** Adds an event to the draft. */
   readonly take: (event: Event) => void;
-  /** The provider's word for how the answer ended, in the words of a record. */
   readonly endOf: (stopReason: string) => ReplyEnd;
-  /** The SDK's error for a stream that ended before the answer did. */
   readonly brokenOff: () => Error;
 }
 
 /**
- * Asks and collects the answer. What had arrived when it broke off goes to `onPartial`; then the call fails with
- * ABORTED when the caller ended it, and with the SDK's own error otherwise.
+ * Sends the request and collects the answer. If the answer breaks off, `onPartial` receives the part that had arrived.
+ * The call then fails with ABORTED if the caller aborted it, and with the SDK's own error otherwise.
  */
 export async function collectReply<Event>(source: ReplySource<Event>): Promise<ChatReply> {
   const { request, draft, open, take } = source;
@@ -28,9 +24,9 @@ export async function collectReply<Event>(source: ReplySource<Event>): Promise<C
       isTaking = true;
       take(event);
       isTaking = false;
-      // Leaving the loop ends the connection. A whole answer has no rest to be left.
+      // Leaving the loop closes the connection. A whole answer has a stop reason and nothing left to read.
       if (draft.isFull && draft.stopReason === null) return replyOf(draft, fullWord, fullEnd);
-      // The rest of a pause between two events is not waited for.
+      // After an abort the loop must not wait for the pause between two events to end.
       if (draft.stopReason === null) assertNotAborted(request.signal);
     }
     if (draft.stopReason !== null) return replyOf(draft, draft.stopReason, source.endOf);
@@ -38,7 +34,7 @@ export async function collectReply<Event>(source: ReplySource<Event>): Promise<C
     throw source.brokenOff();
   } catch (error) {
     const isAborted = request.signal?.aborted === true;
-    // The answer was complete: what a connection does behind its last word takes nothing from it.
+    // The answer is complete, so a connection error after its last event does not invalidate it.
     if (draft.stopReason !== null && !isTaking && !isAborted) return replyOf(draft, draft.stopReason, source.endOf);
     const message = error instanceof Error ? error.message : String(error);
     const partial = draft.partial({ stopReason: isAborted ? "aborted" : "error", errorMessage: message });
@@ -49,7 +45,7 @@ export async function collectReply<Event>(source: ReplySource<Event>): Promise<C
 
 const fullWord = "length";
 
-/** An answer without end is one that reached a limit, and this one is ours. */
+/** An endless answer ends like an answer at a token limit, but the limit is this package's. */
 function fullEnd(): ReplyEnd {
   const errorMessage = `The answer did not end within ${maxReplyCharacters} characters, so it was stopped.`;
   return { stopReason: "length", errorMessage };
@@ -58,7 +54,7 @@ function fullEnd(): ReplyEnd {
 function replyOf(draft: ReplyDraft, word: string, endOf: (word: string) => ReplyEnd): ChatReply {
   draft.endCalls();
   const end = endOf(word);
-  // Some servers say "stop" beside calls, and a call is to be answered whatever they say.
+  // Some servers report "stop" although the answer has calls. Calls need results, so the record states `toolUse`.
   const isCalling = end.stopReason === "stop" && draft.hasCalls;
   return {
     message: draft.message(isCalling ? { stopReason: "toolUse" } : end),
@@ -67,7 +63,7 @@ function replyOf(draft: ReplyDraft, word: string, endOf: (word: string) => Reply
   };
 }
 
-/** @throws {ThroughlineError} ABORTED */
+/** Throws if the signal is aborted. @throws {ThroughlineError} ABORTED */
 export function assertNotAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw aborted(signal);
 }

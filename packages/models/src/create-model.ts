@@ -7,17 +7,23 @@ import { offline } from "./offline-model.ts";
 import { ollama } from "./ollama-chat.ts";
 import { openai } from "./openai-model.ts";
 
-/** Options of `createModel`. */
+/** Configures `createModel`. */
 export interface CreateModelOptions extends LimitOptions, ConnectionOptions {
-  /** One of `modelProviders`, or any name together with `baseUrl` and, where it is not Chat Completions, `api`. */
+  /**
+   * Selects one of `modelProviders`, or any other name together with `baseUrl`. Set `api` too if that server does not
+   * speak Chat Completions.
+   */
   readonly provider: string;
-  /** The model's name at the provider. */
+  /** States the model's name at the provider. */
   readonly modelId: string;
-  /** The wire format. @default the provider's own; Chat Completions for a name that is not known and for `openai` at another server */
+  /**
+   * Selects the wire format. @default the provider's own; Chat Completions for an unknown provider and for `openai` at
+   * another server
+   */
   readonly api?: "anthropic" | "openai" | "openai-responses" | "ollama";
-  /** Repeats by the SDK; that of Ollama repeats nothing. @default 2 */
+  /** Limits the retries of the SDK. The SDK of Ollama never retries. @default 2 */
   readonly maxRetries?: number;
-  /** For each attempt, in milliseconds. @default 600000, for Ollama none */
+  /** Sets the timeout of each attempt, in milliseconds. @default 600000, for Ollama none */
   readonly timeoutMs?: number;
 }
 
@@ -31,11 +37,11 @@ const table: OptionTable<CreateModelOptions> = {
 };
 
 /**
- * A model by the name of its provider, for programs that read it from a configuration. The factories of `/anthropic`,
- * `/openai`, `/ollama` and `/offline` have more options.
+ * Creates a model by the name of its provider, for programs that read the name from a configuration. The factories of
+ * `/anthropic`, `/openai`, `/ollama` and `/offline` have more options.
  *
- * @returns what `createSessions({ model })` takes
- * @throws {ThroughlineError} INPUT_INVALID, also for a provider that is not known; MODEL_KEY_MISSING; nothing was asked then
+ * @returns the `model` option of `createSessions`
+ * @throws {ThroughlineError} INPUT_INVALID, also for an unknown provider; MODEL_KEY_MISSING; no request was sent
  * @example
  * const model = createModel(parseModelName("anthropic/claude-sonnet-4-5"));
  */
@@ -54,7 +60,7 @@ export function createModel(options: CreateModelOptions): SessionModel {
   if (api === "ollama") return ollama(modelId, timed);
   const retrying = { ...timed, ...(maxRetries === undefined ? {} : { maxRetries }) };
   if (api === "anthropic") return anthropic(modelId, retrying);
-  // Of `openai` itself the factory knows which one its address speaks.
+  // For `openai` without `api` the factory selects the format by the address.
   return openai(modelId, givenApi === undefined && options.provider === "openai" ? retrying : { ...retrying, api });
 }
 
@@ -62,7 +68,7 @@ function usualApi({ provider }: CreateModelOptions): NonNullable<CreateModelOpti
   return provider === "anthropic" || provider === "ollama" || provider === "offline" ? provider : "openai";
 }
 
-/** Of a name that is not known nobody can say where its server is. */
+/** An unknown provider needs `baseUrl`, because the address of its server is unknown. */
 function assertKnownProvider({ provider, baseUrl }: CreateModelOptions): void {
   if (typeof baseUrl === "string" || modelProviders.some(({ name }) => name === provider)) return;
   const names = modelProviders.map(({ name }) => name).join(", ");

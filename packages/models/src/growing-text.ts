@@ -1,8 +1,8 @@
 const chunkCharacters = 64 * 1024;
 
 /**
- * A text that arrives in pieces. Pieces are joined in chunks: a text built by adding to it keeps each piece, and millions
- * of small ones take many times the memory of the text.
+ * Collects a text that arrives in pieces and joins them in chunks. Repeated concatenation would keep every piece alive,
+ * and millions of small pieces take many times the memory of the text.
  */
 export class GrowingText {
   readonly #chunks: string[] = [];
@@ -26,7 +26,10 @@ export class GrowingText {
   }
 }
 
-/** The JSON of a call's arguments as it arrives, and whether it is whole. Each character is looked at once. */
+/**
+ * Collects the JSON of a call's arguments and detects when it is whole. It examines each character once, so the cost
+ * stays linear.
+ */
 export class GrowingJson extends GrowingText {
   #depth = 0;
   #isInString = false;
@@ -39,7 +42,7 @@ export class GrowingJson extends GrowingText {
     for (let at = 0; at < piece.length && !this.#isOver; at++) this.#take(piece.charCodeAt(at));
   }
 
-  /** An object or a list was opened and closed, and nothing but space follows it. */
+  /** Is true after an object or a list was opened and closed, if only space follows. */
   get isWhole(): boolean {
     return this.#isClosed && !this.#isOver;
   }

@@ -1,11 +1,14 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** Line breaks, other control characters, and characters above one byte. White space around a value is not sent. */
+/**
+ * Matches line breaks, other control characters, and characters above one byte. White space around a value is not sent,
+ * so it is allowed.
+ */
 const notInHeaders = /[^\t\u0020-\u007e\u0080-\u00ff]/;
 
 /**
- * That a key and headers can be sent. Fetch quotes a value that cannot in its error, and so a key with a line break in it
- * would stand in every log.
+ * Checks that a header can carry the key and the header values. `fetch` quotes an invalid value in its error, so a key
+ * with a line break would appear in logs.
  * @throws {ThroughlineError} INPUT_INVALID without repeating the value
  */
 export function assertHeaderValues(apiKey: string | null, headers: Readonly<Record<string, string>> = {}): void {

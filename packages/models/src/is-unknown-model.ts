@@ -1,4 +1,4 @@
-/** Whether an SDK's error says that the server knows no such model, or nothing of what was asked about it. */
+/** Recognizes an SDK's 404 error. The server does not know the model, or lacks the endpoint that describes it. */
 export function isUnknownModel(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return false;
   const { status, status_code: code } = error as { readonly status?: unknown; readonly status_code?: unknown };

@@ -1,11 +1,11 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** The packages the providers publish for their APIs; each is an optional peer. */
+/** The providers publish these packages for their APIs. Each is an optional peer dependency. */
 export type SdkName = "@anthropic-ai/sdk" | "openai" | "ollama";
 
 /**
  * Imports a provider's package when it is first needed.
- * @throws {ThroughlineError} MODEL_SDK_MISSING when it is not installed; any other failure comes as it is
+ * @throws {ThroughlineError} MODEL_SDK_MISSING when it is not installed; any other failure passes unchanged
  */
 export async function loadSdk<Sdk>(name: SdkName, load: () => Promise<Sdk>): Promise<Sdk> {
   try {
@@ -20,7 +20,7 @@ export async function loadSdk<Sdk>(name: SdkName, load: () => Promise<Sdk>): Pro
   }
 }
 
-/** A package of its own that the SDK lacks is another defect, with another remedy. */
+/** The error must name this package, because a missing dependency of the SDK needs another remedy. */
 function isNotFound(error: unknown, name: SdkName): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { readonly code?: unknown };

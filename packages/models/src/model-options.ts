@@ -2,43 +2,52 @@ import type { Environment, SessionModel } from "@throughline/core/internal";
 import type { ChatModel } from "@throughline/core";
 import { optionKinds, thinkingLevels, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
-/** What every model takes. */
+/** Holds the options that every model accepts. */
 export interface LimitOptions {
-  /** The model's window, in tokens; null stands for unknown. @default what the provider states, else what its errors have told */
+  /**
+   * Sets the model's window in tokens; null means unknown. @default the window that the provider states, else the one
+   * that its errors reveal
+   */
   readonly windowTokens?: number | null;
-  /** Taken for the window, in tokens, where nobody states one. @default null: it stays unknown */
+  /**
+   * Sets the window in tokens that applies if neither `windowTokens` nor the provider states one. @default null: the
+   * window stays unknown
+   */
   readonly assumedWindowTokens?: number | null;
-  /** Room for each answer, in tokens; null leaves it to the provider. @default 8192 */
+  /** Limits each answer, in tokens; null leaves the limit to the provider. @default 8192 */
   readonly maxOutputTokens?: number | null;
   /**
-   * How long the model thinks before it answers.
-   * @default what the session says, else `off`
+   * Sets how long the model thinks before it answers.
+   * @default the session's level, else `off`
    */
   readonly thinkingLevel?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 }
 
-/** How a provider is reached. */
+/** Sets how a model reaches its provider. */
 export interface ConnectionOptions {
   /**
-   * The API key; null sends none.
-   * @default the provider's variable in the environment, unless `baseUrl` is given: the key belongs to the provider, and another server does not get it
+   * Sets the API key; null sends none.
+   * @default the provider's variable in the environment, unless `baseUrl` is given: the key belongs to the provider,
+   * and another server does not get it
    */
   readonly apiKey?: string | null;
-  /** The address of the server; null is the provider's own. @default the provider's variable in the environment, else its own */
+  /**
+   * Sets the address of the server; null selects the provider's own. @default the provider's variable in the
+   * environment, else its own
+   */
   readonly baseUrl?: string | null;
-  /** Sent with every request. @default {} */
+  /** Adds headers to every request. @default {} */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sends the requests, such as through a proxy. @default the system's */
+  /** Sends the requests, for example through a proxy. @default the system's */
   readonly fetch?: typeof globalThis.fetch;
-  /** The provider's name in records. @default the name of the factory */
+  /** Sets the provider's name in records. @default the name of the factory */
   readonly provider?: string;
-  /** Where the variables are read. @default the system's */
+  /** Reads the environment variables. @default the system's */
   readonly environment?: Environment;
 }
 
 const tokens = optionKinds.orNull(optionKinds.integer({ min: 1 }));
 
-/** The kinds of `LimitOptions`. */
 export const limitKinds: OptionTable<LimitOptions> = {
   windowTokens: tokens,
   assumedWindowTokens: tokens,
@@ -52,7 +61,6 @@ const headers: OptionKind = {
     optionKinds.object.accepts(value) && Object.values(value as object).every(optionKinds.text.accepts),
 };
 
-/** The kinds of `ConnectionOptions`. */
 export const connectionKinds: OptionTable<ConnectionOptions> = {
   apiKey: optionKinds.secret(optionKinds.orNull(optionKinds.filledText)),
   baseUrl: optionKinds.orNull(optionKinds.filledText),
@@ -62,16 +70,15 @@ export const connectionKinds: OptionTable<ConnectionOptions> = {
   environment: optionKinds.objectWith("get"),
 };
 
-/** The longest time that a timer of Node takes. */
+/** A timer of Node accepts no longer time; a longer one would fire at once. */
 const longestMs = 2_147_483_647;
 
-/** The kinds of what the SDKs of Anthropic and OpenAI do by themselves. */
+/** Only the SDKs of Anthropic and OpenAI implement these options. */
 export const retryKinds: { readonly timeoutMs: OptionKind; readonly maxRetries: OptionKind } = {
   timeoutMs: optionKinds.integer({ min: 1, max: longestMs }),
   maxRetries: optionKinds.integer({ min: 0, max: 100 }),
 };
 
-/** A model with its limits, as `createSessions({ model })` takes it. */
 export function sessionModel(chat: ChatModel, modelId: string, limits: LimitOptions): SessionModel {
   const { windowTokens, assumedWindowTokens, maxOutputTokens, thinkingLevel } = limits;
   return {

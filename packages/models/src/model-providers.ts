@@ -1,20 +1,20 @@
-/** A provider that is known by name. */
+/** Describes a provider that `createModel` accepts by name. */
 export interface ModelProvider {
-  /** The name by which the provider is chosen, such as `anthropic`. */
+  /** States the name that selects the provider, such as `anthropic`. */
   readonly name: string;
-  /** The npm package that speaks its API; null where none is needed. */
+  /** Names the npm package that speaks the provider's API; null if none is needed. */
   readonly package: string | null;
-  /** The environment variable that holds its key; null where it wants none. */
+  /** Names the environment variable that holds the key; null if the provider needs none. */
   readonly keyVariable: string | null;
-  /** The environment variable that holds its address. */
+  /** Names the environment variable that holds the address; null if the provider has none. */
   readonly baseUrlVariable: string | null;
-  /** Its own servers answer nobody without a key. */
+  /** States whether the provider's own servers reject requests without a key. */
   readonly needsKey: boolean;
 }
 
 /**
- * The providers that `createModel` knows by name. Any other name stands for a server that speaks Chat Completions at the
- * `baseUrl` given with it.
+ * Lists the providers that `createModel` accepts by name. Any other name means a server that speaks Chat Completions at
+ * the given `baseUrl`.
  */
 export const modelProviders: readonly ModelProvider[] = [
   {
@@ -43,7 +43,7 @@ export const modelProviders: readonly ModelProvider[] = [
 
 const ownHosts: Readonly<Record<string, string>> = { anthropic: "api.anthropic.com", openai: "api.openai.com" };
 
-/** Whether an address is the provider's own; null stands for it. */
+/** Checks whether an address is the provider's own. Null means the default address, which is. */
 export function isOwnAddress(provider: string, address: string | null): boolean {
   const own = ownHosts[provider];
   return address === null || (own !== undefined && URL.parse(address)?.host === own);

@@ -3,18 +3,16 @@ import type { Fields } from "@throughline/core/internal";
 import { offlineRules, type OfflineCall } from "./offline-rules.ts";
 import type { OfflineResult, OfflineView } from "./offline-view.ts";
 
-/** What the offline model says and calls. */
 export interface OfflineAnswer {
   readonly text: string;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly input: Fields }[];
 }
 
-/** In every text, so that nobody takes it for what it is not. */
+/** Every text begins with this label, so that no reader mistakes the rules for a language model. */
 const label = "[offline rules, not a language model]";
 
 const mostResultCharacters = 2000;
 
-/** The answer to a conversation by the first rule that fits. */
 export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[]): OfflineAnswer {
   const instead = notForRules(view);
   if (instead !== null) return { text: instead, calls: [] };
@@ -34,7 +32,7 @@ export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[
 
 /**
  * Answers requests that programs make without the user. The rules cannot write a summary, so the answer is a refusal
- * that an audit detects. To a request for notes to memory the answer is that there are none.
+ * that an audit detects. A request to save memories gets the answer that there are none.
  */
 function notForRules({ asked, isFlush }: OfflineView): string | null {
   if (/^summari[sz]e the conversation|<conversation>/i.test(asked)) return `I cannot summarize that. ${label}`;
@@ -45,7 +43,7 @@ function say(text: string): OfflineAnswer {
   return { text: `${label} ${text}`, calls: [] };
 }
 
-/** Calls by the names and argument names of the tools that are there. */
+/** Maps the wanted calls to the names and argument names of the available tools. */
 function call(wanted: readonly OfflineCall[], view: OfflineView, tools: readonly ToolDefinition[]): OfflineAnswer {
   const calls: OfflineAnswer["calls"][number][] = [];
   for (const { names, input } of wanted) {
@@ -65,7 +63,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   newText: ["newText", "new_text", "new_string", "newString"],
 };
 
-/** The input with the names the tool's schema has for the same things. */
+/** Tools use different names for the same arguments, so the input takes the names of the tool's schema. */
 function fitted(input: Fields, { inputSchema }: ToolDefinition): Fields {
   const properties = inputSchema["properties"];
   const known = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];

@@ -7,12 +7,12 @@ import { answerOffline, type OfflineAnswer } from "./offline-answer.ts";
 import { readOfflineView } from "./offline-view.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
-/** What records name as the model that answered. */
+/** Records name this id as the model that answered. */
 export const offlineModelId = "offline-rules";
 
-/** Options of `offline`. */
+/** Configures `offline`. */
 export interface OfflineModelOptions extends Omit<LimitOptions, "assumedWindowTokens" | "thinkingLevel"> {
-  /** Between two words of a streamed answer, in milliseconds. @default 0 */
+  /** Sets the pause between two words of a streamed answer, in milliseconds. @default 0 */
   readonly wordDelayMs?: number;
   /** Measures the pauses between words. @default the system's */
   readonly clock?: Clock;
@@ -26,11 +26,12 @@ const table: OptionTable<OfflineModelOptions> = {
 };
 
 /**
- * Rules in place of a model, for programs without a key: they list and read files with the tools they are given, and
- * recall earlier messages. They are no language model, and every text begins by saying so. The same messages give the
- * same answer. Tokens are not counted: `usage` is null. Messages come in Anthropic's shape.
+ * Creates a model that answers by rules, for programs without a key. The rules list and read files with the given
+ * tools, and recall earlier messages. They are not a language model, and every text starts with that notice. The same
+ * messages produce the same answer. The model counts no tokens: `usage` is null. It reads messages in Anthropic's
+ * format.
  *
- * @returns what `createSessions({ model })` takes. Calls throw ABORTED
+ * @returns the `model` option of `createSessions`. Calls throw ABORTED
  * @throws {ThroughlineError} INPUT_INVALID
  * @example
  * const sessions = createSessions({ store, model: offline() });
@@ -89,7 +90,7 @@ async function* paced(events: Iterable<OfflineEvent>, pause: () => Promise<void>
   }
 }
 
-/** The answer is complete with its last event. */
+/** Sets the stop reason after the last event, because `collectReply` treats an answer without one as broken off. */
 async function* finishing(
   events: AsyncIterable<OfflineEvent> | Iterable<OfflineEvent>,
   draft: ReplyDraft,

@@ -3,21 +3,20 @@ import type { Fields } from "@throughline/core/internal";
 import type { OfflineResult, OfflineView } from "./offline-view.ts";
 import { parseFields } from "./wire-fields.ts";
 
-/** A call a rule wants, by the names such a tool may have. */
+/** Programs name their tools differently, so a wanted call lists all names that a suitable tool may have. */
 export interface OfflineCall {
   readonly names: readonly string[];
   readonly input: Fields;
 }
 
-/** One round of calls, or what makes one of the results of the round before. */
 type Round = readonly OfflineCall[] | ((results: readonly OfflineResult[]) => readonly OfflineCall[]);
 
 export interface OfflineRule {
-  /** Tried on what the user asked. */
+  /** Is matched against the user's last message. */
   readonly pattern: RegExp;
-  /** For `help`; null for a rule that is not listed. */
+  /** Describes the rule in the `help` answer. Null hides the rule. */
   readonly help: string | null;
-  /** A text, or at most two rounds of calls, after which the answer names the results. */
+  /** Returns a text, or at most two rounds of calls. After the last round the answer reports the results. */
   answer(match: RegExpExecArray, view: OfflineView, tools: readonly ToolDefinition[]): string | readonly Round[];
 }
 
@@ -26,7 +25,7 @@ const writing = ["write", "write_file"];
 const listing = ["list", "list_files", "ls"];
 const editing = ["edit", "edit_file"];
 
-/** The first that fits answers. */
+/** The first rule that matches answers, so the order of the rules counts. */
 export const offlineRules: readonly OfflineRule[] = [
   {
     pattern: /^(?:help|\?|what can you do)\W*$/i,
@@ -131,7 +130,7 @@ function recall(earlier: readonly string[]): string {
   return `${count}${earlier.length > mostRecalled ? `; the last ${mostRecalled}` : ""}:\n${shown.join("\n")}`;
 }
 
-/** Also from a summary, in which the words stand among others. */
+/** The pattern matches inside a text too, because a summary embeds the sentence among others. */
 function nameIn(earlier: readonly string[]): string {
   const names = earlier.flatMap((text) => [...text.matchAll(/\bmy name is ([^\n.!"]+)/gi)].map(([, name]) => name));
   const name = names.at(-1)?.trim();

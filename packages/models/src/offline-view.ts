@@ -1,7 +1,6 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { fieldsOf, textOr } from "./wire-fields.ts";
 
-/** A call the model made for the newest request, and what came of it. */
 export interface OfflineResult {
   readonly tool: string;
   readonly input: Fields;
@@ -9,21 +8,20 @@ export interface OfflineResult {
   readonly text: string;
 }
 
-/** A conversation as the rules look at it. */
 export interface OfflineView {
-  /** What the user asked last. */
   readonly asked: string;
-  /** A program asks whether there is something to store before the conversation is made smaller. */
+  /** Is true when a program asks for a memory flush before it compacts the conversation. */
   readonly isFlush: boolean;
-  /** What was called for it, in the order of the results. */
   readonly results: readonly OfflineResult[];
-  /** Earlier messages of the user, oldest first, and summaries of those that are no longer sent. */
+  /** Lists earlier messages of the user, oldest first, and summaries of messages that are no longer sent. */
   readonly earlier: readonly string[];
-  /** Messages of the request, for ids that no other answer of this conversation has. */
+  /**
+   * Counts the messages of the request. Call ids include the count, so that no other answer of the conversation repeats
+   * them.
+   */
   readonly messageCount: number;
 }
 
-/** Reads messages of Anthropic's shape. */
 export function readOfflineView(messages: readonly unknown[]): OfflineView {
   const said: string[] = [];
   let flush: string | null = null;
@@ -42,10 +40,11 @@ export function readOfflineView(messages: readonly unknown[]): OfflineView {
       if (call !== undefined) {
         results.push({ ...call, isError: block["is_error"] === true, text: textOf(blocksOf(block["content"])) });
       }
-      // Each on its own: a summary and the question behind it may stand in one message.
+      // Each block counts separately, because one message may hold a summary and the question after it.
       const text = textOf([block]).trim();
       if (text === "") continue;
-      // The user's question stays the newest one, with what was called for it, while a program asks about memories.
+      // During a memory flush the user's question and its results stay the newest, because the program asks the
+      // question again later.
       if (flushReminder.test(text)) flush = null;
       else if (flushQuestion.test(text)) flush = text;
       if (flushReminder.test(text) || flush === text) continue;
@@ -59,9 +58,9 @@ export function readOfflineView(messages: readonly unknown[]): OfflineView {
   return { asked, results, earlier, isFlush: flush !== null, messageCount: messages.length };
 }
 
-/** What a memory flush asks, by its words: whether there is something to store. */
+/** A memory flush has no other mark, so the words of its question identify it. */
 const flushQuestion = /\bNO_REPLY\b|\bContext at \d{1,3} ?%/;
-/** What follows a flush that was answered: the user's question is asked again. */
+/** This text follows an answered flush. After it the program asks the user's question again. */
 const flushReminder = /^\[SYSTEM: memory flush\]\nThe memory flush is over\b/;
 
 function blocksOf(content: unknown): readonly Fields[] {

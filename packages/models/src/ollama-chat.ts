@@ -29,18 +29,21 @@ import { ollamaEnd, takeOllamaResponse } from "./ollama-reply.ts";
 import { ollamaWindow, ollamaWindowFacts } from "./ollama-window.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
-/** Options of `ollama`. */
+/** Configures `ollama`. */
 export interface OllamaModelOptions extends Omit<LimitOptions, "windowTokens">, ConnectionOptions {
   /**
-   * The window, in tokens, that each request asks for (`num_ctx`), at most what the model was trained for. Without it the
-   * server's own setting holds, which may be as small as 4,096. The server loads a model again when it changes. @default the server's
+   * Sets the window in tokens that each request asks for (`num_ctx`). It is limited to the length that the model was
+   * trained for. Without this option the server's own setting applies, which may be as small as 4,096. The server
+   * reloads a model when the window changes. @default the server's
    */
   readonly windowTokens?: number | null;
-  /** From the request to the end of the answer, in milliseconds; loading a model counts. @default none */
+  /**
+   * Limits the time from the request to the end of the answer, in milliseconds. Loading a model counts. @default none
+   */
   readonly timeoutMs?: number;
-  /** How long the server keeps the model loaded, in its own words, such as "30m". @default the server's */
+  /** Sets how long the server keeps the model loaded, in the server's notation, such as "30m". @default the server's */
   readonly keepAlive?: string;
-  /** For the ids of calls that a server gives none. @default the system's */
+  /** Creates the ids of calls to which the server assigns none. @default the system's */
   readonly random?: RandomSource;
 }
 
@@ -53,14 +56,15 @@ const table: OptionTable<OllamaModelOptions> = {
 };
 
 /**
- * A model of an Ollama server. The package `ollama` is loaded with the first call; it repeats nothing. A prompt over the
- * window is refused instead of cut (`truncate` and `shift` are off).
+ * Creates a model of an Ollama server. The first call loads the package `ollama`, which never retries. The server
+ * rejects a prompt over the window instead of cutting it (`truncate` and `shift` are off).
  *
  * @param modelId the model's name at the server
- * @param options the address is read from `OLLAMA_HOST` and the key, for servers behind a gate, from `OLLAMA_API_KEY` where
- *   they are not given; the default address is http://127.0.0.1:11434
- * @returns what `createSessions({ model })` takes; its `chat` asks the model by itself. Calls throw MODEL_SDK_MISSING, ABORTED, and the SDK's errors
- * @throws {ThroughlineError} INPUT_INVALID; nothing was asked then
+ * @param options `baseUrl` defaults to `OLLAMA_HOST`, else to http://127.0.0.1:11434; `apiKey`, for servers behind a
+ * gateway, defaults to `OLLAMA_API_KEY`
+ * @returns the `model` option of `createSessions`; its `chat` can also be called directly. Calls throw
+ * MODEL_SDK_MISSING, ABORTED, and the SDK's errors
+ * @throws {ThroughlineError} INPUT_INVALID; no request was sent
  * @example
  * const model = ollama("qwen3:8b", { windowTokens: 32_768 });
  */
@@ -68,7 +72,7 @@ export function ollama(modelId: string, options: OllamaModelOptions = {}): Sessi
   assertKnownOptions<OllamaModelOptions>("ollama", options, table);
   assertArgument("ollama", "modelId", modelId, optionKinds.filledText);
   const { windowTokens = null, assumedWindowTokens, ...limits } = options;
-  // The server says which window a request gets; what was asked for counts where it cannot be asked.
+  // The server reports the window of a request. The configured window applies only if the server reports none.
   const assumed = assumedWindowTokens ?? windowTokens;
   const known = assumed === null ? limits : { ...limits, assumedWindowTokens: assumed };
   return sessionModel(ollamaChat(options), modelId, known);
@@ -108,7 +112,6 @@ interface OllamaServer {
   readonly timeoutMs: number | null;
 }
 
-/** What all requests of one model have in common. */
 interface Asking {
   readonly provider: string;
   readonly nextCallId: () => string;
@@ -116,7 +119,10 @@ interface Asking {
   readonly keepAlive: string | null;
 }
 
-/** A client for one call: the SDK's own cannot end a single request. It holds nothing that would be lost with it. */
+/**
+ * Creates a client per call, because the SDK cannot abort a single request of a shared client. A client holds no state
+ * worth keeping.
+ */
 async function connect(
   { url, headers, fetch, timeoutMs }: OllamaServer,
   isStream: boolean,
@@ -134,7 +140,7 @@ function askOllama(request: ChatRequest, server: OllamaServer, asking: Asking): 
   const identity = { api: "ollama", provider: asking.provider, model: modelId };
   const draft = new ReplyDraft(identity, onDelta ?? null, asking.nextCallId);
   const body = ollamaBody(request, asking);
-  // The SDK leaves the connection open when its reader stops early.
+  // The SDK leaves the connection open if its reader stops early, so the end of the answer aborts it.
   const ending = new AbortController();
   const answer = collectReply({
     request,
@@ -147,7 +153,7 @@ function askOllama(request: ChatRequest, server: OllamaServer, asking: Asking): 
     },
     take: (response) => takeOllamaResponse(response, draft),
     endOf: ollamaEnd,
-    // The SDK says itself when the last line is missing; this is what it would say.
+    // The SDK itself throws if the last line is missing; this error repeats its message.
     brokenOff: () => new Error("Did not receive done or success response in stream."),
   });
   return answer.finally(() => ending.abort());
@@ -173,12 +179,12 @@ function ollamaBody(
   };
 }
 
-/** The SDK writes to messages that hold images; the caller's stay as they are. */
+/** Copies messages with images, because the SDK modifies them and they belong to the caller. */
 function ownImages(message: unknown): unknown {
   return isFields(message) && message["images"] !== undefined ? { ...message } : message;
 }
 
-/** Most models think or do not; gpt-oss always does, more or less. */
+/** Most models accept only on or off. The model gpt-oss always thinks and accepts a level. */
 function thinkOf(modelId: string, level: string): boolean | "high" | "medium" | "low" {
   if (level === "off") return false;
   if (!modelId.includes("gpt-oss")) return true;

@@ -1,9 +1,10 @@
 import { withBoundedBody } from "./bounded-body.ts";
 
 /**
- * A fetch for one request of Ollama's SDK, which takes no signal, writes to the console what it cannot read, and passes
- * over lines of a stream that are broken. Here the signal ends the request, and what cannot be read is an error. Whether the
- * answer is a stream is what was asked for, whatever it says it is: a proxy's page comes as text/html.
+ * Returns a fetch for one request of Ollama's SDK. That SDK accepts no signal, prints unreadable answers to the
+ * console, and skips broken lines of a stream. With this fetch the signal aborts the request, and an unreadable answer
+ * is an error. The caller states whether the answer is a stream. The content type does not count, because a proxy's
+ * page arrives as text/html.
  */
 export function ollamaFetch(
   isStream: boolean,
@@ -23,7 +24,7 @@ function joined(signal: AbortSignal, other: AbortSignal | null | undefined): Abo
   return other === null || other === undefined ? signal : AbortSignal.any([signal, other]);
 }
 
-/** The SDK reads an error's text from JSON in silence, and anything else with a note on the console. */
+/** Wraps an error in JSON, because the SDK prints a note to the console for any other content type. */
 async function asJsonError(response: Response): Promise<Response> {
   const text = await response.text();
   const { status, statusText } = response;
@@ -41,14 +42,14 @@ function errorBody(text: string): string {
   return JSON.stringify({ error: text.trim() });
 }
 
-/** The SDK looks into each line without looking what it is. */
+/** The SDK reads fields of each line without checking that the line is an object. */
 function assertObject(line: string): void {
   const value: unknown = JSON.parse(line);
   if (typeof value !== "object" || value === null)
     throw new SyntaxError(`A line of the answer is no JSON object: ${line.slice(0, 300)}`);
 }
 
-/** Passes on whole lines; fails at one that is no JSON object, and at an end in the middle of one. */
+/** Passes on whole lines. Fails at a line that is not a JSON object, and at an end inside a line. */
 function wholeLines(): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
@@ -56,7 +57,7 @@ function wholeLines(): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform(chunk, controller): void {
       const lines = decoder.decode(chunk, { stream: true }).split("\n");
-      // A long line comes in many pieces, of which each is looked at once.
+      // A long line arrives in many pieces. Joining them only once keeps the cost linear.
       const last = lines.pop() ?? "";
       const [first] = lines;
       if (first !== undefined) {

@@ -4,8 +4,8 @@ import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
 import { fieldsOf, textOr } from "./wire-fields.ts";
 
 /**
- * Adds a line of a stream, or the whole answer, to the draft. Thinking, text and calls of a stream come in this order, so
- * that one block of each is enough; calls come whole.
+ * Adds a line of a stream, or the whole answer, to the draft. A stream sends thinking, text and calls in this order, so
+ * one block of each is enough. Each call arrives whole.
  */
 export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft): void {
   assertAnswer(response);
@@ -25,18 +25,17 @@ export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft): v
   draft.stopReason = textOr(response.done_reason, "") || "stop";
 }
 
-/** Why the answer ended, as a record says it. */
 export function ollamaEnd(doneReason: string): ReplyEnd {
   return { stopReason: doneReason === "length" ? "length" : "stop" };
 }
 
-/** The SDK says so itself of a stream; of a whole answer it says nothing. */
+/** The SDK reports an error inside a stream, but not inside a whole answer. */
 function assertAnswer(response: unknown): void {
   if (!isFields(response)) throw new SyntaxError(`The server gave no answer but this: ${JSON.stringify(response)}`);
   if (typeof response["error"] === "string") throw new Error(response["error"]);
 }
 
-/** Older servers give calls no id. */
+/** Older servers send calls without an id, so the key does not depend on the id. */
 function takeCall(call: Readonly<Record<string, unknown>>, draft: ReplyDraft): void {
   const key = draft.nextKey;
   const described = isFields(call["function"]) ? call["function"] : {};

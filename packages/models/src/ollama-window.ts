@@ -1,17 +1,15 @@
 import { isFields } from "@throughline/core/internal";
 import { fieldsOf, textOr } from "./wire-fields.ts";
 
-/** What a server says of a model's window, in tokens; null where it says nothing. */
+/** Holds what a server reports about a model's window, in tokens; null for a value that it omits. */
 export interface OllamaWindowFacts {
-  /** Of the loaded model. */
   readonly loadedTokens: number | null;
-  /** `num_ctx` of the model file. */
+  /** States `num_ctx` of the model file. */
   readonly configuredTokens: number | null;
-  /** What the model was trained for. */
+  /** States the context length that the model was trained for. */
   readonly trainedTokens: number | null;
 }
 
-/** Reads the answers of `/api/show` and `/api/ps`. */
 export function ollamaWindowFacts(model: string, show: unknown, ps: unknown): OllamaWindowFacts {
   const parameters = isFields(show) ? textOr(show["parameters"], "") : "";
   const info = isFields(show) && isFields(show["model_info"]) ? Object.entries(show["model_info"]) : [];
@@ -25,7 +23,10 @@ export function ollamaWindowFacts(model: string, show: unknown, ps: unknown): Ol
   };
 }
 
-/** The window a request gets: what it asks for, else what is loaded, else what is configured; never more than trained. */
+/**
+ * Returns the window of a request: the requested size, else the loaded one, else the configured one. It never exceeds
+ * the trained length.
+ */
 export function ollamaWindow(
   { loadedTokens, configuredTokens, trainedTokens }: OllamaWindowFacts,
   askedTokens: number | null,

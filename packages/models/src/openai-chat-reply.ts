@@ -4,7 +4,7 @@ import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
 import { fieldsOf, textOr } from "./wire-fields.ts";
 
-/** Adds a whole completion to the draft. @throws what `errors` make of anything else */
+/** Adds a whole completion to the draft. @throws the error that `errors` creates for any other body */
 export function takeChatCompletion(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
   const completion = wholeBody(answer, "choices", errors);
   begin(completion, draft);
@@ -17,9 +17,9 @@ export function takeChatCompletion(answer: unknown, draft: ReplyDraft, errors: A
   draft.stopReason = textOr(choice["finish_reason"], "stop");
 }
 
-/** Adds a chunk of a stream to the draft. @throws what `errors` make of one that says that the answer failed */
+/** Adds a chunk of a stream to the draft. @throws the error that `errors` creates for a chunk that reports a failure */
 export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDraft, errors: AnswerErrors): void {
-  // A chunk is plain JSON; the SDK's interface has no index signature.
+  // A chunk is plain JSON, but the SDK's interface has no index signature.
   begin(chunk as unknown as Fields, draft);
   const [choice] = fieldsOf(chunk.choices);
   if (choice === undefined) return;
@@ -34,7 +34,10 @@ export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDra
   draft.endCalls();
 }
 
-/** Why the answer ended, as a record says it. What a filter ended is an error: it must not be replayed. */
+/**
+ * Maps the provider's finish reason to the stop reason of a record. A filtered answer is an error, because it must not
+ * be replayed.
+ */
 export function chatEnd(finishReason: string): ReplyEnd {
   if (finishReason === "tool_calls" || finishReason === "function_call") return { stopReason: "toolUse" };
   if (finishReason === "length" || finishReason === "model_length") return { stopReason: "length" };
@@ -53,27 +56,28 @@ function begin({ id, model, usage }: Fields, draft: ReplyDraft): void {
   if (isFields(usage)) draft.usage = usage;
 }
 
-/** A gateway says in the choice what went wrong behind it. */
+/** A gateway reports the failure of the server behind it inside the choice. */
 function assertNoError(choice: Fields, { failureOf }: AnswerErrors): void {
   if (isFields(choice["error"])) throw failureOf(choice);
 }
 
 /**
- * Thinking has no place in OpenAI's own format; servers that show it call it `reasoning_content` (DeepSeek, vLLM, Qwen)
- * or `reasoning` (OpenRouter, Groq). What the model says in refusal is what it says.
+ * OpenAI's own format has no field for thinking. Servers that send it use `reasoning_content` (DeepSeek, vLLM, Qwen) or
+ * `reasoning` (OpenRouter, Groq). A refusal counts as the text of the answer.
  */
 function takePiece(piece: Fields, draft: ReplyDraft): void {
   const wanted = textOr(piece["reasoning_content"], "");
   const thinking = wanted || textOr(piece["reasoning"], "");
   if (thinking !== "") draft.thinking("thinking", thinking);
-  // DeepSeek and Kimi refuse the next call of a tool loop without it; pi keeps the field's name in this place, too.
+  // DeepSeek and Kimi reject the next call of a tool loop without this field. pi also stores the field's name as the
+  // signature.
   if (wanted !== "") draft.sign("thinking", "reasoning_content");
   takeContent(piece["content"], draft);
   const refusal = textOr(piece["refusal"], "");
   if (refusal !== "") draft.text("text", refusal);
 }
 
-/** A text; of Mistral's reasoning models a list, in which thinking stands beside text. */
+/** The content is a text. Mistral's reasoning models send a list instead, which mixes thinking and text. */
 function takeContent(content: unknown, draft: ReplyDraft): void {
   if (typeof content === "string" && content !== "") draft.text("text", content);
   for (const part of fieldsOf(content)) {
@@ -90,7 +94,7 @@ function partsText(parts: unknown): string {
         .join("");
 }
 
-/** Calls, or the one call of the format before there were several, which has no id. */
+/** Reads the list of calls, or the single call of the older format, which has no id. */
 function takeCalls({ tool_calls: calls, function_call: single }: Fields, draft: ReplyDraft): void {
   const listed = fieldsOf(calls);
   const all = listed.length === 0 && isFields(single) ? [{ function: single }] : listed;
@@ -101,7 +105,7 @@ function takeCall(call: Fields, position: number, draft: ReplyDraft): void {
   const described = isFields(call["function"]) ? call["function"] : {};
   const given = described["arguments"];
   const piece = { id: textOr(call["id"], ""), name: textOr(described["name"], ""), arguments: given };
-  // A whole message numbers nothing; some servers leave it out of the pieces, too, and send each call at once.
+  // The calls of a whole message have no index. Some servers omit it in streams too, and send each call in one piece.
   const key = draft.numberedCall(typeof call["index"] === "number" ? call["index"] : position, piece);
   draft.call(key, piece.id, piece.name);
   if (typeof given === "string") draft.json(key, given);

@@ -8,7 +8,6 @@ import { loadSdk } from "./load-sdk.ts";
 import type { ConnectionOptions } from "./model-options.ts";
 import { assertClientAlone, readConnection } from "./read-connection.ts";
 
-/** The options that say how a server is reached. */
 type OpenAiConnectionOptions = ConnectionOptions & {
   readonly client?: OpenAI;
   readonly maxRetries?: number;
@@ -21,13 +20,16 @@ export interface OpenAiConnection {
 }
 
 export interface OpenAiConnector {
-  /** Null: OpenAI's own. */
+  /** Holds the server's address. Null selects OpenAI's own. */
   readonly address: string | null;
-  /** One client for all calls, made at the first. */
+  /** All calls share one client. The first call creates it, because the SDK is loaded on first use. */
   readonly connect: () => Promise<OpenAiConnection>;
 }
 
-/** @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID for a connection that cannot be made */
+/**
+ * Prepares the connection to a server. @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID if the options do
+ * not allow a connection
+ */
 export function openAiConnector(options: OpenAiConnectionOptions): OpenAiConnector {
   const { client: given, maxRetries = 2, timeoutMs: timeout = 600_000 } = options;
   let made: Promise<OpenAiConnection> | null = null;
@@ -44,7 +46,7 @@ export function openAiConnector(options: OpenAiConnectionOptions): OpenAiConnect
   const connect = async (): Promise<OpenAiConnection> => {
     const sdk = await loadOpenAi();
     const client = new sdk.OpenAI({
-      // The SDK wants one even where the server does not; the header is left out then.
+      // The SDK demands a key even if the server needs none. In that case `defaultHeaders` removes the header.
       apiKey: apiKey ?? "none",
       adminAPIKey: null,
       organization: null,
@@ -62,7 +64,6 @@ export function openAiConnector(options: OpenAiConnectionOptions): OpenAiConnect
   return { address: baseUrl, connect: () => (made ??= connect()) };
 }
 
-/** The SDK's errors of what it takes for an answer. */
 export function openAiErrors({ sdk }: OpenAiConnection): AnswerErrors {
   return {
     failureOf: (body) =>
@@ -75,7 +76,7 @@ export function signalOf(signal: AbortSignal | undefined): { readonly signal?: A
   return signal === undefined ? {} : { signal };
 }
 
-/** The word for how hard a model is to think; absent leaves it to the provider. */
+/** Maps the thinking level to the provider's effort. Undefined leaves the effort to the provider. */
 export function effortOf(level: string | undefined): OpenAI.ReasoningEffort | undefined {
   return level === undefined || level === "off" ? undefined : (level as OpenAI.ReasoningEffort);
 }

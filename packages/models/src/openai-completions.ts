@@ -9,7 +9,6 @@ import { ReplyDraft } from "./reply-draft.ts";
 
 type LimitField = "max_completion_tokens" | "max_tokens";
 
-/** Models behind Chat Completions. */
 export function openAiCompletions(
   connect: () => Promise<OpenAiConnection>,
   { provider, limitField }: { readonly provider: string; readonly limitField: LimitField },
@@ -80,7 +79,10 @@ function chatTool({
   return { type: "function", function: { name, description, parameters: inputSchema as OpenAI.FunctionParameters } };
 }
 
-/** History puts the instructions among the messages itself where a format wants them there, and gives null beside them. */
+/**
+ * Adds the system prompt unless history already placed it among the messages, which it does for formats that expect it
+ * there.
+ */
 export function withSystem(system: string | null, messages: readonly unknown[]): readonly unknown[] {
   if (system === null || system === "") return messages;
   const [first] = messages;

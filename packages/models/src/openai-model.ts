@@ -20,24 +20,34 @@ import { openAiCompletions } from "./openai-completions.ts";
 import { openAiResponses } from "./openai-responses.ts";
 import { isOwnAddress } from "./model-providers.ts";
 
-/** Options of `openai`. */
+/** Configures `openai`. */
 export interface OpenAiModelOptions extends LimitOptions, ConnectionOptions {
   /**
-   * The wire format: Chat Completions (`openai`), which most servers speak, or Responses.
+   * Selects the wire format: Chat Completions (`openai`), which most servers speak, or Responses.
    * @default "openai-responses" at OpenAI itself, "openai" at any other server
    */
   readonly api?: "openai" | "openai-responses";
-  /** A client of `openai`, with its own key, address, headers and retries. @default one that is made of the other options */
+  /**
+   * Sets a client of `openai`, which brings its own key, address, headers and retries. @default a client created from
+   * the other options
+   */
   readonly client?: OpenAI;
-  /** Repeats by the SDK, of failed connections and of 408, 409, 429 and 5xx whose wait is at most a minute. @default 2 */
+  /**
+   * Limits the retries of the SDK. It retries failed connections and the status codes 408, 409, 429 and 5xx, if the
+   * wait is at most a minute. @default 2
+   */
   readonly maxRetries?: number;
-  /** For each attempt, in milliseconds. @default 600000 */
+  /** Sets the timeout of each attempt, in milliseconds. @default 600000 */
   readonly timeoutMs?: number;
-  /** Chat Completions: the field for the room of an answer. Older servers know `max_tokens` alone. @default "max_completion_tokens" */
+  /**
+   * Names the field that limits the answer in Chat Completions. Older servers accept only `max_tokens`. @default
+   * "max_completion_tokens"
+   */
   readonly outputLimitField?: "max_completion_tokens" | "max_tokens";
   /**
-   * Responses: whether the model reasons, and so gives reasoning that has to come back; others refuse to be asked for it.
-   * @default by the model's name: o1 and its kind, gpt-5 and later, codex; and whenever a thinking level is asked for
+   * States whether the model reasons, for Responses only. If true, requests ask for encrypted reasoning, which later
+   * requests must send back. Models that do not reason reject such requests.
+   * @default by the model's name: o1 and its successors, gpt-5 and later, codex; and whenever a thinking level is set
    */
   readonly reasons?: boolean;
 }
@@ -53,12 +63,13 @@ const table: OptionTable<OpenAiModelOptions> = {
 };
 
 /**
- * A model of OpenAI, or of a server that speaks Chat Completions or Responses. `openai` is loaded with the first call.
+ * Creates a model of OpenAI, or of a server that speaks Chat Completions or Responses. The first call loads `openai`.
  *
  * @param modelId the model's name at the provider
- * @param options the key is read from `OPENAI_API_KEY` and the address from `OPENAI_BASE_URL` where they are not given
- * @returns what `createSessions({ model })` takes; its `chat` asks the model by itself. Calls throw MODEL_SDK_MISSING, ABORTED, and the SDK's errors
- * @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID; nothing was asked then
+ * @param options `apiKey` defaults to `OPENAI_API_KEY` and `baseUrl` to `OPENAI_BASE_URL`
+ * @returns the `model` option of `createSessions`; its `chat` can also be called directly. Calls throw
+ * MODEL_SDK_MISSING, ABORTED, and the SDK's errors
+ * @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID; no request was sent
  * @example
  * const gpt = openai("gpt-5", { thinkingLevel: "low" });
  * const local = openai("qwen3-32b", { baseUrl: "http://127.0.0.1:8000/v1", provider: "vllm", windowTokens: 32_768 });

@@ -6,12 +6,18 @@ import { fieldsOf, textOr } from "./wire-fields.ts";
 
 type ResponseEvent = OpenAI.Responses.ResponseStreamEvent;
 
-/** Adds a whole response to the draft. @throws what `errors` make of one that failed, and of anything else */
+/**
+ * Adds a whole response to the draft. @throws the error that `errors` creates for a failed response and for any other
+ * body
+ */
 export function takeResponse(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
   complete(wholeBody(answer, "output", errors), draft, errors);
 }
 
-/** Takes what has not come in pieces: of a gateway that streams nothing but the end, that is all. */
+/**
+ * Adds the items of the final response only if no event delivered them before. A gateway that does not stream sends
+ * nothing but the final event.
+ */
 function complete(response: Fields, draft: ReplyDraft, errors: AnswerErrors): void {
   begin(response, draft);
   const items = draft.isEmpty ? fieldsOf(response["output"]) : [];
@@ -19,7 +25,9 @@ function complete(response: Fields, draft: ReplyDraft, errors: AnswerErrors): vo
   finish(response, draft, errors);
 }
 
-/** Adds an event of a stream to the draft. @throws what `errors` make of one that says that it failed */
+/**
+ * Adds an event of a stream to the draft. @throws the error that `errors` creates for an event that reports a failure
+ */
 export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, errors: AnswerErrors): void {
   switch (event.type) {
     case "response.created":
@@ -41,17 +49,20 @@ export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, error
     case "response.completed":
     case "response.incomplete":
     case "response.failed":
-      // The event says how it ended where the response in it does not.
+      // The name of the event states the status in case the response inside omits it.
       return complete({ status: event.type.slice("response.".length), ...fieldsOr(event.response) }, draft, errors);
     case "error":
-      // An event is plain JSON; the SDK's interface has no index signature.
+      // An event is plain JSON, but the SDK's interface has no index signature.
       throw errors.failureOf(event as unknown as Fields);
     default:
       return undefined;
   }
 }
 
-/** Why the answer ended, as a record says it. What a filter ended is an error: it must not be replayed. */
+/**
+ * Maps the status of a response to the stop reason of a record. A filtered answer is an error, because it must not be
+ * replayed.
+ */
 export function responseEnd(word: string): ReplyEnd {
   if (word === "completed") return { stopReason: "stop" };
   if (word === "content_filter") {
@@ -67,7 +78,7 @@ function begin({ id, model, usage }: Fields, draft: ReplyDraft): void {
   if (isFields(usage)) draft.usage = usage;
 }
 
-/** The SDK takes a response that failed for an answer. */
+/** The SDK returns a failed response like an answer, so this function throws. */
 function finish(response: Fields, draft: ReplyDraft, { failureOf }: AnswerErrors): void {
   const { status, error, incomplete_details: incomplete } = response;
   if (status === "failed") throw failureOf(isFields(error) ? error : { message: "The response failed." });
@@ -75,7 +86,9 @@ function finish(response: Fields, draft: ReplyDraft, { failureOf }: AnswerErrors
   draft.stopReason = status === "incomplete" ? reason || "incomplete" : textOr(status, "completed");
 }
 
-/** Nothing where a server sends something else. */
+/**
+ * Some servers send other values in place of an object. They count as an empty object, so that the answer is not lost.
+ */
 function fieldsOr(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
@@ -84,7 +97,7 @@ function textKey(outputIndex: number, contentIndex: number): string {
   return `${outputIndex}.${contentIndex}`;
 }
 
-/** Parts of a summary are paragraphs. */
+/** Separates the parts of a summary, because each part is a paragraph. */
 function separate(outputIndex: number, summaryIndex: number, draft: ReplyDraft): void {
   if (summaryIndex > 0) draft.thinking(outputIndex, "\n\n");
 }
@@ -93,7 +106,7 @@ function beginItem(index: number, item: Fields, draft: ReplyDraft): void {
   if (item["type"] === "function_call") draft.call(index, textOr(item["call_id"], ""), textOr(item["name"], ""));
 }
 
-/** The whole item: what the deltas did not carry, and nothing twice. */
+/** Adds a finished item. It adds only the parts that the deltas did not carry, so that nothing appears twice. */
 function endItem(index: number, item: Fields, draft: ReplyDraft): void {
   if (item["type"] === "message") return takeTexts(index, item, draft);
   if (item["type"] === "function_call") return takeCall(index, item, draft);

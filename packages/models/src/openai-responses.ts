@@ -7,8 +7,8 @@ import { responseEnd, takeResponse, takeResponseEvent } from "./openai-responses
 import { ReplyDraft } from "./reply-draft.ts";
 
 /**
- * Models behind the Responses API. Nothing is kept at the provider: reasoning comes encrypted and goes back with the next
- * request.
+ * Creates a model behind the Responses API. The provider stores nothing (`store: false`), so reasoning arrives
+ * encrypted and returns with the next request.
  */
 export function openAiResponses(
   connect: () => Promise<OpenAiConnection>,
@@ -43,7 +43,8 @@ function askResponses(
     return collectReply({
       request,
       draft,
-      // Not `responses.create`, which fails in words of its own where no response came; this is the request it makes.
+      // This sends the same request as `responses.create`, which throws an error of its own if the body is not a
+      // response.
       open: async () => [await client.post<unknown>("/responses", { body, ...how })],
       take: (response) => takeResponse(response, draft, errors),
       endOf: responseEnd,
@@ -63,7 +64,6 @@ function askResponses(
   });
 }
 
-/** What counting and asking have in common. */
 function prompt({ modelId, system, messages, tools = [] }: ChatRequest): {
   readonly model: string;
   readonly input: OpenAI.Responses.ResponseInputItem[];
@@ -82,7 +82,7 @@ function prompt({ modelId, system, messages, tools = [] }: ChatRequest): {
             name,
             description,
             parameters: inputSchema as Record<string, unknown>,
-            // Strict schemas are a subset of JSON Schema, which tools do not promise to keep to.
+            // Strict schemas are a subset of JSON Schema. Tools may use all of JSON Schema, so strict mode is off.
             strict: false,
           })),
         }),
@@ -101,7 +101,7 @@ function responseBody(
     store: false,
     ...(isReasoning ? { include: ["reasoning.encrypted_content"] } : {}),
     ...(effort === undefined ? {} : { reasoning: { effort, summary: "auto" } }),
-    // The least the API takes is 16.
+    // The API rejects limits below 16, so a smaller limit is raised.
     ...(limit === null ? {} : { max_output_tokens: Math.max(16, limit) }),
   };
 }

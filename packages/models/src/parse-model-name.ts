@@ -2,16 +2,17 @@ import { ThroughlineError } from "@throughline/core";
 import { assertArgument, optionKinds } from "@throughline/core/internal";
 import { offlineModelId } from "./offline-model.ts";
 
-/** A model and its provider. */
+/** Names a model and its provider. */
 export interface NamedModel {
-  /** The provider's name, such as `anthropic`. */
+  /** States the provider's name, such as `anthropic`. */
   readonly provider: string;
-  /** The provider's id of the model. */
+  /** States the provider's id of the model. */
   readonly modelId: string;
 }
 
 /**
- * Reads `provider/model`. What follows the first slash is the model's name, whatever it holds. `offline` needs no slash.
+ * Parses `provider/model`. Everything after the first slash is the model's name and may contain more slashes. `offline`
+ * needs no slash.
  *
  * @throws {ThroughlineError} INPUT_INVALID
  * @example

@@ -5,30 +5,29 @@ import { assertHeaderValues } from "./header-values.ts";
 import type { ConnectionOptions } from "./model-options.ts";
 import { isOwnAddress, modelProviders, type ModelProvider } from "./model-providers.ts";
 
-/** A key and an address with all defaults in their places. */
 export interface Connection {
-  /** Null: none is sent. */
+  /** Holds the API key. Null sends none. */
   readonly apiKey: string | null;
-  /** Null: the provider's own. */
+  /** Holds the address. Null selects the provider's own. */
   readonly baseUrl: string | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch | undefined;
 }
 
-/** A client of an SDK has these by itself. */
+/** A client of an SDK brings its own values for these options, so they conflict with `client`. */
 const clientOptions = ["apiKey", "baseUrl", "headers", "fetch", "environment", "maxRetries"] as const;
 
 /**
- * Reads the options of a connection, and the environment where they leave something open.
+ * Reads the options of a connection, and fills gaps from the environment.
  *
- * @param name the provider whose variables count
+ * @param name the provider whose environment variables apply
  * @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID for a key or header that cannot be sent
  */
 export function readConnection(name: string, options: ConnectionOptions): Connection {
   const known = modelProviders.find((provider) => provider.name === name) as ModelProvider;
   const { environment = systemEnvironment, headers = {}, fetch } = options;
   const baseUrl = options.baseUrl === undefined ? variable(environment, known.baseUrlVariable) : options.baseUrl;
-  // The key of the environment belongs to the provider: another server that the program names does not get it.
+  // The key in the environment belongs to the provider. A different server that the program names must not receive it.
   const isOwn = isOwnAddress(name, options.baseUrl ?? null);
   const usualKey = isOwn ? variable(environment, known.keyVariable) : null;
   const apiKey = options.apiKey === undefined ? usualKey : options.apiKey;
@@ -37,7 +36,10 @@ export function readConnection(name: string, options: ConnectionOptions): Connec
   return { apiKey, baseUrl, headers, fetch };
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for options beside a client that has them by itself */
+/**
+ * Rejects options that a given client already decides.
+ * @throws {ThroughlineError} INPUT_INVALID for such an option beside `client`
+ */
 export function assertClientAlone(call: string, options: ConnectionOptions & { readonly maxRetries?: number }): void {
   const other = clientOptions.find((option) => options[option] !== undefined);
   if (other === undefined) return;
@@ -47,7 +49,7 @@ export function assertClientAlone(call: string, options: ConnectionOptions & { r
   });
 }
 
-/** What is empty or blank counts as not set. */
+/** An empty or blank variable counts as unset. */
 function variable(environment: Environment, name: string | null): string | null {
   const value = name === null ? "" : (environment.get(name) ?? "");
   return value.trim() === "" ? null : value;

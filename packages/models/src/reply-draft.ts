@@ -5,15 +5,12 @@ import { callIds } from "./call-ids.ts";
 import { GrowingJson, GrowingText } from "./growing-text.ts";
 import { parseFields, textOr } from "./wire-fields.ts";
 
-/** Who answers, as the record of the answer says it. */
 export interface ReplyIdentity {
-  /** The wire format by the name records know it by. */
   readonly api: string;
   readonly provider: string;
   readonly model: string;
 }
 
-/** How an answer ended, in the words of a record. */
 export interface ReplyEnd {
   readonly stopReason: "stop" | "length" | "toolUse" | "error" | "aborted";
   readonly errorMessage?: string;
@@ -39,18 +36,18 @@ interface CallDraft {
   json: GrowingJson;
   input: Fields | null;
   isEnded: boolean;
-  /** Its id is one that no other call of the answer has. */
+  /** Is true once the id is unique among the calls of the answer. */
   hasOwnId: boolean;
 }
 
-/** What a piece of a streamed call says of it; empty for what it does not say. */
+/** Holds the fields of one piece of a streamed call. Fields that the piece omits are empty. */
 export interface CallPiece {
   readonly id: string;
   readonly name: string;
   readonly arguments: unknown;
 }
 
-/** A block of the provider's own; `json` is the input of one that grows. */
+/** Holds a provider-specific block. `json` collects the input of a block that is streamed. */
 interface RawDraft {
   readonly type: "raw";
   readonly block: Fields;
@@ -59,32 +56,31 @@ interface RawDraft {
 
 type BlockDraft = TextDraft | ThinkingDraft | CallDraft | RawDraft;
 
-/** Some ten times what the longest answers have. */
+/** The limit is about ten times the longest genuine answers. */
 export const maxReplyCharacters: number = 4 * 1024 * 1024;
 const blockCharacters = 100;
 
-/** The place of a block in the answer, in the provider's own count. Blocks stand in the order of their first piece. */
+/** Identifies a block by the provider's own numbering. The draft keeps blocks in the order of their first piece. */
 export type BlockKey = string | number;
 
-/** An answer as it arrives, whole or in pieces. What it holds at any time can be made a record of. */
+/** Collects an answer, whole or in pieces. It can produce a record at any time, so that a broken answer is not lost. */
 export class ReplyDraft {
   readonly identity: ReplyIdentity;
   readonly #onDelta: ((delta: ChatDelta) => void) | null;
   readonly #nextCallId: () => string;
   readonly #blocks = new Map<BlockKey, BlockDraft>();
-  /** Calls by the number that the server gives them, which may be the same for all. */
+  /** Maps the server's number to call keys. Some servers use the same number for all calls. */
   readonly #numbered = new Map<number, readonly string[]>();
   readonly #callIds = new Set<string>();
   #characters = 0;
-  /** The provider's id of the answer. */
   responseId: string | null = null;
-  /** The model that answered, where the provider names it. */
+  /** Names the model that answered, if the provider states it. */
   responseModel: string | null = null;
-  /** Why the answer ended, in the provider's word; null while it has not. */
+  /** Holds the provider's stop reason. It is null until the answer ends. */
   stopReason: string | null = null;
-  /** In the provider's own fields. */
+  /** Holds the usage in the provider's own fields. */
   usage: Fields | null = null;
-  /** Part of the output; null where the usage's reader finds it itself. */
+  /** Counts reasoning tokens, which are part of the output. Null lets `recordUsage` derive them. */
   reasoningTokens: number | null = null;
 
   constructor(
@@ -97,25 +93,25 @@ export class ReplyDraft {
     this.#nextCallId = nextCallId;
   }
 
-  /** Pieces are as the server wrote them: what should be text and is none says nothing. */
+  /** Pieces arrive unchecked from the server. A piece that is not text counts as empty. */
   text(key: BlockKey, given: unknown): void {
     const piece = textOr(given, "");
     this.#textAt(key).text.add(this.#counted(piece));
     if (piece !== "") this.#onDelta?.({ type: "text", text: piece });
   }
 
-  /** A text that came whole, unless its pieces came before. */
+  /** Adds a whole text unless its pieces arrived before, so that the text is not doubled. */
   wholeText(key: BlockKey, text: string): void {
     if (this.#textAt(key).text.length === 0) this.text(key, text);
   }
 
-  /** Fields of the provider's that stand beside a text, such as citations. */
+  /** Stores a provider field beside a text, such as citations. */
   textField(key: BlockKey, name: string, value: unknown): void {
     this.#count(value);
     this.#textAt(key).extra[name] = value;
   }
 
-  /** Adds to a list beside a text. */
+  /** Appends to a list field beside a text. */
   textItem(key: BlockKey, name: string, item: unknown): void {
     this.#count(item);
     const { extra } = this.#textAt(key);
@@ -130,7 +126,7 @@ export class ReplyDraft {
     if (piece !== "") this.#onDelta?.({ type: "thinking", text: piece });
   }
 
-  /** What the thinking has to come back with. */
+  /** Stores the signature that the provider requires when the thinking is sent back. */
   sign(key: BlockKey, signature: unknown, isRedacted = false): void {
     const block = this.#thinkingAt(key);
     if (typeof signature !== "string") return;
@@ -138,14 +134,17 @@ export class ReplyDraft {
     block.isRedacted = isRedacted;
   }
 
-  /** A call begins, or says more of itself; what is empty says nothing, and the first id stays. */
+  /** Begins a call or adds to it. Empty values change nothing, and the first id stays. */
   call(key: BlockKey, id: string, name: string): void {
     const block = this.#callAt(key);
     if (block.id === "") block.id = this.#counted(id);
     if (name !== "") block.name = this.#counted(name);
   }
 
-  /** The key of the call that a piece belongs to: the newest of that number, unless the piece begins another one. */
+  /**
+   * Returns the key of the call to which a piece belongs. That is the newest call with the number, unless the piece
+   * begins another call.
+   */
   numberedCall(number: number, piece: CallPiece): BlockKey {
     const keys = this.#numbered.get(number) ?? [];
     const named = keys.find((key) => piece.id !== "" && this.#callAt(key).id === piece.id);
@@ -156,12 +155,12 @@ export class ReplyDraft {
     return key;
   }
 
-  /** A key for a call that comes whole. */
+  /** Returns a new key for a call that arrives whole. */
   get nextKey(): BlockKey {
     return `whole ${this.#blocks.size}`;
   }
 
-  /** A piece of the arguments' JSON; for a block of the provider's own, of its input. */
+  /** Adds a piece of JSON to the arguments of a call, or to the input of a provider-specific block. */
   json(key: BlockKey, given: unknown): void {
     const piece = textOr(given, "");
     const block = this.#blocks.get(key);
@@ -169,14 +168,14 @@ export class ReplyDraft {
     else this.#callAt(key).json.add(this.#counted(piece));
   }
 
-  /** All of the arguments' JSON, in place of its pieces. */
+  /** Replaces the collected pieces by the complete JSON of the arguments. */
   wholeJson(key: BlockKey, json: string): void {
     const whole = new GrowingJson();
     whole.add(this.#counted(json));
     this.#callAt(key).json = whole;
   }
 
-  /** Arguments that came whole: an object, its JSON, or whatever the model made of it. */
+  /** Sets arguments that arrived whole: an object, its JSON text, or any other value that the model produced. */
   input(key: BlockKey, input: unknown): void {
     const block = this.#callAt(key);
     if (isFields(input)) {
@@ -186,7 +185,7 @@ export class ReplyDraft {
       this.wholeJson(key, typeof input === "string" ? input : JSON.stringify(input));
   }
 
-  /** The arguments of a call are complete. */
+  /** Marks the arguments of a call as complete and reports the call. */
   endCall(key: BlockKey): void {
     const block = this.#blocks.get(key);
     if (block?.type !== "toolCall" || block.isEnded) return;
@@ -195,7 +194,7 @@ export class ReplyDraft {
     this.#onDelta?.({ type: "tool-call", id: block.id, name: block.name });
   }
 
-  /** Every call that has begun is complete. */
+  /** Ends all calls, for servers that do not end them one by one. */
   endCalls(): void {
     for (const key of this.#blocks.keys()) this.endCall(key);
   }
@@ -205,7 +204,7 @@ export class ReplyDraft {
     this.#blocks.set(key, { type: "raw", block, json: new GrowingText() });
   }
 
-  /** The answer is longer than any model's: nothing more of it is to be read. */
+  /** Is true if the answer exceeds any genuine answer. The caller then stops reading to protect memory. */
   get isFull(): boolean {
     return this.#characters > maxReplyCharacters;
   }
@@ -227,7 +226,6 @@ export class ReplyDraft {
     return this.#blocks.values().some(({ type }) => type === "toolCall");
   }
 
-  /** The answer as a record keeps it. */
   message(end: ReplyEnd): AssistantMessage {
     const usage = this.#usage();
     for (const block of this.#blocks.values()) if (block.type === "toolCall") this.#giveOwnId(block);
@@ -245,7 +243,7 @@ export class ReplyDraft {
     };
   }
 
-  /** What had arrived; null when that is nothing. */
+  /** Returns the part that has arrived, or null when it has no content. */
   partial(end: ReplyEnd): AssistantMessage | null {
     const message = this.message(end);
     return message.content.length === 0 ? null : message;
@@ -259,9 +257,7 @@ export class ReplyDraft {
     return this.#blocks.values().toArray().flatMap(finished);
   }
 
-  /**
-   * Results belong to calls by the ids of the calls. A call without an id, or with that of another, gets one of ours.
-   */
+  /** Results refer to calls by id. A call without an id, or with an id that another call has, gets a generated id. */
   #giveOwnId(call: CallDraft): void {
     if (call.hasOwnId) return;
     if (call.id === "" || this.#callIds.has(call.id)) call.id = this.#nextCallId();
@@ -302,7 +298,7 @@ export class ReplyDraft {
     const found = this.#blocks.get(key);
     if (found !== undefined && isOfType(found, type)) return found;
     const made = create();
-    // A block without a word has its weight too.
+    // A block without text counts too, so that endless empty blocks reach the limit.
     this.#characters += blockCharacters;
     this.#blocks.set(key, made);
     return made;
@@ -310,8 +306,9 @@ export class ReplyDraft {
 }
 
 /**
- * Whether a piece is the beginning of another call than the one under its number. Gemini's endpoint and older ones of
- * Ollama number every call 0 and give some no id; others repeat the name, or give each piece another id.
+ * Checks whether a piece begins a new call instead of continuing the one with its number. Gemini's endpoint and older
+ * Ollama endpoints number every call 0, and some send no id. Other servers repeat the name, or give each piece another
+ * id.
  */
 function beginsAnother({ id, name, arguments: given }: CallPiece, call: CallDraft): boolean {
   if (name === "" || call.name === "") return false;
@@ -327,7 +324,6 @@ function isOfType<Type extends BlockDraft["type"]>(
   return block.type === type;
 }
 
-/** The block as a record keeps it; none when it says nothing. */
 function finished(draft: BlockDraft): Exclude<AssistantMessage["content"], string> {
   switch (draft.type) {
     case "text":

@@ -2,7 +2,7 @@ import { textOf } from "./json-value.ts";
 import type { JsonObject } from "./json-value.ts";
 import type { SimulatedModel } from "./model-table.ts";
 
-/** Answers of Ollama's endpoints about models, by path; null for a path that is none of them. */
+/** Answers Ollama's endpoints that describe models. Returns null for any other path. */
 export function describeModels(
   path: string,
   body: JsonObject,

@@ -4,11 +4,11 @@ import { replyParts } from "./simulated-reply.ts";
 import type { AnswerReply, ReplyPart } from "./simulated-reply.ts";
 
 function cutText(text: string, tokens: number): string {
-  // A character cut in two would come out as U+FFFD; `fatal: false` with `stream` leaves the broken rest out.
+  // A character that is cut in two would become U+FFFD. With `stream` the decoder drops the incomplete rest.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, tokens * 4), { stream: true });
 }
 
-/** The reply as far as it fits into `budgetTokens`: a model that runs into its window stops where it is. */
+/** Cuts the reply to `budgetTokens`, because a model that reaches the end of its window stops there. */
 export function fitReply(reply: AnswerReply, budgetTokens: number): AnswerReply {
   if (countReply(reply).outputTokens <= budgetTokens) return reply;
   const kept: ReplyPart[] = [];

@@ -11,17 +11,15 @@ import type { ProviderSimulatorOptions, Refusal } from "./simulator-options.ts";
 import type { Violation } from "./violation.ts";
 import type { Judgement, SimulatedApi, WireAdapter, WireContext, WireRequest } from "./wire-adapter.ts";
 
-/** What handling a request takes. */
 export interface Desk {
   readonly options: ProviderSimulatorOptions;
   readonly context: WireContext;
   readonly adapters: Readonly<Record<SimulatedApi, WireAdapter>>;
   readonly log: RequestLog;
-  /** The next scripted reply; null when the script is used up. */
+  /** Returns the next scripted reply, or null when the script has no reply left. */
   nextReply(request: OpenRequest): SimulatedReply | null;
 }
 
-/** One exchange with what is needed to answer it. */
 interface Exchange {
   readonly desk: Desk;
   readonly adapter: WireAdapter;
@@ -49,7 +47,7 @@ function headersOf(request: IncomingMessage): Readonly<Record<string, string>> {
 function refuse({ desk, adapter, open, response }: Exchange, kind: Refusal["kind"], violation: Violation): void {
   desk.log.refuse(open, { kind, status: violation.status, message: violation.message });
   const sent = adapter.failure(violation);
-  // Without this an SDK would ask again, and the second request would be refused like the first.
+  // Without this header an SDK would retry, and the simulator would reject the second request like the first.
   const last: Readonly<Record<string, string>> = kind === "script" ? { "x-should-retry": "false" } : {};
   sendWhole(response, { ...sent, headers: { ...sent.headers, ...last } });
 }
@@ -62,7 +60,7 @@ function unknownModel(api: SimulatedApi, name: string): Violation {
   return { status, type: "invalid_request_error", message, code: "model_not_found" };
 }
 
-/** Refusals that come before a look at the messages. */
+/** Checks everything that a provider rejects before it reads the messages. */
 function checkDoor(exchange: Exchange, isTooLarge: boolean): { kind: Refusal["kind"]; violation: Violation } | null {
   const { desk, adapter, open } = exchange;
   const violation = adapter.authenticate(open.headers, desk.options.apiKey);
@@ -77,7 +75,7 @@ function checkDoor(exchange: Exchange, isTooLarge: boolean): { kind: Refusal["ki
   return { kind: "model", violation: unknownModel(adapter.api, name) };
 }
 
-/** Sends a refusal inside a stream of status 200, where the provider does it that way. */
+/** Sends a rejection inside a stream of status 200, if the provider reports it that way. */
 function refuseInStream(exchange: Exchange, request: WireRequest, judgement: Judgement): boolean {
   const { desk, adapter, open, response } = exchange;
   const events = adapter.streams(request.body) ? adapter.refusalEvents(request, judgement) : null;
@@ -121,7 +119,7 @@ async function judgeAndReply(exchange: Exchange, isTooLarge: boolean, countOnly:
   return desk.log.end(open, "answered", 200);
 }
 
-/** Endpoints that no request of a conversation goes to. */
+/** Answers endpoints outside conversations. The log does not record these requests. */
 function answerAside(path: string, bytes: Uint8Array, desk: Desk, response: ServerResponse): void {
   const parsed = parseJson(Buffer.from(bytes).toString() || "{}")?.value;
   const names = Object.keys(desk.options.models ?? {}).filter((name) => name !== "*");
@@ -131,7 +129,6 @@ function answerAside(path: string, bytes: Uint8Array, desk: Desk, response: Serv
   sendWhole(response, { status: described ? 200 : 404, headers: {}, body: JSON.stringify(body) });
 }
 
-/** Receives, records, judges and answers one request. */
 export async function handleRequest(request: IncomingMessage, response: ServerResponse, desk: Desk): Promise<void> {
   const { bytes, isTooLarge } = await readBody(request, desk.options.maxRequestBytes ?? defaultMaxBytes);
   const path = request.url ?? "/";

@@ -1,34 +1,43 @@
-/** What the simulator knows about a model. */
+/** Describes how the simulator treats a model. */
 export interface SimulatedModel {
-  /** Tokens of prompt and answer together. Ollama: the most `num_ctx` may ask for. */
+  /** Limits prompt and answer together, in tokens. For Ollama it caps `num_ctx`. */
   readonly windowTokens: number;
   readonly maxOutputTokens: number;
-  /** Anthropic: may the list end with an assistant message that the answer continues? */
+  /** Anthropic: states whether the list may end with an assistant message that the answer continues. */
   readonly prefill: boolean;
-  /** Anthropic: is a signature bound to the messages before its block? */
+  /** Anthropic: states whether a signature is bound to the messages before its block. */
   readonly prefixBinding: boolean;
-  /** Anthropic: are system messages accepted inside the list without a beta header? */
+  /** Anthropic: states whether the list may hold system messages without a beta header. */
   readonly systemMessages: boolean;
-  /** Anthropic: what happens when prompt and `max_tokens` together exceed the window. */
+  /**
+   * Anthropic: decides whether the simulator rejects a request whose prompt plus `max_tokens` exceed the window, or
+   * stops the answer at the end of the window.
+   */
   readonly outputOverflow: "refuse" | "stop";
-  /** OpenAI chat: `max_tokens` is refused in favor of `max_completion_tokens`. */
+  /** OpenAI chat: states whether the model rejects `max_tokens` in favor of `max_completion_tokens`. */
   readonly completionTokensOnly: boolean;
-  /** OpenAI-compatible servers: thinking is sent, and may come back, as `reasoning_content`. */
+  /** OpenAI-compatible servers: states whether the server sends thinking as `reasoning_content` and accepts it back. */
   readonly reasoningContent: boolean;
-  /** Ollama: what `/api/show` lists; `tools` and `thinking` are refused when not listed. */
+  /**
+   * Ollama: lists the capabilities in `/api/show`. A request for `tools` or `thinking` is rejected unless the list
+   * includes it.
+   */
   readonly capabilities: readonly string[];
 }
 
-/** Major and minor of `claude-<family>-<major>[-<minor>]`; a date in place of the minor is none. */
+/**
+ * Parses major and minor of `claude-<family>-<major>[-<minor>]`. A date in place of the minor does not count as a
+ * version.
+ */
 function claudeVersion(model: string): { readonly family: string; readonly version: number } | null {
   const match = /^claude-([a-z]+)-(\d+)(?:-(\d{1,2}))?(?!\d)/.exec(model);
   return match ? { family: match[1] ?? "", version: Number(match[2]) + Number(match[3] ?? 0) / 100 } : null;
 }
 
-/** Known behavior by model name; what a name does not tell is the tolerant choice. */
+/** Returns the known behavior by model name. If the name reveals nothing, the tolerant choice applies. */
 function defaultsOf(model: string): SimulatedModel {
   const claude = claudeVersion(model);
-  // Fable and Mythos bind from 5.1 on, the other families from 5.5.
+  // Fable and Mythos bind signatures from 5.1 on, the other families from 5.5.
   const bindsFrom = claude && ["fable", "mythos"].includes(claude.family) ? 5.01 : 5.05;
   return {
     windowTokens: claude ? 200_000 : 128_000,
@@ -43,7 +52,7 @@ function defaultsOf(model: string): SimulatedModel {
   };
 }
 
-/** A model as configured over its defaults. */
+/** Merges the defaults of the model, the entry `*`, and the entry of the model, which wins. */
 export function resolveModel(
   model: string,
   configured: Readonly<Record<string, Partial<SimulatedModel>>>,

@@ -1,20 +1,18 @@
 import { hashTexts } from "./thinking-seal.ts";
 import type { PromptPiece } from "./count-tokens.ts";
 
-/** How a prompt's tokens divide. */
 interface CacheUsage {
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
 }
 
-/** Remembers which prompt prefixes were sent. */
 export interface PrefixCache {
-  /** Divides the prompt and remembers its marked prefixes for later requests. */
+  /** Splits the prompt into cached and new tokens, and stores its marked prefixes for later requests. */
   account(pieces: readonly PromptPiece[]): CacheUsage;
 }
 
-/** From a breakpoint the cache is searched backwards over at most this many pieces. */
+/** The provider searches at most this many pieces back from a breakpoint. */
 const lookBack = 20;
 
 interface Prefix {
@@ -22,7 +20,6 @@ interface Prefix {
   readonly tokens: number;
 }
 
-/** The prefixes that end after the first piece, the second, and so on. */
 function prefixesOf(pieces: readonly PromptPiece[]): readonly Prefix[] {
   let hash = "";
   let tokens = 0;
@@ -33,7 +30,10 @@ function prefixesOf(pieces: readonly PromptPiece[]): readonly Prefix[] {
   });
 }
 
-/** A cache without expiry; shorter prefixes than `minimumTokens` are never kept, as at the provider. */
+/**
+ * Creates a cache without expiry. It never stores a prefix shorter than `minimumTokens`, because the provider does not
+ * either.
+ */
 export function createPrefixCache(minimumTokens: number): PrefixCache {
   const known = new Set<string>();
   return {

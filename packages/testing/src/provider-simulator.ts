@@ -47,7 +47,7 @@ function createDesk(options: ProviderSimulatorOptions, script: SimulatedReply[])
   };
 }
 
-/** A fault of the simulator itself must not look like a provider's: the connection is dropped and `close` throws. */
+/** Keeps faults of the simulator apart from provider errors. A fault drops the connection, and `close` throws it. */
 function createFaultKeeper(): { keep(error: unknown, response: ServerResponse): void; rethrow(): void } {
   const faults: unknown[] = [];
   return {
@@ -70,8 +70,8 @@ function listen(server: Server): Promise<void> {
 }
 
 /**
- * A stand-in for the providers: speaks their wire formats on loopback, answers by script, and refuses what they
- * refuse. Every request is validated and measured before its reply; this cannot be switched off.
+ * Creates a server that stands in for the providers. It speaks their wire formats on the loopback interface, answers by
+ * script, and rejects the requests that they reject. It always validates and measures a request before the reply.
  */
 export function createProviderSimulator(options: ProviderSimulatorOptions = {}): ProviderSimulator {
   const script: SimulatedReply[] = [...(options.replies ?? [])];
@@ -79,7 +79,7 @@ export function createProviderSimulator(options: ProviderSimulatorOptions = {}):
   const faults = createFaultKeeper();
   const server = createServer((request, response) => {
     handleRequest(request, response, desk).catch((error: unknown) => {
-      // A client that goes away while it is still writing is no fault of ours.
+      // A client that disconnects while it is still sending is not a fault of the simulator.
       if (request.complete) faults.keep(error, response);
       else response.destroy();
     });

@@ -1,14 +1,13 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 
-/** A request's body. */
 export interface ReadBody {
-  /** Empty when the body was too large. */
+  /** Is empty when the body was too large. */
   readonly bytes: Uint8Array;
   readonly isTooLarge: boolean;
 }
 
-/** Reads to the end in any case: a client that is still writing would not see the answer. */
+/** Reads to the end even if the body is too large, because a client that is still sending would not see the answer. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<ReadBody> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -1,9 +1,8 @@
 import type { ReceivedRequest, Refusal, RequestOutcome } from "./simulator-options.ts";
 
-/** A request while it is handled. */
+/** A request is mutable until its outcome is known. */
 export type OpenRequest = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] };
 
-/** Keeps what came and what was refused. */
 export interface RequestLog {
   readonly requests: readonly ReceivedRequest[];
   readonly refusals: readonly Refusal[];
@@ -12,7 +11,6 @@ export interface RequestLog {
   refuse(request: OpenRequest, refusal: Pick<Refusal, "kind" | "status" | "message">): void;
 }
 
-/** An empty log. */
 export function createRequestLog(): RequestLog {
   const requests: OpenRequest[] = [];
   const refusals: Refusal[] = [];

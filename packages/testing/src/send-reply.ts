@@ -5,13 +5,11 @@ import type { RequestOutcome } from "./simulator-options.ts";
 import type { Violation } from "./violation.ts";
 import type { WireAdapter, WireAnswer, WireResponse } from "./wire-adapter.ts";
 
-/** Sends a response in one piece. */
 export function sendWhole(response: ServerResponse, { status, headers, body }: WireResponse): void {
   response.writeHead(status, { "content-type": "application/json; charset=utf-8", ...headers });
   response.end(body);
 }
 
-/** Sends the scripted failure. */
 export async function sendFailure(
   response: ServerResponse,
   reply: ErrorReply,
@@ -34,7 +32,6 @@ export async function sendFailure(
   return "failed";
 }
 
-/** Sends the answer, as a stream or whole, broken off where the script says so. */
 export async function sendAnswer(
   response: ServerResponse,
   answer: WireAnswer,
@@ -53,7 +50,7 @@ export async function sendAnswer(
     "content-type": streams ? adapter.streamType : "application/json; charset=utf-8",
     ...(streams ? { "cache-control": "no-cache" } : {}),
   });
-  // A client must be able to see the headers before the first event.
+  // The client must be able to see the headers before the first event.
   response.flushHeaders();
   const options = { eventDelayMs: reply.eventDelayMs ?? 0, chunkBytes: reply.chunkBytes, signal };
   if (!(await writePieces(response, [...kept, ...ending], options))) return "aborted";

@@ -1,17 +1,17 @@
-/** A part of a scripted answer, in the order the model would produce it. */
+/** Describes a part of a scripted answer. The parts stand in the order in which a model would produce them. */
 export type ReplyPart =
   | { readonly type: "text"; readonly text: string }
-  /** Signed by the simulator where the provider signs; later requests must bring it back unchanged. */
+  /** The simulator signs thinking if the provider does. Later requests must send it back unchanged. */
   | { readonly type: "thinking"; readonly thinking: string }
-  /** Anthropic only; other providers leave it out. */
+  /** Only Anthropic sends this part; the adapters of other providers omit it. */
   | { readonly type: "redacted-thinking" }
-  /** `id` is made up when absent. */
+  /** The simulator generates `id` when it is absent. */
   | { readonly type: "tool-call"; readonly name: string; readonly input: unknown; readonly id?: string };
 
-/** Why the answer ended, in words of no provider. */
+/** Names the reason why the answer ended, independent of any provider. */
 export type ReplyStop = "end" | "length" | "tool-calls" | "refusal" | "context-window";
 
-/** Figures that replace what the simulator would have counted. */
+/** Replaces the token counts that the simulator would report. */
 export interface ReplyUsage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
@@ -20,24 +20,30 @@ export interface ReplyUsage {
   readonly thinkingTokens?: number;
 }
 
-/** A scripted answer. */
+/** Scripts an answer. */
 export interface AnswerReply {
   readonly kind: "answer";
   readonly content: string | readonly ReplyPart[];
-  /** @default "tool-calls" when a call is in the content, otherwise "end" */
+  /** Sets the reason why the answer ended. @default "tool-calls" when a call is in the content, otherwise "end" */
   readonly stop?: ReplyStop;
   readonly usage?: ReplyUsage;
-  /** Before the first byte. @default 0 */
+  /** Sets the wait before the first byte, in milliseconds. @default 0 */
   readonly delayMs?: number;
-  /** Between two stream events. @default 0 */
+  /** Sets the wait between two stream events, in milliseconds. @default 0 */
   readonly eventDelayMs?: number;
-  /** Sizes of the written pieces, used in turn without regard to events or characters. @default one event a piece */
+  /**
+   * Sets the sizes of the written pieces in bytes, which are used in turn. Cuts may split events and characters.
+   * @default one event a piece
+   */
   readonly chunkBytes?: readonly number[];
-  /** Ends the stream early: by closing the connection, or with the provider's error event. */
+  /** Ends the stream early, either by closing the connection or with the provider's error event. */
   readonly breakAfter?: StreamBreak;
 }
 
-/** Where and how a stream ends early; what the error event says is the provider's usual words when nothing is given. */
+/**
+ * Sets after how many events and in which way a stream ends early. Without `message` the error event has the provider's
+ * usual text.
+ */
 export interface StreamBreak {
   readonly events: number;
   readonly how: "cut" | "error-event";
@@ -45,37 +51,39 @@ export interface StreamBreak {
   readonly message?: string;
 }
 
-/** A scripted failure, answered in the provider's envelope although the request was valid. */
+/** Scripts a failure. The simulator sends it in the provider's error format although the request was valid. */
 export interface ErrorReply {
   readonly kind: "error";
   readonly status: number;
-  /** @default the provider's usual type, text and code for the status */
+  /** Replaces the text of the error. @default the provider's usual type, text and code for the status */
   readonly message?: string;
   readonly type?: string;
   readonly code?: string;
-  /** Sent as `retry-after-ms` and, in whole seconds, as `retry-after`. */
+  /** Sets the header `retry-after-ms` and, in whole seconds, `retry-after`. */
   readonly retryAfterMs?: number;
-  /** @default {} */
+  /** Adds headers to the response. @default {} */
   readonly headers?: Readonly<Record<string, string>>;
-  /** @default 0 */
+  /** Sets the wait before the response, in milliseconds. @default 0 */
   readonly delayMs?: number;
 }
 
-/** A string stands for an answer of that text. */
+/** Holds a scripted reply. A string stands for an answer with that text. */
 export type SimulatedReply = string | AnswerReply | ErrorReply;
 
-/** The parts of an answer; a string is one text part, an empty string none. */
+/** Returns the parts of an answer. A string counts as one text part, an empty string as no part. */
 export function replyParts(reply: AnswerReply): readonly ReplyPart[] {
   if (typeof reply.content !== "string") return reply.content;
   return reply.content === "" ? [] : [{ type: "text", text: reply.content }];
 }
 
-/** Why the answer ends. */
 export function replyStop(reply: AnswerReply): ReplyStop {
   return reply.stop ?? (replyParts(reply).some((part) => part.type === "tool-call") ? "tool-calls" : "end");
 }
 
-/** The text in pieces of at most `size` code points, none of them a broken character; no piece for an empty text. */
+/**
+ * Splits the text into pieces of at most `size` code points. It splits by code points, so that no piece holds half a
+ * character.
+ */
 export function pieces(text: string, size: number): readonly string[] {
   const points = Array.from(text);
   return Array.from({ length: Math.ceil(points.length / size) }, (_, index) =>

@@ -3,95 +3,96 @@ import type { SimulatedModel } from "./model-table.ts";
 import type { SimulatedReply } from "./simulated-reply.ts";
 import type { SimulatedApi } from "./wire-adapter.ts";
 
-/** How a request ended. */
+/** States how a request ended. */
 export type RequestOutcome =
-  /** Not answered yet. */
+  /** The simulator has not answered yet. */
   | "pending"
   | "answered"
-  /** Refused by the provider's rules or over its window. */
+  /** The provider's rules reject the request, or it exceeds the window. */
   | "refused"
-  /** The script said to fail. */
+  /** The script demanded a failure. */
   | "failed"
-  /** The script said to break the answer off. */
+  /** The script demanded to break the answer off. */
   | "cut"
-  /** The client went away first. */
+  /** The client disconnected first. */
   | "aborted";
 
-/** A request as it came. */
+/** Records a request as the simulator received it. */
 export interface ReceivedRequest {
-  /** From 1, in the order the requests were complete. */
+  /** Counts the requests from 1, in the order in which they were complete. */
   readonly number: number;
   readonly api: SimulatedApi;
-  /** With its query. */
+  /** Holds the path with its query. */
   readonly path: string;
-  /** Names in lower case. */
+  /** Maps header names in lower case to values. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body's bytes, for comparison. */
+  /** Holds the bytes of the body, so that tests can compare them. */
   readonly bytes: Uint8Array;
-  /** The body parsed; undefined when it is no JSON. */
+  /** Holds the parsed body. It is undefined when the body is not JSON. */
   readonly body: unknown;
-  /** By the simulator's count; 0 for a request that is not valid. */
+  /** Holds the simulator's own count of the prompt; 0 for an invalid request. */
   readonly promptTokens: number;
   readonly outcome: RequestOutcome;
-  /** The HTTP status of the answer; 0 while it is pending. */
+  /** Holds the HTTP status of the answer; 0 while the request is pending. */
   readonly status: number;
 }
 
-/** A request the provider refused. */
+/** Records a request that the simulator rejected. */
 export interface Refusal {
-  /** The request's number. */
+  /** States the number of the request. */
   readonly request: number;
   readonly api: SimulatedApi;
   /**
-   * `invalid`: against the rules for messages. `overflow`: valid and larger than the window. `bytes`: a larger body
-   * than the provider takes. `credentials`, `model`: unknown. `script`: valid, but the script has no reply left.
+   * States the reason. `invalid`: the request violates the rules for messages. `overflow`: it is valid but exceeds the
+   * window. `bytes`: its body is larger than the provider accepts. `credentials` and `model`: the key or the model is
+   * unknown. `script`: it is valid, but the script has no reply left.
    */
   readonly kind: "invalid" | "overflow" | "bytes" | "credentials" | "model" | "script";
   readonly status: number;
-  /** The provider's text. */
+  /** Holds the provider's error text. */
   readonly message: string;
 }
 
-/** Options of `createProviderSimulator`. */
+/** Configures `createProviderSimulator`. */
 export interface ProviderSimulatorOptions {
-  /** Answers in turn. @default [] */
+  /** Sets the replies, which the simulator uses in turn. @default [] */
   readonly replies?: readonly SimulatedReply[];
-  /** Gives the answer once `replies` are used up. @default none: the request is refused with kind `script` */
+  /** Creates the reply once `replies` are used up. @default none: the request is refused with kind `script` */
   readonly fallback?: (request: ReceivedRequest) => SimulatedReply;
-  /** What differs from the model's usual figures, by name; `*` stands for all. @default {} */
+  /** Overrides the usual properties of models by name; `*` applies to all models. @default {} */
   readonly models?: Readonly<Record<string, Partial<SimulatedModel>>>;
-  /** Refuse models that `models` does not name. @default false */
+  /** Rejects models that `models` does not name. @default false */
   readonly onlyListedModels?: boolean;
-  /** The one accepted key. @default any key, but one must be sent, except to Ollama */
+  /** Sets the only accepted key. @default any key, but one must be sent, except to Ollama */
   readonly apiKey?: string;
-  /** Largest body, in bytes. @default 33554432 */
+  /** Limits the body of a request, in bytes. @default 33554432 */
   readonly maxRequestBytes?: number;
-  /** Ollama's window for requests without `num_ctx`. @default 4096 */
+  /** Sets Ollama's window in tokens for requests without `num_ctx`. @default 4096 */
   readonly ollamaContextTokens?: number;
-  /** Shorter prompt prefixes are not cached. @default 1024 */
+  /** Sets the shortest prompt prefix that is cached, in tokens. @default 1024 */
   readonly minimumCacheTokens?: number;
-  /** Stands in every id; two simulators of one conversation need two. @default "sim" */
+  /** Is part of every id. Two simulators of one conversation need different prefixes. @default "sim" */
   readonly idPrefix?: string;
-  /** Signs thinking; a second simulator with the same key recognizes what the first one signed. @default "sim" */
+  /** Signs thinking. Another simulator with the same key accepts these signatures. @default "sim" */
   readonly signingKey?: string;
-  /** Stamps the answers. @default always 2026-01-01T00:00:00Z, so that two runs give the same bytes */
+  /** Sets the time of the answers. @default always 2026-01-01T00:00:00Z, so that two runs give the same bytes */
   readonly clock?: Pick<Clock, "nowMs">;
-  /** Called when a request is complete, before it is judged. */
+  /** Runs when a request is complete, before the simulator validates it. */
   readonly onRequest?: (request: ReceivedRequest) => void;
 }
 
-/** A provider on loopback. */
+/** Controls a simulated provider on the loopback interface. */
 export interface ProviderSimulator extends AsyncDisposable {
-  /** `http://127.0.0.1:<port>`; throws before `start`. OpenAI's base URL is this with `/v1`. */
+  /** Holds `http://127.0.0.1:<port>`. Reading it before `start` throws an Error. Append `/v1` for OpenAI's base URL. */
   readonly url: string;
-  /** Everything received, in order. */
+  /** Lists all received requests in order. */
   readonly requests: readonly ReceivedRequest[];
-  /** Everything refused, in order. Empty means that every request was valid and fitted. */
+  /** Lists all rejections in order. An empty list means that every request was valid and fitted the window. */
   readonly refusals: readonly Refusal[];
   /** Listens on a free port. */
   start(): Promise<void>;
-  /** Adds to the script. */
+  /** Appends replies to the script. */
   enqueue(...replies: readonly SimulatedReply[]): void;
-  /** Ends open answers and stops listening; may be called again. */
+  /** Ends open answers and stops listening. Repeated calls are allowed. */
   close(): Promise<void>;
 }

@@ -1,29 +1,25 @@
 import { Buffer } from "node:buffer";
 import { createHash, createHmac } from "node:crypto";
 
-/** What a signature binds. */
 export interface Seal {
-  /** The answer the block came in. */
+  /** Identifies the answer in which the block arrived. */
   readonly reply: string;
-  /** Position among the thinking blocks of that answer, from 0, and how many there were. */
+  /** Holds the position among the thinking blocks of that answer, from 0. `count` is their number. */
   readonly index: number;
   readonly count: number;
-  /** How many blocks of any kind the answer had before this one. */
+  /** Counts the blocks of any kind before this block in the answer. */
   readonly blocksBefore: number;
-  /** Hash of the thinking text. */
   readonly text: string;
-  /** Hash of the messages the answer followed. */
   readonly prefix: string;
 }
 
-/** Makes signatures and recognizes its own. */
 export interface ThinkingSeals {
   sign(seal: Seal): string;
-  /** Null for a signature that this simulator, or one with the same key, has not issued. */
+  /** Returns null for a signature that no simulator with this key has issued. */
   open(signature: string): Seal | null;
 }
 
-/** A short hash of a list of texts. */
+/** Hashes the texts with their lengths, so that ["ab", "c"] and ["a", "bc"] differ. */
 export function hashTexts(texts: readonly string[]): string {
   const hash = createHash("sha256");
   for (const text of texts) hash.update(`${text.length}:`).update(text);
@@ -31,8 +27,8 @@ export function hashTexts(texts: readonly string[]): string {
 }
 
 /**
- * Seals carry what they bind and are authenticated. So a conversation can continue with a second simulator that has the
- * same key, as a provider's memory does not end with one of its processes.
+ * A signature carries its seal in authenticated form. A second simulator with the same key can therefore continue a
+ * conversation, like another process of a provider.
  */
 export function createThinkingSeals(key: string): ThinkingSeals {
   const authenticate = (payload: string): string => createHmac("sha256", key).update(payload).digest("base64url");
@@ -44,7 +40,7 @@ export function createThinkingSeals(key: string): ThinkingSeals {
     open(signature): Seal | null {
       const [payload = "", mark] = Buffer.from(signature, "base64").toString("latin1").split(".");
       if (mark !== authenticate(payload)) return null;
-      // Authenticated, hence written by `sign`.
+      // The authentication proves that `sign` wrote the payload, so the cast is safe.
       return JSON.parse(Buffer.from(payload, "base64url").toString()) as Seal;
     },
   };

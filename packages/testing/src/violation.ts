@@ -1,19 +1,19 @@
-/** What a provider says when it refuses a request, before it is put into the provider's envelope. */
+/** Describes a provider's rejection of a request, before the adapter wraps it in the provider's error format. */
 export interface Violation {
   readonly status: number;
-  /** The provider's error type, such as `invalid_request_error`; Ollama and Gemini have none and leave it empty. */
+  /** Holds the provider's error type, such as `invalid_request_error`. Ollama has none and leaves the type empty. */
   readonly type: string;
   readonly message: string;
-  /** OpenAI: the parameter at fault. */
+  /** OpenAI: names the parameter at fault. */
   readonly param?: string | null;
-  /** OpenAI, Mistral: the machine-readable code. */
+  /** OpenAI and Mistral: holds the machine-readable code. */
   readonly code?: string | null;
 }
 
-/** One rule: null when the request keeps it. */
+/** Returns null when the request satisfies the rule. */
 export type Rule<Request> = (request: Request) => Violation | null;
 
-/** The first violation in the order of the rules: a provider names one fault at a time. */
+/** Returns the first violation in the order of the rules, because a provider reports one fault at a time. */
 export function firstViolation<Request>(request: Request, rules: readonly Rule<Request>[]): Violation | null {
   for (const rule of rules) {
     const violation = rule(request);
@@ -22,7 +22,6 @@ export function firstViolation<Request>(request: Request, rules: readonly Rule<R
   return null;
 }
 
-/** The first violation among the members of a list. */
 export function firstOf<Item>(
   items: readonly Item[],
   rule: (item: Item, index: number) => Violation | null,
@@ -34,7 +33,7 @@ export function firstOf<Item>(
   return null;
 }
 
-/** A 400 with `invalid_request_error`, the shape Anthropic and OpenAI share. */
+/** Anthropic and OpenAI share this form of a rejection. */
 export function invalidRequest(message: string, param: string | null = null, code: string | null = null): Violation {
   return { status: 400, type: "invalid_request_error", message, param, code };
 }

@@ -3,15 +3,13 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTick, setTimeout as wait } from "node:timers/promises";
 
-/** How a body is written. */
 export interface PieceOptions {
   readonly eventDelayMs: number;
-  /** Undefined: one event a piece. */
+  /** Undefined writes one event per piece. */
   readonly chunkBytes: readonly number[] | undefined;
   readonly signal: AbortSignal;
 }
 
-/** The bytes in pieces of the given sizes, used in turn. */
 function cutBytes(bytes: Buffer, sizes: readonly number[]): readonly Buffer[] {
   const parts: Buffer[] = [];
   for (let start = 0; start < bytes.length;) {
@@ -22,7 +20,7 @@ function cutBytes(bytes: Buffer, sizes: readonly number[]): readonly Buffer[] {
   return parts;
 }
 
-/** Waits; gives false when the client went away meanwhile. */
+/** Waits. Returns false when the client disconnected in the meantime. */
 export async function pause(delayMs: number, signal: AbortSignal): Promise<boolean> {
   if (delayMs > 0 && !signal.aborted)
     await wait(delayMs, undefined, { signal }).catch((error: unknown) => {
@@ -31,7 +29,9 @@ export async function pause(delayMs: number, signal: AbortSignal): Promise<boole
   return !signal.aborted;
 }
 
-/** Writes the texts; gives false when the client went away before the last of them. Delays are between pieces. */
+/**
+ * Writes the texts with delays between the pieces. Returns false when the client disconnected before the last piece.
+ */
 export async function writePieces(
   response: ServerResponse,
   texts: readonly string[],
@@ -42,7 +42,7 @@ export async function writePieces(
     if (index > 0 && !(await pause(eventDelayMs, signal))) return false;
     if (signal.aborted) return false;
     if (!response.write(part)) await Promise.race([once(response, "drain"), once(response, "close")]);
-    // Lets the piece leave on its own, so that the client sees the border.
+    // Sends each piece in its own write, so that the client sees the boundary.
     await nextTick();
   }
   return true;

@@ -2,13 +2,16 @@ import type { Steps } from "@throughline/core/internal";
 import type { Countable } from "./message-parts.ts";
 import type { TokenCount, TokenCounter } from "./token-counter.ts";
 
-/** A counter that knows the counts of messages that were counted ahead: those of a long session take seconds. */
+/**
+ * Counts the messages of a long session ahead in steps, because one pass takes seconds. `countMessages` then reuses
+ * these counts.
+ */
 export interface AheadCounter extends TokenCounter {
-  /** Counts the messages from a place on whose counts it does not have, a message a step. */
+  /** Counts the messages from index `from` on that have no stored count. Each step counts one message. */
   countAhead(messages: readonly Countable[], from?: number): Steps<void>;
 }
 
-/** Creates a counter that keeps the count of each message object for as long as the object is in use. */
+/** The counts live in a WeakMap, so the counter does not keep messages in memory. */
 export function createAheadCounter(counter: TokenCounter): AheadCounter {
   const known = new WeakMap<object, TokenCount>();
   return {

@@ -1,14 +1,16 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** A part of a message whose tokens do not follow from its text. */
 export interface MediaPart {
   readonly kind: "image" | "file" | "opaque";
-  /** Null when the message holds only a link or an id. */
+  /** Is null when the message holds only a link or an id. */
   readonly base64: string | null;
   readonly isLowDetail: boolean;
 }
 
-/** Adds what a model is shown of one content block, in the record format or in a provider's wire shape. */
+/**
+ * Collects the parts of one content block that a provider sends to the model. Accepts the record format and every
+ * provider's wire format.
+ */
 export function blockParts(block: unknown, texts: string[], media: MediaPart[]): void {
   if (typeof block === "string") texts.push(block);
   if (!isFields(block)) return;
@@ -41,7 +43,7 @@ export function blockParts(block: unknown, texts: string[], media: MediaPart[]):
     case "input_file":
       return addFile(block, texts, media);
     case "unknown":
-      // A neutral block carries the block it could not read.
+      // A neutral block of type `unknown` carries the original block that no reader could parse.
       return addText(JSON.stringify(block["block"] ?? null), texts);
     case undefined:
       return addGeminiPart(block, texts, media);
@@ -92,7 +94,7 @@ function hasLowDetail(block: Fields): boolean {
   return owner["detail"] === "low";
 }
 
-/** Gemini's parts have no `type`; the field that is there says what they are. */
+/** Gemini's parts have no `type`. The field that is present determines the kind of the part. */
 function addGeminiPart(part: Fields, texts: string[], media: MediaPart[]): void {
   const { functionCall, functionResponse, inlineData } = part;
   addText(part["text"], texts);

@@ -1,16 +1,16 @@
 import type { CountTokens } from "./text-counter.ts";
 
-/** Pieces whose merges are kept. A piece is at most a slice long, so this many stay within some megabytes. */
+/** Limits the cached merges. A piece is at most one slice long, so the cache stays within a few megabytes. */
 const mergeCacheEntries = 8192;
 
 const isWide = /\P{ASCII}/u;
 const encoder = new TextEncoder();
 
 /**
- * A counter of byte pair tokens.
+ * Creates a counter of byte pair tokens.
  *
  * @param packed the bytes of every token in order of rank, each behind its length: one byte, or 255 and two bytes
- * @param splitPattern what cuts a text into pieces before merging, with the flags `g` and `u`
+ * @param splitPattern cuts a text into pieces before merging; needs the flags `g` and `u`
  */
 export function createBytePairCounter(packed: Uint8Array, splitPattern: RegExp): CountTokens {
   const ranks = readRanks(packed);
@@ -32,7 +32,7 @@ export function createBytePairCounter(packed: Uint8Array, splitPattern: RegExp):
   };
 }
 
-/** Bytes as text with one character a byte: a key of a map, and cut as cheaply as any text. */
+/** Maps each byte to one character, because a string works as a map key and `slice` on it is cheap. */
 function byteText(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
@@ -55,10 +55,13 @@ function readRanks(packed: Uint8Array): ReadonlyMap<string, number> {
   return ranks;
 }
 
-/** Merges the pair of lowest rank until no pair is a token. Quadratic in the bytes: the caller cuts long runs. */
+/**
+ * Merges the pair of lowest rank until no pair is a token. The cost grows with the square of the bytes, so the caller
+ * must cut long runs.
+ */
 function countMerged(bytes: string, ranks: ReadonlyMap<string, number>): number {
   const starts = Array.from({ length: bytes.length + 1 }, (_, place) => place);
-  /** The rank of the token that the part at `index` makes with the next one. */
+  /** Returns the rank of the token that the parts at `index` and `index + 1` form, or Infinity. */
   const pairRank = (index: number): number =>
     index + 2 < starts.length ? (ranks.get(bytes.slice(starts[index], starts[index + 2])) ?? Infinity) : Infinity;
   const pairRanks = starts.map((_, index) => pairRank(index));

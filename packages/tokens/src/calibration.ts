@@ -9,67 +9,74 @@ import {
   type TokenCounter,
 } from "./token-counter.ts";
 
-/** Plain JSON, for the caller to keep. */
+/** Holds what was measured about each model's tokenizer. It is plain JSON that the caller stores. */
 export interface Calibration {
   readonly v: 1;
-  /** What has been learned of each model's tokenizer: tokens that were observed for one of the counter's, newest last. */
+  /** Holds observed ratios by model and counter version: real tokens per counted token, the newest last, at most 64. */
   readonly ratios: Readonly<Record<string, readonly number[]>>;
-  /** Tokens that a message of a small step cost beside its text, newest last. Absent until one was observed. */
+  /**
+   * Holds the observed overhead of one message in tokens, the newest last, at most 32. The field is absent until a
+   * small step was observed.
+   */
   readonly overheads?: Readonly<Record<string, readonly number[]>>;
 }
 
-/** A calibration that has measured nothing yet. */
+/** Holds no measurements, so estimates use the prior of the model's profile alone. */
 export const emptyCalibration: Calibration = { v: 1, ratios: {} };
 
-/** A size that was counted and has since been measured. */
+/** Pairs a count with the size that the provider measured for the same content. */
 export interface Observation {
-  /** The counter that made the count. */
+  /** Holds the counter that made the count. */
   readonly counter: TokenCounter;
-  /** What was counted. */
+  /** Holds the count that the measurement is compared with. */
   readonly counted: TokenCount;
-  /** For new messages, the prompt of the call that first held them less the occupancy before it. */
+  /**
+   * States the measured tokens. For new messages this is the prompt of the call that first held them, minus the
+   * occupancy before that call.
+   */
   readonly observedTokens: number;
 }
 
-/** The factor to multiply a count with, and how far its true value may lie off. */
+/** Holds the factor to multiply a count with, and the band in which the true value may lie. */
 export interface CalibratedFactor {
-  /** The factor itself. */
+  /** Holds the factor, in real tokens per counted token. */
   readonly factor: number;
-  /** The lower end of the band. */
+  /** Holds the lower end of the band. */
   readonly low: number;
-  /** The upper end of the band. */
+  /** Holds the upper end of the band. */
   readonly high: number;
-  /** Observations it rests on; 0 is the prior alone. */
+  /** Counts the observations behind the factor. At 0 the factor is the prior alone. */
   readonly observations: number;
-  /** What a message costs beside its text, and how far that may lie off. */
+  /** Holds the tokens that a message costs beside its text, with their band. */
   readonly overhead: {
-    /** Tokens of a message beside its text. */
+    /** Counts the tokens of a message beside its text. */
     readonly tokens: number;
-    /** The lower end of the band. */
+    /** Holds the lower end of the band in tokens. */
     readonly low: number;
-    /** The upper end of the band. */
+    /** Holds the upper end of the band in tokens. */
     readonly high: number;
   };
 }
 
-/** In smaller steps the overhead of a message, which is not the vocabulary's, is too large a part. */
+/** Below this size the overhead of the messages dominates, so the step reveals nothing about the vocabulary. */
 const smallestTokens = 300;
-/** The prior counts as this number of observations, so that the first few do not decide. */
+/** The prior counts as this number of observations, so that the first few observations do not decide. */
 const priorWeight = 8;
-/** Older ones are forgotten: providers change tokenizers under a name. */
+/** Older ratios are dropped, because providers change tokenizers under the same model name. */
 const mostRatios = 64;
 const mostOverheads = 32;
 const mostModels = 64;
-/** A ratio further from the prior is no tokenizer: something else in the prompt changed. */
+/** A ratio further from the prior is not a tokenizer difference: some other part of the prompt changed. */
 const mostDeviation = 2;
-/** A remainder beyond these is no overhead: something else came with the message. */
+/** A remainder outside these limits is not overhead: other content came with the message. */
 const leastOverhead = -30;
 const mostOverhead = 90;
 
 /**
- * Takes an observation in. A large step shows the error of the tokenizer, if both sides are large. If little was
- * counted and much observed, the system prompt or the tools changed. A small step shows what a message costs beside its
- * text. What is mostly images says nothing of either.
+ * Adds an observation and returns the new calibration. A large step measures the error of the tokenizer if both the
+ * counted and the observed size are large. If the count is small and the observed size large, the system prompt or the
+ * tools changed, and the observation is ignored. A small step measures what a message costs beside its text. Steps that
+ * are mostly images are ignored, because their tokens do not follow from text.
  */
 export function observe(calibration: Calibration, { counter, counted, observedTokens }: Observation): Calibration {
   const { bareTokens, fixedTokens, messages } = counted;
@@ -90,7 +97,7 @@ export function observe(calibration: Calibration, { counter, counted, observedTo
   return { ...calibration, ratios: withValue(calibration.ratios, counter, Math.round(ratio * 1e4) / 1e4, mostRatios) };
 }
 
-/** With one more value of a model, which comes last. */
+/** Each list is limited, because the caller stores the calibration and it must not grow forever. */
 function withValue(
   values: Readonly<Record<string, readonly number[]>>,
   counter: TokenCounter,
@@ -103,8 +110,8 @@ function withValue(
 }
 
 /**
- * The median of what was observed, drawn towards the prior while there is little of it. The median, because one
- * outlier of a mean takes twenty observations to wear off.
+ * Returns the median of the observed ratios, drawn towards the prior while there are few observations. It uses the
+ * median because one outlier of a mean takes twenty observations to wear off.
  */
 export function calibratedFactor(calibration: Calibration, counter: TokenCounter): CalibratedFactor {
   const { factor: prior, spread } = counter.profile;
@@ -116,7 +123,7 @@ export function calibratedFactor(calibration: Calibration, counter: TokenCounter
   const weight = observations / (observations + priorWeight);
   const towardsPrior = (observed: number): number => prior ** (1 - weight) * observed ** weight;
   const factor = towardsPrior(quantile(sorted, 0.5));
-  // The spread of the prior gives way to what was seen: nine of ten steps lie within it.
+  // The spread of the prior gives way to the observed ratios: nine of ten steps lie within the band.
   const low = Math.min(quantile(sorted, 0.05), factor * (1 - spread * (1 - weight)));
   const high = Math.max(quantile(sorted, 0.95), factor * (1 + Math.max(spread, uncalibratedHigh - 1) * (1 - weight)));
   return { factor, low, high, observations, overhead };
@@ -137,7 +144,7 @@ function calibratedOverhead(calibration: Calibration, counter: TokenCounter): Ca
   };
 }
 
-/** By the rule for samples (share of n + 1), which of few observations takes the outermost. */
+/** Uses the sample rule (share of n + 1), because with few observations it picks the outermost value. */
 function quantile(sorted: readonly number[], share: number): number {
   const position = Math.min(sorted.length - 1, Math.max(0, share * (sorted.length + 1) - 1));
   const below = sorted[Math.floor(position)] as number;
@@ -149,7 +156,7 @@ function calibrationKey(counter: TokenCounter): string {
   return `${canonicalModelId(counter.model.modelId)} ${counter.version}`;
 }
 
-/** Reads a stored calibration; null if it is invalid, so that the caller can report that it starts again. */
+/** Reads a stored calibration. Returns null if the value is invalid, so that the caller can report a fresh start. */
 export function readCalibration(value: unknown): Calibration | null {
   if (!isFields(value) || value["v"] !== 1 || !isFields(value["ratios"])) return null;
   const ratios = readValues(value["ratios"], isRatio);

@@ -3,17 +3,17 @@ import { calibratedFactor } from "./calibration.ts";
 import { countPrefix, tokensOf, type EstimatedRequest, type EstimateOptions } from "./context-estimate.ts";
 import type { Countable } from "./message-parts.ts";
 
-/** What the tokens of a context are made of. The parts add up to the total exactly. */
+/** Splits the tokens of a context by origin. The parts add up to the total exactly. */
 export interface ContextBreakdown {
-  /** The system prompt. */
+  /** Counts the tokens of the system prompt. */
   readonly systemTokens: number;
-  /** The definitions of the tools. */
+  /** Counts the tokens of the tool definitions. */
   readonly toolsTokens: number;
-  /** The summary of a compaction. */
+  /** Counts the tokens of compaction and branch summaries. */
   readonly summaryTokens: number;
-  /** Messages, results of tools apart. */
+  /** Counts the tokens of messages, without tool results. */
   readonly messageTokens: number;
-  /** Results of tools. */
+  /** Counts the tokens of tool results. */
   readonly toolResultTokens: number;
 }
 
@@ -27,9 +27,9 @@ const classOfRole: ReadonlyMap<unknown, MessageClass> = new Map([
 ]);
 
 /**
- * Splits a total by what was counted of each part. If the system prompt and the tools are missing here (`system`
- * undefined and no tools) but the total was measured with them, the rest beside the messages counts as system. Counts
- * every message: for display, not for every turn.
+ * Splits a total in proportion to the counts of its parts. If the request has neither a system prompt (`system`
+ * undefined) nor tools, the unexplained rest of the total counts as system. The function counts every message, so call
+ * it for display and not in every turn.
  */
 export function breakDown(
   request: EstimatedRequest,
@@ -63,7 +63,10 @@ function classOf(message: Countable): MessageClass {
   return classOfRole.get(message["role"] ?? (isFields(inner) ? inner["role"] : undefined)) ?? "message";
 }
 
-/** Whole numbers in proportion to the weights that add up to the total: the largest remainders get what is left. */
+/**
+ * Returns whole numbers in proportion to the weights. They add up to the total: the largest remainders get the leftover
+ * tokens.
+ */
 function share(total: number, weights: readonly number[]): number[] {
   const weight = sum(weights);
   if (weight === 0) return weights.map((_, index) => (index === 0 ? total : 0));

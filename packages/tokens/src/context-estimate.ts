@@ -4,50 +4,51 @@ import type { Actual } from "./occupancy.ts";
 import type { TokenCount, TokenCounter } from "./token-counter.ts";
 
 /**
- * Where a size comes from: the provider's own count, that count and an estimate of what came after it, an estimate
- * with a vocabulary, or one without.
+ * Names the origin of a size: the provider's own count, or that count plus an estimate of later messages. Without a
+ * provider's count the estimate uses a vocabulary (`tokenizer`) or rules (`heuristic`).
  */
 export type EstimateSource = "actual" | "actual+delta" | "tokenizer" | "heuristic";
 
 /**
- * The size of a prompt. Nine of ten true sizes lie within the band once a few were observed, on real usage and on the
- * simulator's counts: `tools/token-accuracy.ts` and `tools/gauge-curve.ts` print the share.
+ * Holds the estimated size of a prompt. Once a few sizes were observed, nine of ten true sizes lie within the band.
+ * This holds for real usage and for the simulator's counts: `tools/token-accuracy.ts` and `tools/gauge-curve.ts` print
+ * the share.
  */
 export interface ContextEstimate {
-  /** The estimate itself. */
+  /** Holds the estimate in tokens. */
   readonly tokens: number;
-  /** The lower end of the band. */
+  /** Holds the lower end of the band in tokens. */
   readonly lowTokens: number;
-  /** The upper end of the band. */
+  /** Holds the upper end of the band in tokens. */
   readonly highTokens: number;
-  /** Whether a provider measured the size, or how it was counted. */
+  /** States whether a provider measured the size, or how the counter estimated it. */
   readonly source: EstimateSource;
 }
 
-/** What is about to be sent. */
+/** Holds the parts of a request whose size is estimated. */
 export interface EstimatedRequest {
-  /** The messages, in any provider's shape or as neutral messages. */
+  /** Holds the messages, in any provider's wire format or as neutral messages. */
   readonly messages: readonly Countable[];
-  /** The system prompt. @default none */
+  /** Holds the system prompt. @default none */
   readonly system?: string | null;
-  /** Definitions in any provider's shape. @default none */
+  /** Holds the tool definitions in any provider's wire format. @default none */
   readonly tools?: readonly unknown[];
 }
 
-/** What an estimate of a context is made with. */
+/** Holds the counter and the measurements that an estimate uses. */
 export interface EstimateOptions {
-  /** Counts for the model that gets the request. */
+  /** Counts tokens for the model that receives the request. */
   readonly counter: TokenCounter;
-  /** The ratio of real tokens to counted ones, learned so far. */
+  /** Holds the measured ratios of real tokens to counted tokens. */
   readonly calibration: Calibration;
   /**
-   * A size a provider measured for the first messages of the request, with the same system prompt and tools; null to
-   * count everything. See `lastActual`.
+   * Holds a size that a provider measured for the first messages of the request, with the same system prompt and tools.
+   * Null counts everything. See `lastActual`.
    */
   readonly actual: Actual | null;
 }
 
-/** Estimates the next prompt. Only messages the actual does not cover are counted. */
+/** Estimates the tokens of the next prompt. It counts only the messages that `actual` does not cover. */
 export function estimateContext(
   request: EstimatedRequest,
   { counter, calibration, actual }: EstimateOptions,
@@ -68,13 +69,11 @@ export function estimateContext(
   };
 }
 
-/** System prompt and tools. */
 export function countPrefix({ system, tools }: EstimatedRequest, counter: TokenCounter): TokenCount {
   const systemTokens = system === undefined || system === null ? 0 : counter.countText(system);
   return addCounts(counter.countTools(tools ?? []), { bareTokens: systemTokens, fixedTokens: 0, messages: 0 });
 }
 
-/** Tokens of a count as calibrated, overhead included. */
 export function tokensOf(counted: TokenCount, { factor, overhead }: CalibratedFactor): number {
   return Math.round(scaled(counted, factor, overhead.tokens));
 }

@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** Counts by content, so that a message that was counted once is hashed and not tokenized again. */
+/** Caches counts by content, so that a repeated message costs a hash and not a tokenizer run. */
 export interface CountCache {
-  /** The count of these texts under a tokenizer; `count` is called when it is not known. */
   get(tokenizer: string, texts: readonly string[], count: () => number): number;
 }
 
-/** Keeps the counts that were used last. An entry takes about 150 bytes. */
+/** Keeps the most recently used counts. An entry takes about 150 bytes. */
 export function createCountCache(maxEntries: number, onHit: () => void): CountCache {
   const counts = new Map<string, number>();
   return {
@@ -27,7 +26,7 @@ export function createCountCache(maxEntries: number, onHit: () => void): CountCa
   };
 }
 
-/** The lengths keep ["ab", "c"] apart from ["a", "bc"]. */
+/** The key includes the lengths, so that ["ab", "c"] and ["a", "bc"] differ. */
 function contentKey(tokenizer: string, texts: readonly string[]): string {
   const hash = createHash("sha256").update(`${tokenizer} ${texts.map((text) => text.length).join(",")}\n`);
   for (const text of texts) hash.update(text, "utf16le");

@@ -1,15 +1,16 @@
 import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import type { Gauge } from "./gauge.ts";
 
-/** Options of `contextLine`. */
+/** Configures `contextLine`. */
 export interface ContextLineOptions {
-  /** False leaves the line out of the system prompt. @default true */
+  /** Adds the line to the system prompt; false leaves it out. @default true */
   readonly showInSystemPrompt?: boolean;
 }
 
 /**
- * The line a system prompt carries: `[Context: 156k/200k tokens (78%)]`, thousands and percent rounded down. Without
- * a known window `[Context: 156k tokens]`. Null when it is switched off.
+ * Returns the line for the system prompt, such as `[Context: 156k/200k tokens (78%)]`. Thousands and percent are
+ * rounded down. Without a known window the line is `[Context: 156k tokens]`. Returns null when `showInSystemPrompt` is
+ * false.
  */
 export function contextLine(gauge: Gauge, options: ContextLineOptions = {}): string | null {
   assertKnownOptions<ContextLineOptions>("contextLine", options, { showInSystemPrompt: optionKinds.flag });
@@ -26,7 +27,10 @@ function thousands(tokens: number): string {
 
 const barCells = 30;
 
-/** What `/context` prints: the sizes, then a bar of 30 cells; a single line that says so when the window is unknown. */
+/**
+ * Returns the lines that `/context` prints: the sizes, then a bar of 30 cells. If the window is unknown, a single line
+ * states this.
+ */
 export function contextReport(gauge: Gauge): readonly string[] {
   const { tokens, windowTokens, displayPercent } = gauge;
   const used = `Context usage: ~${grouped(tokens)}`;

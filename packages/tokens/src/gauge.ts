@@ -1,38 +1,38 @@
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { ContextEstimate, EstimateSource } from "./context-estimate.ts";
 
-/** How full a window is. */
+/** Describes how full a context window is. */
 export interface Gauge {
-  /** The estimate of the prompt. */
+  /** Holds the estimated tokens of the prompt. */
   readonly tokens: number;
-  /** Whether a provider measured the size, or how it was counted. */
+  /** States whether a provider measured the size, or how the counter estimated it. */
   readonly source: EstimateSource;
-  /** The lower end of the estimate's band. */
+  /** Holds the lower end of the estimate's band in tokens. */
   readonly lowTokens: number;
-  /** The upper end of the estimate's band. */
+  /** Holds the upper end of the estimate's band in tokens. */
   readonly highTokens: number;
-  /** Null if unknown; then there is no percentage and no threshold is crossed. */
+  /** Holds the size of the window in tokens. Null means unknown: then there is no percentage and no threshold fires. */
   readonly windowTokens: number | null;
-  /** For decisions: over 100 when the window is exceeded. */
+  /** Holds the fill for decisions, over 100 when the prompt exceeds the window. Null when the window is unknown. */
   readonly percent: number | null;
-  /** For display: within 0 and 100. */
+  /** Holds the fill for display, clamped to 0 to 100. Null when the window is unknown. */
   readonly displayPercent: number | null;
-  /** Tokens until compaction is due, 0 when it is; null when that point or the window is not known. */
+  /** Holds the tokens until compaction is due, or 0 when it is due. Null when that point or the window is unknown. */
   readonly tokensToCompaction: number | null;
 }
 
-/** The window, and where compaction begins. */
+/** Sets the window and the point at which compaction begins. */
 export interface GaugeOptions {
-  /** The model's window; 0 and null stand for unknown. */
+  /** Sets the model's window in tokens; 0 and null mean unknown. */
   readonly windowTokens: number | null;
-  /** Where compaction is due. @default null */
+  /** Sets the size in tokens at which compaction is due. @default null */
   readonly compactionTokens?: number | null;
 }
 
 const size = optionKinds.orNull(optionKinds.number());
 const gaugeTable: OptionTable<GaugeOptions> = { windowTokens: optionKinds.required(size), compactionTokens: size };
 
-/** How full the model's window is, from an estimate. */
+/** Returns how full the model's window is, based on an estimate. */
 export function gaugeOf(estimate: ContextEstimate, options: GaugeOptions): Gauge {
   assertKnownOptions<GaugeOptions>("gaugeOf", options, gaugeTable);
   const { windowTokens, compactionTokens } = options;

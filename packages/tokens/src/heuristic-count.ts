@@ -1,8 +1,10 @@
 /**
- * Tokens of a text by the kind of its characters, for when no vocabulary can be loaded. One pass, no tables. A word
- * costs a token for every five letters or part of them. A run longer than any word costs one for two letters, digits
- * one for three, signs one for two. Blank space costs one, unless it is the single space before a word. A letter of
- * another alphabet costs half a token, everything from the ideographs on a whole one.
+ * Counts tokens by the kinds of characters, for a process that cannot load a vocabulary. It makes one pass and needs no
+ * tables.
+ *
+ * A word costs one token per five letters. A run longer than any word costs one token per two letters. Digits cost one
+ * token per three, signs one per two. Blank space costs one token, except for a single space before a word. A letter of
+ * another alphabet costs half a token. Every character from the ideographs on costs one token.
  */
 export function countByCharacterKind(text: string): number {
   let tokens = 0;
@@ -31,7 +33,7 @@ const charactersPerToken: Readonly<Record<Exclude<CharacterKind, "blank">, numbe
   wide: 1,
 };
 
-/** Letters beyond it are no word but data, of which vocabularies hold little. */
+/** A longer run of letters is data and not a word; vocabularies hold few tokens for data. */
 const longestWord = 20;
 const space = 0x20;
 

@@ -1,13 +1,12 @@
-/** Width and height of an image. */
 export interface ImageSize {
   readonly widthPx: number;
   readonly heightPx: number;
 }
 
-/** A JPEG states its size after its metadata, which may hold a preview; this far it is looked for. */
+/** A JPEG states its size after its metadata, which may hold a preview. The search stops at this length. */
 const searchedChars = 256 * 1024;
 
-/** Reads the size out of the header of a PNG, JPEG, GIF or WebP in base64; null when there is none to be read. */
+/** Reads the size from the header of a PNG, JPEG, GIF or WebP in base64. Returns null when the header is unreadable. */
 export function imageSizeOf(base64: string): ImageSize | null {
   const start = base64.startsWith("data:") ? base64.indexOf(",") + 1 : 0;
   const bytes = Buffer.from(base64.slice(start, start + searchedChars), "base64");
@@ -45,7 +44,7 @@ function jpegSize(bytes: Buffer): ImageSize | null {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return null;
   for (let at = 2; at + 9 < bytes.length && bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1] ?? 0;
-    // C0 to CF start a frame, but for the Huffman table, the reserved one and the arithmetic conditioning.
+    // Markers C0 to CF start a frame, except for the Huffman table, the reserved marker and arithmetic conditioning.
     const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
     if (isFrame) return { widthPx: bytes.readUInt16BE(at + 7), heightPx: bytes.readUInt16BE(at + 5) };
   }

@@ -1,19 +1,19 @@
 import { createBytePairCounter } from "./byte-pair-counter.ts";
 import type { CountTokens } from "./text-counter.ts";
 
-/** The vocabularies that can be loaded. 0.4 to 1.4 MB each, so none is loaded until it is needed. */
+/** Each vocabulary takes 0.4 to 1.4 MB, so the package loads one only when a counter needs it. */
 export type VocabularyName = "claude" | "o200k_base" | "cl100k_base";
 
-/** Gives a counter for one slice of text; rejects when the vocabulary cannot be loaded. */
+/** Returns a counter for one slice of text. The promise rejects when the vocabulary cannot be loaded. */
 export type LoadVocabulary = (name: VocabularyName) => Promise<CountTokens>;
 
-/** Part of every cache and calibration key: counts of another tokenizer or version are not comparable. */
+/** Every cache and calibration key includes this version, because counts of different tokenizers are not comparable. */
 export const tokenizerVersion = "throughline@1";
 
 interface VocabularySource {
-  /** By the name of a subpath, so that a bundler can leave the vocabularies out of its bundle. */
+  /** Imports a subpath by name, so that a bundler can leave the vocabularies out of its bundle. */
   readonly load: () => Promise<{ readonly packedVocabulary: string }>;
-  /** Cuts a text into pieces; no token reaches over the end of one. */
+  /** Cuts a text into pieces. No token crosses the end of a piece. */
   readonly splitPattern: RegExp;
 }
 
@@ -34,7 +34,7 @@ const sources: Readonly<Record<VocabularyName, VocabularySource>> = {
   },
 };
 
-/** Loads each vocabulary once. A failed load is not kept: the next call loads again. */
+/** Loads each vocabulary once. A failed load is not cached, so the next call tries again. */
 export function loadOnce(load: LoadVocabulary): LoadVocabulary {
   const loaded = new Map<VocabularyName, Promise<CountTokens>>();
   return (name) => {
@@ -48,8 +48,8 @@ export function loadOnce(load: LoadVocabulary): LoadVocabulary {
 }
 
 /**
- * Loads a packed vocabulary of this package, once per process: unpacking one takes 50 to 250 ms. Special tokens count as
- * the text they look like.
+ * Loads a packed vocabulary of this package once per process, because unpacking takes 50 to 250 ms. Special tokens
+ * count as ordinary text.
  */
 export const loadVocabulary: LoadVocabulary = loadOnce(async (name) => {
   const { load, splitPattern } = sources[name];

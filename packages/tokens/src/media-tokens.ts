@@ -2,7 +2,7 @@ import type { MediaPart } from "./block-parts.ts";
 import { imageSizeOf } from "./image-size.ts";
 import type { ImageRule } from "./model-profile.ts";
 
-/** Tokens of an image or a file. Where the size cannot be read, the most that the rule can give. */
+/** Estimates the tokens of an image or a file. If the size of an image is unreadable, it assumes a large image. */
 export function mediaTokens(part: MediaPart, rule: ImageRule): number {
   switch (part.kind) {
     case "image":
@@ -10,7 +10,7 @@ export function mediaTokens(part: MediaPart, rule: ImageRule): number {
     case "file":
       return fileTokens(part.base64, rule);
     case "opaque":
-      // Encrypted thinking: the token count is the provider's secret; four bytes a token is the usual density.
+      // Providers do not publish how they count encrypted thinking. Four bytes per token is the usual density.
       return Math.ceil(base64Bytes(part.base64 ?? "") / 4);
   }
 }
@@ -38,10 +38,13 @@ function imageTokens(base64: string | null, isLowDetail: boolean, rule: ImageRul
   }
 }
 
-/** An image that only a link or an id stands for. */
+/** Links and ids reveal no size, so the estimate assumes this edge length. */
 const unknownEdgePx = 2048;
 
-/** Tokens of a document by its bytes; the rules of thumb are those of Mastra's token estimator (`@mastra/memory` 1.31.0). */
+/**
+ * Estimates the tokens of a document by its bytes. The rules of thumb come from Mastra's token estimator
+ * (`@mastra/memory` 1.31.0).
+ */
 function fileTokens(base64: string | null, rule: ImageRule): number {
   const bytes = base64 === null ? 0 : base64Bytes(base64);
   switch (rule.kind) {

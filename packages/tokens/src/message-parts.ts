@@ -1,19 +1,18 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { blockParts, type MediaPart } from "./block-parts.ts";
 
-/** What of a message a model is shown. */
 export interface MessageParts {
   readonly texts: readonly string[];
   readonly media: readonly MediaPart[];
 }
 
 /**
- * Something whose tokens can be counted. It is a plain text, a record, a stored record, a message with the roles of the
- * record format, a neutral message, or a message in a provider's wire format.
+ * Accepts everything whose tokens can be counted: a plain text, a record, a stored record, or a message. The message
+ * may have the roles of the record format, be neutral, or use a provider's wire format.
  */
 export type Countable = string | object;
 
-/** Roles whose messages are sent. A message of any other role is kept and shown but no model sees it. */
+/** Providers receive only messages with these roles. Records keep messages of other roles, but no model sees them. */
 const sentRoles: ReadonlySet<string> = new Set([
   "user",
   "assistant",
@@ -33,14 +32,14 @@ const sentRoles: ReadonlySet<string> = new Set([
 const failedStopReasons: ReadonlySet<unknown> = new Set(["aborted", "error"]);
 
 /**
- * The part of a message that a model sees. Null if it sees nothing: for records that add nothing to a context, commands
- * excluded from it, and replies that were aborted or failed. `details`, usage, ids, times and signatures are never part
- * of it.
+ * Returns the part of a message that the model sees. Returns null for records that add nothing to a context, for
+ * commands excluded from the context, and for aborted or failed replies. `details`, usage, ids, times and signatures
+ * are never part of the result.
  */
 export function messageParts(message: Countable): MessageParts | null {
   if (typeof message === "string") return { texts: [message], media: [] };
   const fields = message as Fields;
-  // A stored record holds the record it is about.
+  // A stored record wraps the record whose message counts.
   if (typeof fields["seq"] === "number" && isFields(fields["record"])) return messageParts(fields["record"]);
   return typeof fields["role"] === "string" ? partsByRole(fields["role"], fields) : partsByType(fields);
 }
@@ -71,7 +70,7 @@ function partsByRole(role: string, fields: Fields): MessageParts | null {
   }
   const content = fields["content"] ?? fields["summary"] ?? fields["parts"];
   const parts = contentParts(content);
-  // Chat completions keep the calls beside the content, Ollama the thinking and the images too.
+  // Chat completions store calls beside the content. Ollama stores thinking and images there too.
   const calls = Array.isArray(fields["tool_calls"]) ? fields["tool_calls"] : [];
   const beside = contentParts(
     calls.filter(isFields).map((call) => ({ type: "function_call", ...(call["function"] as object) })),

@@ -1,19 +1,19 @@
-/** A model as a caller names it. */
+/** Names a model in the caller's spelling. */
 export interface ModelName {
-  /** `anthropic`, `openai`, `google`, `ollama`, …; null when it is not known. */
+  /** States the provider, such as `anthropic`, `openai`, `google` or `ollama`. Null means unknown. */
   readonly provider: string | null;
-  /** The provider's id of the model. */
+  /** States the provider's id of the model. */
   readonly modelId: string;
 }
 
 /**
- * One spelling for a model, whoever serves it: `anthropic/claude-opus-4.5`, `claude-opus-4-5-20251101` and
- * `us.anthropic.claude-opus-4-5-20251101-v1:0` all give `claude-opus-4-5`.
+ * Returns one spelling for a model regardless of who serves it. `anthropic/claude-opus-4.5`, `claude-opus-4-5-20251101`
+ * and `us.anthropic.claude-opus-4-5-20251101-v1:0` all give `claude-opus-4-5`.
  */
 export function canonicalModelId(modelId: string): string {
   const known = spellings.get(modelId);
   if (known !== undefined) return known;
-  // A process speaks of a few models again and again; whoever names thousands starts over now and then.
+  // A process usually names a few models repeatedly. The limit protects a process that names thousands.
   if (spellings.size >= mostSpellings) spellings.clear();
   const canonical = spelledAlike(modelId);
   spellings.set(modelId, canonical);
@@ -32,13 +32,16 @@ function spelledAlike(modelId: string): string {
     .replaceAll(".", "-");
 }
 
-/** `claude-opus-5[1m]` without what stands in brackets behind it. */
+/** Removes a bracketed suffix: `claude-opus-5[1m]` becomes `claude-opus-5`. */
 function withoutSuffix(name: string): string {
   const start = name.endsWith("]") ? name.indexOf("[", name.lastIndexOf("]", name.length - 2) + 1) : -1;
   return start === -1 ? name : name.slice(0, start);
 }
 
-/** True when both names mean the same model. The provider does not matter: the same weights count the same tokens. */
+/**
+ * Returns true when both names mean the same model. The provider does not matter, because the same weights count the
+ * same tokens.
+ */
 export function isSameModel(one: ModelName, other: ModelName): boolean {
   return canonicalModelId(one.modelId) === canonicalModelId(other.modelId);
 }

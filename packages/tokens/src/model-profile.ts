@@ -1,46 +1,46 @@
 import type { VocabularyName } from "./load-vocabulary.ts";
 import { canonicalModelId, type ModelName } from "./model-name.ts";
 
-/** How a provider turns an image into tokens. */
+/** Describes how a provider turns an image into tokens. */
 export type ImageRule =
-  /** Pixels divided by 750 after scaling down to the longest edge and the most tokens. */
+  /** Divides the pixels by 750, after scaling the image down to `longEdgePx`. `mostTokens` caps the result. */
   | {
       readonly kind: "pixels";
-      /** The longest edge to which images are scaled down, in pixels. */
+      /** Limits the longest edge in pixels. The provider scales larger images down. */
       readonly longEdgePx: number;
-      /** The most tokens of one image. */
+      /** Limits the tokens of one image. */
       readonly mostTokens: number;
     }
-  /** A base and a price for each tile of 512 pixels. */
+  /** Adds a base and a price for each tile of 512 pixels. */
   | {
       readonly kind: "tiles";
-      /** Tokens of an image beside its tiles. */
+      /** Counts the tokens of an image beside its tiles. */
       readonly baseTokens: number;
-      /** Tokens of one tile. */
+      /** Counts the tokens of one tile. */
       readonly tileTokens: number;
     }
-  /** 258 tokens for each tile of 768 pixels. */
+  /** Counts 258 tokens for each tile of 768 pixels. */
   | { readonly kind: "gemini" }
-  /** The same for every image. */
+  /** Counts the same tokens for every image. */
   | {
       readonly kind: "flat";
-      /** Tokens of one image. */
+      /** Counts the tokens of one image. */
       readonly tokens: number;
     };
 
-/** How the tokens of a model are estimated before anything has been observed. */
+/** Describes how to estimate the tokens of a model before any observation. */
 export interface ModelProfile {
-  /** The vocabulary that texts are counted with. */
+  /** Names the vocabulary that counts texts. */
   readonly vocabulary: VocabularyName;
-  /** Tokens of the model for one token of the vocabulary. */
+  /** States how many tokens the model counts for one token of the vocabulary. */
   readonly factor: number;
-  /** How far off the factor may be, as a share, before anything has been observed. */
+  /** States how far off the factor may be before any observation, as a share of 1. */
   readonly spread: number;
-  /** Tokens a provider adds once when any tool is given. */
+  /** Counts the tokens that a provider adds once when a request has tools. */
   readonly toolsTokens: number;
-  /** How images are counted. */
+  /** Sets the rule that counts images. */
   readonly image: ImageRule;
-  /** Where factor and vocabulary come from. */
+  /** Cites the origin of the factor and the vocabulary. */
   readonly source: string;
 }
 
@@ -48,7 +48,7 @@ const pixels: ImageRule = { kind: "pixels", longEdgePx: 1568, mostTokens: 1600 }
 const finePixels: ImageRule = { kind: "pixels", longEdgePx: 2576, mostTokens: 5000 };
 const libraryTable = "ai-tokenizer 1.0.6, model table (contentMultiplier, toolsExist)";
 
-/** The published Claude vocabulary gives fewer tokens than the models count. */
+/** The published Claude vocabulary yields fewer tokens than the models count. */
 const claudeVocabularyFactor = 1.1;
 
 const claude: ModelProfile = {
@@ -60,7 +60,7 @@ const claude: ModelProfile = {
   source: libraryTable,
 };
 
-/** The older Claude vocabulary, times 1.1 for the models after it, times 1.3 for the tokenizer after that. */
+/** The factor is 1.1 for models after the published vocabulary, times 1.3 for their newer tokenizer. */
 const newerClaude: ModelProfile = {
   ...claude,
   factor: 1.43,
@@ -83,8 +83,8 @@ const others: ModelProfile = { ...openai, spread: 0.15, toolsTokens: 150, image:
 const llamaLike: ModelProfile = { ...others, vocabulary: "cl100k_base" };
 
 /**
- * Nothing is known: the vocabulary that gives the most tokens of the three, because too high an estimate costs a
- * compaction and too low a one a refused call.
+ * An unknown model gets the vocabulary that yields the most tokens of the three. An estimate that is too high costs a
+ * compaction. An estimate that is too low costs a rejected call.
  */
 const unknown: ModelProfile = {
   ...claude,
@@ -94,7 +94,7 @@ const unknown: ModelProfile = {
   source: "none: an assumption on the high side",
 };
 
-/** First match counts. Patterns stand for canonical ids, in which dots are dashes. */
+/** The first match wins. Patterns match canonical ids, in which dashes replace dots. */
 const profiles: readonly (readonly [RegExp, ModelProfile])[] = [
   [/^gpt-(?:3|4$|4-(?:turbo|0|32k|1106|vision))/, { ...openai, vocabulary: "cl100k_base", toolsTokens: 16 }],
   [/^gpt-4o-mini/, { ...openai, toolsTokens: 16, image: { kind: "tiles", baseTokens: 2833, tileTokens: 5667 } }],
@@ -111,7 +111,10 @@ const profiles: readonly (readonly [RegExp, ModelProfile])[] = [
 
 const ollamaImage: ImageRule = { kind: "flat", tokens: 768 };
 
-/** What is assumed of a model. An unknown one gets the profile that errs on the high side, with a wide spread. */
+/**
+ * Returns the assumptions about a model. An unknown model gets a profile that errs on the high side, with a wide
+ * spread.
+ */
 export function modelProfile(model: ModelName): ModelProfile {
   const id = canonicalModelId(model.modelId);
   const found = id.startsWith("claude")
@@ -121,8 +124,8 @@ export function modelProfile(model: ModelName): ModelProfile {
 }
 
 /**
- * The factor for counts by the kinds of characters. They lie where the models count: the factor of the Claude vocabulary
- * raised the error on real conversations from 8.5 to 11.8 %.
+ * Returns the factor for counts by kinds of characters. These counts already match the models' counts. The factor of
+ * the Claude vocabulary raised the error on real conversations from 8.5 to 11.8 %.
  */
 export function withoutVocabulary({ vocabulary, factor }: ModelProfile): number {
   return vocabulary === "claude" ? factor / claudeVocabularyFactor : factor;

@@ -3,64 +3,68 @@ import type { Countable } from "./message-parts.ts";
 import { isSameModel, type ModelName } from "./model-name.ts";
 import { isPossibleCount } from "./possible-count.ts";
 
-/** Why a measured size no longer holds. */
+/** Names the reason why a measured size is no longer valid. */
 export type StaleReason = "compaction" | "edit" | "redaction" | "model-change";
 
 /**
- * What the window held after the last call that counted, as its provider said. Plain JSON, for the caller to keep.
- * Of one call only: sums over calls say what was spent, not what the window holds.
+ * Holds the tokens in the window after the last counted call, as reported by its provider. It is plain JSON that the
+ * caller stores. It describes one call only, because sums over calls state the spend and not the fill of the window.
  */
 export interface Occupancy {
-  /** Tokens of the prompt and the reply. */
+  /** Holds the tokens of the prompt and the reply. */
   readonly tokens: number;
-  /** The model whose provider said so. */
+  /** Names the model whose provider reported the size. */
   readonly model: ModelName;
-  /** Null while it holds. A stale one is shown, if at all, as what it is, and decides nothing. */
+  /**
+   * States why the size is stale, or null while it is valid. A stale size may be displayed with its reason, but must
+   * not drive decisions.
+   */
   readonly staleBecause: StaleReason | null;
 }
 
-/** A reply as a caller has it. */
+/** Holds the facts of a reply that determine the occupancy. */
 export interface CountedReply {
-  /** In the shape of any provider. */
+  /** Holds the usage in any provider's wire format. */
   readonly usage: unknown;
-  /** The model that replied. */
+  /** Names the model that replied. */
   readonly model: ModelName;
-  /** `aborted` and `error` tell that the usage is not to be trusted. */
+  /** States why the reply ended. The usage of `aborted` and `error` replies is not reliable. */
   readonly stopReason: string | null;
 }
 
-/** The occupancy after a reply: a new one when the reply states a usable size, else the one there was. */
+/** Returns the occupancy after a reply. If the reply states no usable size, the previous occupancy stays. */
 export function occupancyAfter(reply: CountedReply, before: Occupancy | null): Occupancy | null {
   const usage = usableUsage(reply.usage, reply.stopReason);
   return usage === null ? before : { tokens: usage.occupancyTokens, model: reply.model, staleBecause: null };
 }
 
-/** Marks that what the window holds has changed otherwise than by appending. The first reason stays. */
+/** Marks the occupancy as stale after a change other than an append. The first reason stays. */
 export function markStale(occupancy: Occupancy, reason: StaleReason): Occupancy {
   return occupancy.staleBecause === null ? { ...occupancy, staleBecause: reason } : occupancy;
 }
 
-/** The size, or null when it is stale or was measured with the tokenizer of another model. */
+/** Returns the size in tokens. Returns null when the size is stale or was measured with another model's tokenizer. */
 export function freshTokens(occupancy: Occupancy | null, model: ModelName): number | null {
   if (occupancy === null || occupancy.staleBecause !== null) return null;
   return isSameModel(occupancy.model, model) ? occupancy.tokens : null;
 }
 
-/** A measured size and how much of a list of messages it covers. */
+/** Holds a measured size and the number of messages that it covers. */
 export interface Actual {
-  /** The measured size, with system prompt and tools. */
+  /** Holds the measured tokens, including system prompt and tools. */
   readonly tokens: number;
-  /** How many messages from the start are in `tokens`. */
+  /** States how many messages from the start `tokens` covers. */
   readonly coversMessages: number;
 }
 
-/** A log that states several counts it cannot have states none. */
+/** After this many impossible counts the whole log is not trusted, and no count is used. */
 const mostDoubted = 3;
 
 /**
- * The last measured size that is still valid for a context of `@throughline/history`. It is that of the newest reply of
- * this model that states one, unless an earlier record was compacted, edited or redacted later. A count that the
- * messages cannot have is passed over. Looks back from the end and stops at the first reply that decides.
+ * Returns the last measured size that is still valid for a context of `@throughline/history`. It searches back from the
+ * end and stops at the first reply that decides. That is the newest reply with a usage: it counts if this model wrote
+ * it and no earlier record was compacted, edited or redacted later. The search skips counts that the messages cannot
+ * have.
  */
 export function lastActual(messages: readonly Countable[], model: ModelName): Actual | null {
   let doubted = 0;

@@ -4,18 +4,19 @@ import { modelProfile } from "./model-profile.ts";
 import type { ModelName } from "./model-name.ts";
 
 /**
- * The most that a prompt may have beside its messages, in tokens. It covers the system prompt and the tools of whatever program
- * made the call, and reasoning that is not stored.
+ * Limits the tokens that a prompt may have beside its messages. They include the system prompt and tools of the program
+ * that made the call, and reasoning that is not stored.
  */
 const mostBeside = 200_000;
-/** Roles, delimiters and ids of one message. */
+/** Limits the tokens of roles, delimiters and ids of one message. */
 const mostOverhead = 100;
-/** Estimates of images and files may be off by as much. */
+/** Estimates of images and files may be too low by this factor. */
 const mediaMargin = 8;
 
 /**
- * Whether the messages before an index can have this number of tokens. A token has a byte of text at least, so a count far above the bytes is a
- * defect of whoever stored it. Looks at no more messages than it takes to say yes.
+ * Checks whether the messages before an index can have this number of tokens. A token has at least one byte of text, so
+ * a count far above the bytes is a defect of the program that stored it. The loop stops as soon as the count is
+ * possible.
  */
 export function isPossibleCount(
   tokens: number,
@@ -37,5 +38,5 @@ export function isPossibleCount(
   return false;
 }
 
-/** UTF-8 has at most three bytes for a UTF-16 code unit. */
+/** A UTF-16 code unit takes at most three bytes in UTF-8. */
 const bytesOfUnit = 3;

@@ -1,35 +1,40 @@
-/** US dollars for a million tokens. Null: the provider names no price, and a call that would need it has no known cost. */
+/**
+ * Holds prices in US dollars per million tokens. Null means that the provider names no price, so a call that needs it
+ * has no known cost.
+ */
 export interface ModelPrice {
-  /** Tokens of the prompt that no cache served. */
+  /** Prices prompt tokens that no cache served. */
   readonly input: number;
-  /** Tokens that the model wrote. */
+  /** Prices tokens that the model wrote. */
   readonly output: number;
-  /** Tokens of the prompt that a cache served. */
+  /** Prices prompt tokens that a cache served. */
   readonly cacheRead: number | null;
-  /** Tokens written to a cache for the provider's usual time. */
+  /** Prices tokens written to a cache for the provider's usual time. */
   readonly cacheWrite: number | null;
-  /** Tokens written to a cache for one hour. */
+  /** Prices tokens written to a cache for one hour. */
   readonly cacheWrite1h: number | null;
-  /** The price of the whole call once its prompt, cached or not, is longer than this. */
+  /** Replaces the price of the whole call once its prompt, cached or not, exceeds `aboveTokens`. */
   readonly longPrompt?: {
-    /** The longest prompt at the usual price, in tokens. */
+    /** States the longest prompt at the usual price, in tokens. */
     readonly aboveTokens: number;
-    /** The price of calls with a longer prompt. */
+    /** Sets the prices of calls with a longer prompt. */
     readonly price: ModelPrice;
   };
 }
 
-/** Prices by model; a model that is not in it has no known price. */
+/** Lists prices by model. A model that is not listed has no known price. */
 export interface PriceTable {
-  /** The day the prices were looked up, as `YYYY-MM-DD`. Prices change; this table does not by itself. */
+  /** States the day when the prices were looked up, as `YYYY-MM-DD`. The table does not update itself. */
   readonly asOf: string;
-  /** Where the prices were looked up. */
+  /** Cites the pages that state the prices. */
   readonly source: string;
-  /** By model id in any spelling; of several spellings of one model the last counts. */
+  /** Maps model ids in any spelling to prices. If several spellings name one model, the last entry counts. */
   readonly models: Readonly<Record<string, ModelPrice>>;
 }
 
-/** Anthropic's cache prices are multiples of the input price: 0.1 to read unless stated, 1.25 to write, 2 for an hour. */
+/**
+ * Anthropic's cache prices are multiples of the input price: 0.1 to read unless stated, 1.25 to write, 2 for an hour.
+ */
 function claude(input: number, output: number, cacheRead: number = input / 10): ModelPrice {
   return { input, output, cacheRead, cacheWrite: input * 1.25, cacheWrite1h: input * 2 };
 }
@@ -40,8 +45,8 @@ function plain(input: number, output: number, cacheRead: number | null): ModelPr
 }
 
 /**
- * Models whose price depends on batch, priority or region are listed at their standard price, because this package does
- * not see these. Models whose price for long prompts is not in the source are left out.
+ * Lists known prices. Models whose price depends on batch, priority or region have their standard price, because this
+ * package does not see these settings. Models whose price for long prompts is missing in the source are left out.
  */
 export const defaultPrices: PriceTable = {
   asOf: "2026-10-24",

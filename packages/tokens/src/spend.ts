@@ -2,23 +2,23 @@ import type { CallUsage } from "@throughline/core/internal";
 import { canonicalModelId, type ModelName } from "./model-name.ts";
 import { defaultPrices, type ModelPrice, type PriceTable } from "./price-table.ts";
 
-/** US dollars of one call or of many. */
+/** Holds the US dollars of one or more calls. */
 interface Cost {
-  /** The part of the prompt that no cache served. */
+  /** Prices the part of the prompt that no cache served. */
   readonly inputUsd: number;
-  /** What the model wrote. */
+  /** Prices the tokens that the model wrote. */
   readonly outputUsd: number;
-  /** The part of the prompt that a cache served. */
+  /** Prices the part of the prompt that a cache served. */
   readonly cacheReadUsd: number;
-  /** What was written to a cache. */
+  /** Prices the tokens written to a cache. */
   readonly cacheWriteUsd: number;
-  /** All of these together. */
+  /** Adds up all these costs. */
   readonly totalUsd: number;
 }
 
 /**
- * What a call cost; null for a model without a known price, and where the price of a class that was used is not
- * known. Never a guess.
+ * Returns the cost of a call in US dollars. Returns null for a model without a known price, or if the call used a class
+ * of tokens whose price is unknown. The result is never a guess.
  */
 export function costOf(usage: CallUsage, model: ModelName, prices: PriceTable = defaultPrices): Cost | null {
   const listed = pricesById(prices).get(canonicalModelId(model.modelId));
@@ -30,7 +30,7 @@ export function costOf(usage: CallUsage, model: ModelName, prices: PriceTable = 
 
 const pricesByTable = new WeakMap<PriceTable, ReadonlyMap<string, ModelPrice>>();
 
-/** A table read once: every call of a session asks for the price of its model. */
+/** Reads each table once, because every call of a session asks for the price of its model. */
 function pricesById(prices: PriceTable): ReadonlyMap<string, ModelPrice> {
   let byId = pricesByTable.get(prices);
   if (byId === undefined) {
@@ -63,29 +63,29 @@ function usdOf(tokens: number, priceUsd: number | null): number | null {
 }
 
 /**
- * Everything a session has used, call by call. Plain JSON, for the caller to keep. Nothing here says how full the
- * window is: that is `Occupancy`.
+ * Adds up the usage of a session, call by call. It is plain JSON that the caller stores. `Occupancy` states how full
+ * the window is; a spend does not.
  */
 export interface Spend {
-  /** The number of calls that were counted. */
+  /** Counts the calls. */
   readonly calls: number;
-  /** Tokens of prompts that no cache served. */
+  /** Counts prompt tokens that no cache served. */
   readonly input: number;
-  /** Tokens that models wrote. */
+  /** Counts the tokens that models wrote. */
   readonly output: number;
-  /** Tokens of prompts that a cache served. */
+  /** Counts prompt tokens that a cache served. */
   readonly cacheRead: number;
-  /** Tokens written to a cache. */
+  /** Counts the tokens written to a cache. */
   readonly cacheWrite: number;
-  /** Part of `cacheWrite`. */
+  /** Counts the tokens written to a cache for one hour. They are part of `cacheWrite`. */
   readonly cacheWrite1h: number;
-  /** Part of `output`. */
+  /** Counts the reasoning tokens. They are part of `output`. */
   readonly reasoning: number;
-  /** Null as soon as one call had no known cost. */
+  /** Holds the cost in US dollars. Null as soon as the cost of one call is unknown. */
   readonly costUsd: number | null;
 }
 
-/** A spend without calls, to add to. */
+/** Holds a spend without calls, to which `addSpend` adds. */
 export const nothingSpent: Spend = {
   calls: 0,
   input: 0,
@@ -97,7 +97,10 @@ export const nothingSpent: Spend = {
   costUsd: 0,
 };
 
-/** Adds a call. One that was aborted counts too when its provider reports usage: it is billed. */
+/**
+ * Adds a call and returns the new spend. An aborted call counts too if its provider reports usage, because the provider
+ * bills it.
+ */
 export function addSpend(spend: Spend, usage: CallUsage, cost: Cost | null): Spend {
   return {
     calls: spend.calls + 1,

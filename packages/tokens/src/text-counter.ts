@@ -1,35 +1,41 @@
-/** Counts the tokens of a text. Pure and synchronous. */
+/** Counts the tokens of a text synchronously. The same text must always give the same count. */
 export type CountTokens = (text: string) => number;
 
-/** What counting has cost so far; for tests and benchmarks, which count work and not time. */
+/**
+ * Counts the work of tokenizers. Tests and benchmarks check work instead of time, because time varies between machines.
+ */
 export interface CountWork {
-  /** Slices handed to a tokenizer. */
+  /** Counts the slices that a tokenizer received. */
   slices: number;
-  /** UTF-16 code units handed to a tokenizer. */
+  /** Counts the UTF-16 code units that a tokenizer received. */
   characters: number;
-  /** Slices whose tokens were taken from those of their like in the same text. */
+  /** Counts the slices whose tokens were extrapolated from similar slices of the same text. */
   sampledSlices: number;
-  /** Messages whose count came out of the cache. */
+  /** Counts the messages whose count came from the cache. */
   cacheHits: number;
 }
 
 /**
- * Byte pair merging is worse than linear in the length of a run without a break. 200,000 times "a" takes a tokenizer 42
- * seconds as a whole, and milliseconds in slices of this length. Slices over-count ordinary text by less than 0.5 %.
+ * Byte pair merging is worse than linear in the length of a run without a break. A tokenizer needs 42 seconds for
+ * 200,000 times "a" as a whole, and milliseconds in slices of this length. Slices over-count ordinary text by less than
+ * 0.5 %.
  */
 const sliceChars = 1024;
 
-/** In a slice of an expensive kind, runs are cut further: the cost is quadratic in this number and linear in the rest. */
+/** Runs in expensive slices are cut to this length, because the cost is quadratic in it and linear in the rest. */
 const runChars = 32;
-/** Of the slices of an expensive kind in one text, the first few are counted whole, */
+/** The first slices of an expensive kind in one text are counted whole, because they calibrate the later samples. */
 const countedWhole = 2;
-/** and of every n-th after them the start. */
+/**
+ * After the first slices, the start of every n-th slice is counted and stands for the others, because each costs up to
+ * 14 ms.
+ */
 const sampledEvery = 16;
 const sampledChars = 256;
 
 /**
  * Prose, code and tool output cost 100 to 250 microseconds a slice. A run without a break, or text with little ASCII,
- * costs up to 14,000, because no piece of it is in the vocabulary and each is merged byte by byte.
+ * costs up to 14,000. The vocabulary holds no piece of such text, so the tokenizer merges it byte by byte.
  */
 type SliceKind = "plain" | "wide" | "unbroken";
 
@@ -45,8 +51,9 @@ function kindOfSlice(slice: string): SliceKind {
 }
 
 /**
- * Whether this number of characters follow one another without a space. A pattern would start again at each character,
- * and took longer than counting the tokens. A run of that length covers one of the places at that distance.
+ * Checks whether `unbrokenChars` characters follow one another without a space. A regular expression restarts at each
+ * character, which took longer than counting the tokens. A run of that length covers at least one index of the stride,
+ * so checking these is enough.
  */
 function mayBeUnbroken(slice: string): boolean {
   for (let place = unbrokenChars - 1; place < slice.length; place += unbrokenChars) {
@@ -65,13 +72,16 @@ function isBlank(unit: number): boolean {
 
 interface Sample {
   slices: number;
-  /** Of the last slice that was counted: it stands for those up to the next, since a long text changes on its way. */
+  /**
+   * Holds the density of the last counted slice. It applies until the next counted slice, because a long text changes
+   * along the way.
+   */
   tokensPerCharacter: number;
 }
 
 /**
- * Counts slice by slice, so that no text, however it is made, costs more than its length. Ordinary slices are all
- * counted. Of the expensive ones in a long text some are, and stand for the others of their kind.
+ * Counts slice by slice, so that the cost of any text stays linear in its length. All ordinary slices are counted. In a
+ * long text, some expensive slices are counted and stand for the others of their kind.
  */
 export function countInSlices(text: string, countTokens: CountTokens, work: CountWork): number {
   const samples = { wide: emptySample(), unbroken: emptySample() };
@@ -129,7 +139,7 @@ function countWithCutRuns(slice: string, countTokens: CountTokens): number {
 function partEnd(text: string, start: number, length: number): number {
   const end = start + length;
   if (end >= text.length) return text.length;
-  // Half a surrogate pair on each side of a cut would count as two unreadable characters.
+  // A cut inside a surrogate pair would leave two unreadable characters, which count as extra tokens.
   const isPairCut = isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end));
   return isPairCut ? end - 1 : end;
 }
@@ -142,7 +152,9 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/** The rule of the first source document: a token for every four characters, rounded down. Kept for comparison. */
+/**
+ * Counts one token per four characters, rounded down. The rule exists for comparison with the first source document.
+ */
 export function countByLength(text: string): number {
   return Math.floor(text.length / 4);
 }

@@ -1,24 +1,23 @@
 import { isFields } from "@throughline/core/internal";
 
 /**
- * Where one threshold stands in the current cycle: not reached, reached and acted on, or reached together with a
- * higher one that was acted on instead. SPEC.md is normative.
+ * States the phase of one threshold in the current cycle: not reached, fired, or passed. A threshold is passed if a
+ * higher threshold fired at the same time. SPEC.md is normative.
  */
 export type ThresholdPhase = "armed" | "fired" | "passed";
 
-/** What can happen to one threshold. */
 export type ThresholdEvent =
-  /** A measurement lies under it. */
+  /** The measurement lies under the threshold. */
   | "below"
-  /** A measurement reaches it, and it is the highest of those reached. */
+  /** The measurement reaches the threshold and no higher one. */
   | "highest"
-  /** A measurement reaches it and a higher one too. */
+  /** The measurement reaches the threshold and a higher one too. */
   | "overtaken"
-  /** What it set off could not be done. */
+  /** The action that the threshold triggered failed. */
   | "failed"
-  /** A compaction, a reset or a new session: a new cycle begins. */
+  /** A compaction, a reset or a new session begins a new cycle, in which every threshold may fire again. */
   | "new-cycle"
-  /** The size is unknown: unknown window or stale measurement. */
+  /** The size is unknown, because the window is unknown or the measurement is stale. */
   | "unmeasured";
 
 interface ThresholdStep {
@@ -30,7 +29,6 @@ const armed: ThresholdStep = { to: "armed", fires: false };
 const fired: ThresholdStep = { to: "fired", fires: false };
 const passed: ThresholdStep = { to: "passed", fires: false };
 
-/** Every phase under every event. */
 export const thresholdSteps: Readonly<Record<ThresholdPhase, Readonly<Record<ThresholdEvent, ThresholdStep>>>> = {
   armed: {
     below: armed,
@@ -58,10 +56,13 @@ export const thresholdSteps: Readonly<Record<ThresholdPhase, Readonly<Record<Thr
   },
 };
 
-/** The phases by threshold, in percent. Plain JSON, for the caller to keep with what it did about a crossing. */
+/**
+ * Holds the phases by threshold in percent. It is plain JSON that the caller stores together with its reaction to a
+ * crossing.
+ */
 export interface ThresholdState {
   readonly v: 1;
-  /** A threshold that is not in it is armed. */
+  /** A threshold that is missing here is armed. */
   readonly phases: Readonly<Record<string, ThresholdPhase>>;
 }
 
@@ -69,17 +70,18 @@ export const freshThresholds: ThresholdState = { v: 1, phases: {} };
 
 interface Crossing {
   readonly state: ThresholdState;
-  /** The threshold to act on, in percent; null if none was crossed since the last call. */
+  /** Names the threshold to act on, in percent. Null if the size crossed none since the last call. */
   readonly firedPercent: number | null;
-  /** Those under it that were crossed in the same step and will not fire in this cycle, highest first. */
+  /** Lists lower thresholds that the same step crossed, highest first. They do not fire in this cycle. */
   readonly passedPercents: readonly number[];
 }
 
 /**
- * Takes a measurement in. Each threshold fires at most once a cycle, however often the size passes it.
+ * Applies a measurement to all thresholds. Each threshold fires at most once a cycle, even if the size passes it
+ * repeatedly.
  *
- * @param percent unclamped, as `Gauge.percent`; null when the window is not known or the measurement is stale
- * @param thresholdPercents those in force, in any order; state of others is forgotten
+ * @param percent unclamped, like `Gauge.percent`; null when the window is unknown or the measurement is stale
+ * @param thresholdPercents all thresholds in force, in any order; the state of any other threshold is dropped
  */
 export function crossThresholds(
   state: ThresholdState,
@@ -107,13 +109,13 @@ function measured(threshold: number, percent: number | null, highest: number | u
   return threshold === highest ? "highest" : "overtaken";
 }
 
-/** What a threshold set off could not be done: it may fire again in this cycle. */
+/** Arms a threshold again after its action failed, so that it may fire again in this cycle. */
 export function rearmThreshold(state: ThresholdState, thresholdPercent: number): ThresholdState {
   const { to } = thresholdSteps[phaseOf(state, thresholdPercent)].failed;
   return { v: 1, phases: { ...state.phases, [thresholdPercent]: to } };
 }
 
-/** The state a new cycle begins with: after a compaction or a reset, and never before its result is in force. */
+/** Returns the state for a new cycle. Call it after a compaction or a reset, once the result is in force. */
 export function beginCycle(state: ThresholdState): ThresholdState {
   const phases = Object.entries(state.phases).map(([percent, phase]) => [
     percent,
@@ -126,7 +128,7 @@ function phaseOf(state: ThresholdState, thresholdPercent: number): ThresholdPhas
   return state.phases[thresholdPercent] ?? "armed";
 }
 
-/** Reads a stored state; null if it is invalid, so that the caller can report that it starts again. */
+/** Reads a stored state. Returns null if the value is invalid, so that the caller can report a fresh start. */
 export function readThresholds(value: unknown): ThresholdState | null {
   if (!isFields(value) || value["v"] !== 1 || !isFields(value["phases"])) return null;
   const entries = Object.entries(value["phases"]);

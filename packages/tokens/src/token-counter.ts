@@ -5,31 +5,34 @@ import type { ModelName } from "./model-name.ts";
 import type { ModelProfile } from "./model-profile.ts";
 import type { CountTokens } from "./text-counter.ts";
 
-/** How texts are counted: with a vocabulary, by the kinds of characters, or a token for four characters. */
+/**
+ * Names the counting method: a vocabulary, the kinds of characters (`heuristic`), or one token per four characters
+ * (`chars4`).
+ */
 export type CountMethod = "claude" | "o200k_base" | "cl100k_base" | "heuristic" | "chars4";
 
-/** What was counted, in the parts that calibration treats differently. */
+/** Holds a count, split into the parts that calibration treats differently. */
 export interface TokenCount {
-  /** Tokens of the texts in the counter's own vocabulary, before any factor. */
+  /** Counts the tokens of texts in the counter's own vocabulary, before any factor. */
   readonly bareTokens: number;
-  /** Tokens of images, files and provider overheads, which no factor applies to. */
+  /** Counts the tokens of images, files and provider overheads, to which no factor applies. */
   readonly fixedTokens: number;
-  /** Messages a model is shown; each costs `messageOverheadTokens` more. */
+  /** Counts the messages that the model sees. Each costs `messageOverheadTokens` more. */
   readonly messages: number;
 }
 
 /**
- * What roles, delimiters and ids of one message cost: the median of 513 small steps in real Claude usage, where the
- * middle four fifths lie between 9 and 17.
+ * Roles, delimiters and ids of one message cost this many tokens. It is the median of 513 small steps in real Claude
+ * usage, where the middle four fifths lie between 9 and 17.
  */
 export const messageOverheadTokens = 15;
 
-/** The overhead of a message lies so far off the usual one at most, until something was observed. */
+/** Until an observation exists, the overhead of a message is assumed to differ from the median by at most this much. */
 export const overheadSpread = 8;
-/** Until there is something to go by, room for the unexpected. */
+/** Until an observation exists, the upper end leaves this much room, because unexpected content may be present. */
 export const uncalibratedHigh = 1.2;
 
-/** How far the true tokens of a text may lie off a count in the counter's own vocabulary, until something was observed. */
+/** Returns how far the true tokens of a text may lie off the counter's count before any observation. */
 export function uncalibratedBand({ profile: { factor, spread }, method }: Pick<TokenCounter, "profile" | "method">): {
   readonly low: number;
   readonly high: number;
@@ -38,26 +41,29 @@ export function uncalibratedBand({ profile: { factor, spread }, method }: Pick<T
   return { low: factor * (1 - off), high: factor * Math.max(1 + off, uncalibratedHigh) };
 }
 
-/** Counts for one model. Synchronous: its vocabulary is loaded. */
+/** Counts tokens for one model. All methods are synchronous, because the vocabulary is already loaded. */
 export interface TokenCounter {
-  /** The model that is counted for. */
+  /** Names the model. */
   readonly model: ModelName;
-  /** How the model's tokens are estimated. */
+  /** Holds the assumptions about the model's tokenizer. */
   readonly profile: ModelProfile;
-  /** Whether a vocabulary counts, or a rule by characters. */
+  /** States whether a vocabulary counts, or a rule by characters. */
   readonly method: CountMethod;
-  /** Tokenizer and version: counts and calibrations under another are not comparable. */
+  /** Names the tokenizer and its version. Counts and calibrations under different versions are not comparable. */
   readonly version: string;
-  /** Tokens of one text in the counter's own vocabulary. Any text: special tokens count as what they look like. */
+  /**
+   * Returns the tokens of one text in the counter's own vocabulary. Special tokens in the text count as ordinary text.
+   */
   countText(text: string): number;
   /**
-   * The most that a message is likely to add to a prompt: the upper end of an estimate without calibration. For the limit
-   * of a history: `createHistory("anthropic", { limit: { maxTokens, countTokens: counter.countMessage } })`.
+   * Returns the most tokens that a message is likely to add to a prompt, which is the upper end of an estimate without
+   * calibration. Pass it to the limit of a history: `createHistory("anthropic", { limit: { maxTokens, countTokens:
+   * counter.countMessage } })`.
    */
   readonly countMessage: (message: Countable) => number;
-  /** What the messages a model is shown add to a prompt; the others add nothing. */
+  /** Counts what the messages add to a prompt. Messages that the model does not see add nothing. */
   countMessages(messages: Iterable<Countable>): TokenCount;
-  /** What tool definitions add to a prompt, counted from their JSON. */
+  /** Counts what tool definitions add to a prompt, based on their JSON. */
   countTools(tools: readonly unknown[]): TokenCount;
 }
 

@@ -13,21 +13,21 @@ import { modelProfile, withoutVocabulary, type ModelProfile } from "./model-prof
 import { countByLength, countInSlices, type CountTokens, type CountWork } from "./text-counter.ts";
 import { createTokenCounter, type CountMethod, type TokenCounter } from "./token-counter.ts";
 
-/** Options of `createTokenEstimator`. */
+/** Configures `createTokenEstimator`. */
 export interface TokenEstimatorOptions {
-  /** Where vocabularies come from. @default the packed ones of this package */
+  /** Loads vocabularies. @default the packed ones of this package */
   readonly loadVocabulary?: LoadVocabulary;
   /** Overrides the table of models. @default the table */
   readonly profileOf?: (model: ModelName) => ModelProfile;
-  /** Told once for each vocabulary that cannot be loaded; counting goes on by the kinds of characters. */
+  /** Runs once for each vocabulary that cannot be loaded. Counting then falls back to the kinds of characters. */
   readonly onFallback?: (vocabulary: VocabularyName, cause: unknown) => void;
-  /** Messages whose counts are kept. @default 8192 */
+  /** Limits the messages whose counts are cached. @default 8192 */
   readonly cacheEntries?: number;
 }
 
-/** How texts are counted. */
+/** Configures one counter. */
 interface CounterOptions {
-  /** The vocabulary that counts, or a rule by characters. @default the vocabulary of the model's profile */
+  /** Sets a vocabulary, or a rule by characters. @default the vocabulary of the model's profile */
   readonly method?: CountMethod;
 }
 
@@ -39,7 +39,7 @@ const estimatorTable: OptionTable<TokenEstimatorOptions> = {
   cacheEntries: integer({ min: 0 }),
 };
 
-// Whoever has a model with more than its name hands over the model.
+// The check allows additional fields, because callers may pass a model object that has more than its name.
 const modelName: OptionKind = {
   expected: "an object with a `modelId`, and a `provider` that is a text or null",
   accepts: isModelName,
@@ -54,12 +54,12 @@ function isModelName(value: unknown): boolean {
   return typeof modelId === "string" && (provider === null || typeof provider === "string");
 }
 
-/** Gives counters for models and shares vocabularies and cached counts among them. */
+/** Creates counters for models. The counters share vocabularies and cached counts. */
 export interface TokenEstimator {
-  /** What counting has cost so far. */
+  /** Holds the work that counting has cost since the estimator was created. */
   readonly work: Readonly<CountWork>;
   /**
-   * A counter for a model; loads its vocabulary the first time. For a vocabulary that cannot be loaded see `onFallback`.
+   * Returns a counter for a model. The first call loads the model's vocabulary; `onFallback` reports a load that fails.
    * @throws {ThroughlineError} INPUT_INVALID
    */
   counterFor(model: ModelName, options?: CounterOptions): Promise<TokenCounter>;
@@ -112,7 +112,7 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
   };
 }
 
-/** The factor belongs to the vocabulary it was measured with. */
+/** A factor applies only to the vocabulary with which it was measured. */
 function profileFor(method: CountMethod, assumed: ModelProfile): ModelProfile {
   if (method === assumed.vocabulary) return assumed;
   if (method === "heuristic") return { ...assumed, factor: withoutVocabulary(assumed) };

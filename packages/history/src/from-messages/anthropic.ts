@@ -15,12 +15,12 @@ import { fieldOf, MessageReader } from "./message-reader.ts";
 const origin: MessageOrigin = { api: "anthropic-messages", provider: "anthropic" };
 
 /**
- * Turns messages of Anthropic's API into records to append: the inverse of `renderAnthropic`. The system prompt is no
- * message there and stays with the caller.
+ * Converts messages of Anthropic's API into records to append. It is the inverse of `renderAnthropic`. The system
+ * prompt is not a message in this API, so the caller keeps it.
  *
- * @param messages `MessageParam[]`: what a loop of one's own has kept so far
+ * @param messages `MessageParam[]` that an agent loop has collected so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `messages[3].content[0].text`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `messages[3].content[0].text`
  * @example await session.append(recordsFromMessages(messages, { model: "claude-sonnet-4-5" }));
  */
 export function recordsFromMessages(
@@ -34,11 +34,11 @@ export function recordsFromMessages(
 }
 
 /**
- * Turns a whole reply of Anthropic's API into the record to append.
+ * Converts a whole reply of Anthropic's API into the record to append.
  *
  * @param reply the `Message` that `messages.create` or `finalMessage` of a stream gives
- * @param options `model` that was asked for, and `provider`
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.content[0].text`
+ * @param options the requested `model`, and `provider`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `reply.content[0].text`
  * @example await turn.append([recordFromReply(await client.messages.create(request), { model: request.model })]);
  */
 export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
@@ -61,7 +61,7 @@ export function recordFromReply(reply: unknown, options: RecordFromReplyOptions 
   return replyDraft(origin, envelope, options);
 }
 
-/** What a filter ended is an error: it must not be replayed. */
+/** A filtered reply is an error, because it must not be replayed. */
 function endOf(stopReason: string): ReplyEnd {
   if (stopReason === "tool_use") return { stopReason: "toolUse" };
   if (stopReason === "max_tokens" || stopReason === "model_context_window_exceeded") return { stopReason: "length" };
@@ -87,7 +87,7 @@ function takeMessage(given: unknown, path: string, drafts: MessageDrafts): void 
   takeUser(blocks, at, drafts);
 }
 
-/** Results are records of their own; what stands between them is what the user said there. */
+/** Tool results become their own records. The blocks between them become user messages. */
 function takeUser(blocks: readonly unknown[], at: (index: number) => string, drafts: MessageDrafts): void {
   const { reader } = drafts;
   let said: UserBlock[] = [];
@@ -112,7 +112,7 @@ function resultContent(content: unknown, path: string, reader: MessageReader): r
   return reader.listOrNone(content, path).map((block, index) => userBlock(block, `${path}[${index}]`, reader));
 }
 
-/** Images, documents and what else a user sends go as they are: their form is one that records have. */
+/** Images, documents and other user blocks stay unchanged, because records can hold their format. */
 function userBlock(given: unknown, path: string, reader: MessageReader): UserBlock {
   const block = reader.fields(given, path);
   const type = reader.text(block["type"], `${path}.type`);

@@ -1,4 +1,7 @@
-/** A value of a message as text. An object has none: one that names its own `toString` would throw. */
+/**
+ * Converts a value to text. An object becomes an empty text, because a hostile `toString` field would make a conversion
+ * throw.
+ */
 export function asText(value: unknown): string {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? value.toString() : "";

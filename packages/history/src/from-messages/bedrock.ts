@@ -16,12 +16,12 @@ import { MessageReader } from "./message-reader.ts";
 const origin: MessageOrigin = { api: "bedrock-converse", provider: "amazon-bedrock" };
 
 /**
- * Turns messages of Bedrock's Converse into records to append: the inverse of `renderBedrock`. Bytes may be base64, as in its
- * JSON, or a `Uint8Array`, as in the SDK.
+ * Converts messages of Bedrock's Converse API into records to append. It is the inverse of `renderBedrock`. Bytes may
+ * be base64 as in JSON, or a `Uint8Array` as in the SDK.
  *
- * @param messages `Message[]`: what a loop of one's own has kept so far
+ * @param messages `Message[]` that an agent loop has collected so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `messages[3].content[0]`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `messages[3].content[0]`
  * @example await session.append(recordsFromMessages(messages, { model: "anthropic.claude-sonnet-4-5" }));
  */
 export function recordsFromMessages(
@@ -35,11 +35,12 @@ export function recordsFromMessages(
 }
 
 /**
- * Turns a whole reply of Bedrock's Converse into the record to append. It names no model: `options.model` does.
+ * Converts a whole reply of Bedrock's Converse API into the record to append. The reply names no model, so pass
+ * `options.model`.
  *
  * @param reply the output of `ConverseCommand`
- * @param options `model` that was asked for, and `provider`
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.output.message`
+ * @param options the requested `model`, and `provider`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `reply.output.message`
  * @example await turn.append([recordFromReply(await client.send(command), { model: modelId })]);
  */
 export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
@@ -62,7 +63,7 @@ export function recordFromReply(reply: unknown, options: RecordFromReplyOptions 
   return replyDraft(origin, envelope, options);
 }
 
-/** What a filter ended is an error: it must not be replayed. */
+/** A filtered reply is an error, because it must not be replayed. */
 function endOf(stopReason: string): ReplyEnd {
   if (stopReason === "tool_use") return { stopReason: "toolUse" };
   if (stopReason === "max_tokens" || stopReason === "model_context_window_exceeded") return { stopReason: "length" };
@@ -131,7 +132,7 @@ function userBlock(block: WireFields, path: string, reader: MessageReader): User
   return { type: "document", source: { type: "base64", media_type: mediaType, data }, ...named };
 }
 
-/** Null for what stands in a bucket. */
+/** Returns null for a source in a bucket, which has no bytes here. */
 function bytesOf({ bytes }: WireFields): string | null {
   return typeof bytes === "string" ? bytes : base64Of(bytes);
 }

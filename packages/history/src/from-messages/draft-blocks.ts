@@ -3,18 +3,16 @@ import type { AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, ToolCallBl
 import type { UnknownBlock } from "@throughline/core/internal";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 
-/** A block of a user message or a tool result. */
 export type UserBlock = TextBlock | ImageBlock | UnknownBlock;
 
-/** A block of a reply. */
 export type ReplyBlock = Exclude<AssistantMessage["content"], string>[number];
 
-/** A text that says something; none for an empty one. */
+/** Returns no block for an empty text, because such a block says nothing. */
 export function textBlocks(text: string): readonly TextBlock[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
-/** A block of thinking; none for one without words and signature. */
+/** Returns no block for thinking without text and signature, because such a block says nothing. */
 export function thinkingBlocks(thinking: string, signature: string | null): readonly ThinkingBlock[] {
   if (thinking === "" && (signature === null || signature === "")) return [];
   return [
@@ -23,7 +21,8 @@ export function thinkingBlocks(thinking: string, signature: string | null): read
 }
 
 /**
- * A call with its arguments: an object, or the JSON of one. Whatever else a model wrote is kept beside empty arguments.
+ * Builds a call from an object or from its JSON text. Any other arguments are kept as `partialJson`, because records
+ * require an object.
  */
 export function callBlock(id: string, name: string, given: unknown): ToolCallBlock {
   const call = { type: "toolCall", id, name } as const;
@@ -34,7 +33,6 @@ export function callBlock(id: string, name: string, given: unknown): ToolCallBlo
   return parsed === null ? { ...call, arguments: {}, partialJson: json } : { ...call, arguments: parsed };
 }
 
-/** An image or a file behind an address, or inside of one. */
 export function mediaBlock(kind: "image" | "document", url: string, name: string | null = null): UserBlock {
   const inside = /^data:([^,;]{1,200});base64,/.exec(url.slice(0, 250));
   if (kind === "image") {
@@ -48,15 +46,14 @@ export function mediaBlock(kind: "image" | "document", url: string, name: string
   return { type: "document", source, ...(name === null ? {} : { title: name }) };
 }
 
-/** A block of a type that is none of ours, under the name it has. */
 export function unknownBlock(fields: WireFields): UnknownBlock {
   const { type } = fields;
   if (typeof type === "string" && type !== "") return { ...fields, type };
-  // Gemini and Bedrock name a part by the one field it has.
+  // Gemini and Bedrock identify a part by its only field.
   return { ...fields, type: Object.keys(fields)[0] ?? "unknown" };
 }
 
-/** One text alone goes as text, as people write it. */
+/** Returns the text instead of a list if the content is a single text. This is the common form in records. */
 export function plainContent<Block extends UserBlock | ReplyBlock>(
   blocks: readonly Block[],
 ): string | readonly Block[] {

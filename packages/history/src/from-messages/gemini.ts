@@ -9,12 +9,12 @@ import { MessageReader } from "./message-reader.ts";
 const origin: MessageOrigin = { api: "google-generative-ai", provider: "google" };
 
 /**
- * Turns contents of Gemini's API into records to append: the inverse of `renderGemini`. Calls without ids get one, and a
- * response goes to the oldest open call of its function.
+ * Converts contents of Gemini's API into records to append. It is the inverse of `renderGemini`. Calls without ids get
+ * one, and a response answers the oldest open call of its function.
  *
- * @param messages `Content[]`: what a loop of one's own has kept so far
+ * @param messages `Content[]` that an agent loop has collected so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `messages[3].parts[0]`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `messages[3].parts[0]`
  * @example await session.append(recordsFromMessages(contents, { model: "gemini-3-pro" }));
  */
 export function recordsFromMessages(
@@ -28,11 +28,11 @@ export function recordsFromMessages(
 }
 
 /**
- * Turns a whole reply of Gemini's API into the record to append.
+ * Converts a whole reply of Gemini's API into the record to append.
  *
  * @param reply the `GenerateContentResponse`
- * @param options `model` that was asked for, and `provider`
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.candidates[0].content`
+ * @param options the requested `model`, and `provider`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `reply.candidates[0].content`
  * @example await turn.append([recordFromReply(await ai.models.generateContent(request), { model: request.model })]);
  */
 export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
@@ -59,7 +59,7 @@ export function recordFromReply(reply: unknown, options: RecordFromReplyOptions 
   return replyDraft(origin, envelope, options);
 }
 
-/** What a filter ended, or a call that could not be made, is an error: it must not be replayed. */
+/** A filtered reply or a failed call is an error, because it must not be replayed. */
 function endOf(reason: string): ReplyEnd {
   if (reason === "STOP" || reason === "FINISH_REASON_UNSPECIFIED") return { stopReason: "stop" };
   if (reason === "MAX_TOKENS") return { stopReason: "length" };
@@ -95,7 +95,7 @@ function takeContent(given: unknown, path: string, drafts: MessageDrafts): void 
   if (said.length > 0 || !hasResults) drafts.user(said);
 }
 
-/** Responses of our own hold one text; those of others may hold any object, which is kept as JSON. */
+/** Responses that this package rendered hold one text. Other programs may send any object, which is kept as JSON. */
 function takeResponse(given: unknown, path: string, drafts: MessageDrafts): void {
   const { reader } = drafts;
   const answered = reader.fields(given, path);

@@ -17,29 +17,25 @@ const { filledText, callback } = optionKinds;
 const messagesTable: OptionTable<RecordsFromMessagesOptions> = { model: filledText, provider: filledText };
 const replyTable: OptionTable<RecordFromReplyOptions> = { ...messagesTable, nextCallId: callback };
 
-/** Whose messages are read. */
 export interface MessageOrigin {
-  /** The wire format by the name records know it by. */
   readonly api: string;
-  /** The provider's name in records where the caller gives none. */
+  /** Names the provider in records if the caller gives none. */
   readonly provider: string;
 }
 
-/** The drafts of a conversation, in the order they are added. */
 export class MessageDrafts {
   readonly reader: MessageReader = new MessageReader("recordsFromMessages");
   readonly calls: CallBook = new CallBook();
   readonly list: MessageDraft[] = [];
   readonly #identity: Pick<AssistantMessage, "api" | "provider" | "model">;
 
-  /** @throws {ThroughlineError} INPUT_INVALID */
+  /** Checks the options. @throws {ThroughlineError} INPUT_INVALID */
   constructor({ api, provider }: MessageOrigin, options: RecordsFromMessagesOptions) {
     assertKnownOptions<RecordsFromMessagesOptions>("recordsFromMessages", options, messagesTable);
     const { model } = options;
     this.#identity = { api, provider: options.provider ?? provider, ...(model === undefined ? {} : { model }) };
   }
 
-  /** Other fields of the message, such as a name, stay beside its content. */
   user(blocks: readonly UserBlock[], more: Readonly<Record<string, unknown>> = {}): void {
     this.calls.close();
     this.list.push({ type: "message", message: { role: "user", content: plainContent(blocks), ...more } });
@@ -49,7 +45,7 @@ export class MessageDrafts {
     this.list.push({ type: "message", message: { role, content: plainContent(blocks) } });
   }
 
-  /** Messages do not say why a reply ended: it called tools, or it was over. */
+  /** Messages do not state why a reply ended, so the calls decide: `toolUse` with calls, `stop` without. */
   reply(content: readonly ReplyBlock[]): void {
     const calls = content.filter((block) => block.type === "toolCall") as readonly ToolCallBlock[];
     for (const { id, name } of calls) this.calls.add(id, name);
@@ -67,30 +63,27 @@ export class MessageDrafts {
   }
 }
 
-/** How a reply ended, in the words of a record. */
 export interface ReplyEnd {
   readonly stopReason: "stop" | "length" | "toolUse" | "error";
   readonly errorMessage?: string;
 }
 
-/** What a provider said around the content of a reply. */
 export interface ReplyEnvelope {
   readonly content: readonly ReplyBlock[];
   readonly end: ReplyEnd;
   readonly responseId: unknown;
   readonly responseModel: unknown;
-  /** In the provider's own fields. */
+  /** Holds the usage in the provider's own fields. */
   readonly usage: unknown;
-  /** Where the usage states it apart. */
+  /** Counts the reasoning tokens if the provider states them outside the usage's standard fields. */
   readonly reasoningTokens?: number | null;
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID */
+/** Checks the options of `recordFromReply`. @throws {ThroughlineError} INPUT_INVALID */
 export function assertReplyOptions(options: unknown): void {
   assertKnownOptions<RecordFromReplyOptions>("recordFromReply", options, replyTable);
 }
 
-/** The record of a reply. */
 export function replyDraft(
   origin: MessageOrigin,
   envelope: ReplyEnvelope,
@@ -101,7 +94,7 @@ export function replyDraft(
   const model = options.model ?? responseModel;
   const usage = recordUsage(envelope.usage, envelope.reasoningTokens ?? null);
   const content = withOwnIds(envelope.content, options.nextCallId ?? randomCallId);
-  // Some servers say "stop" beside calls, and a call is to be answered whatever they say.
+  // Some servers report "stop" although the reply has calls. Calls need results, so the record states `toolUse`.
   const isCalling = end.stopReason === "stop" && content.some(({ type }) => type === "toolCall");
   const message: AssistantMessage & { readonly responseId?: string; readonly responseModel?: string } = {
     role: "assistant",
@@ -118,7 +111,7 @@ export function replyDraft(
   return { type: "message", message };
 }
 
-/** Results belong to calls by the ids of the calls. A call without an id, or with that of another, gets one of ours. */
+/** Results refer to calls by id. A call without an id, or with an id that another call has, gets a generated id. */
 function withOwnIds(content: readonly ReplyBlock[], nextCallId: () => string): readonly ReplyBlock[] {
   const used = new Set<unknown>();
   return content.map((block) => {

@@ -1,16 +1,24 @@
 import { assertArgument, type OptionKind, optionKinds } from "@throughline/core/internal";
 import type { WireFields } from "../wire-values.ts";
 
-/** Reads values of foreign messages. What is not what it must be is refused by its place: `messages[3].content[0].text`. */
+/**
+ * Reads values of foreign messages. It rejects an invalid value with its path, such as `messages[3].content[0].text`.
+ */
 export class MessageReader {
   readonly #call: string;
 
-  /** @param call the function that reads, for its errors */
+  /**
+   * Sets the name that errors report.
+   * @param call the function that reads the messages
+   */
   constructor(call: string) {
     this.#call = call;
   }
 
-  /** @throws {ThroughlineError} INPUT_INVALID, as all of these do */
+  /**
+   * Returns the value if it is an object.
+   * @throws {ThroughlineError} INPUT_INVALID, like all methods of this class
+   */
   fields(value: unknown, path: string): WireFields {
     assertArgument(this.#call, path, value, optionKinds.object);
     return value as WireFields;
@@ -21,7 +29,6 @@ export class MessageReader {
     return value as readonly unknown[];
   }
 
-  /** A list that may be left out. */
   listOrNone(value: unknown, path: string): readonly unknown[] {
     return value === undefined || value === null ? [] : this.list(value, path);
   }
@@ -31,7 +38,6 @@ export class MessageReader {
     return value as string;
   }
 
-  /** A text that may be left out. */
   textOrNull(value: unknown, path: string): string | null {
     return value === undefined || value === null ? null : this.text(value, path);
   }
@@ -41,7 +47,6 @@ export class MessageReader {
     return value as Choice;
   }
 
-  /** Refuses a value. */
   refuse(value: unknown, expected: string, path: string): never {
     const kind: OptionKind = { expected, accepts: () => false };
     assertArgument(this.#call, path, value, kind);
@@ -49,7 +54,7 @@ export class MessageReader {
   }
 }
 
-/** A field under its name on the wire, or under the name that an SDK gives it. */
+/** Returns the first field that is set, because JSON and SDKs use different names for the same field. */
 export function fieldOf(fields: WireFields, ...names: readonly string[]): unknown {
   return names.map((name) => fields[name]).find((value) => value !== undefined && value !== null);
 }

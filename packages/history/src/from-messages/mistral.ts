@@ -16,12 +16,13 @@ import { chatCallBlocks, chatEndOf, takeResult } from "./openai-chat.ts";
 const origin: MessageOrigin = { api: "mistral-chat", provider: "mistral" };
 
 /**
- * Turns messages of Mistral's chat API into records to append: the inverse of `renderMistral`. The names of its JSON and those
- * of its SDK (`toolCalls`) are both read.
+ * Converts messages of Mistral's chat API into records to append. It is the inverse of `renderMistral`. It reads the
+ * field names of the JSON and those of the SDK (`toolCalls`).
  *
- * @param messages what a loop of one's own has kept so far
+ * @param messages the messages that an agent loop has collected so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `messages[3].tool_calls[0].id`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value:
+ * `messages[3].tool_calls[0].id`
  * @example await session.append(recordsFromMessages(messages, { model: "mistral-large-latest" }));
  */
 export function recordsFromMessages(
@@ -35,11 +36,11 @@ export function recordsFromMessages(
 }
 
 /**
- * Turns a whole reply of Mistral's chat API into the record to append.
+ * Converts a whole reply of Mistral's chat API into the record to append.
  *
  * @param reply the `ChatCompletionResponse`, as JSON or as the SDK gives it
- * @param options `model` that was asked for, and `provider`
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.choices[0].message`
+ * @param options the requested `model`, and `provider`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `reply.choices[0].message`
  * @example await turn.append([recordFromReply(await mistral.chat.complete(request), { model: request.model })]);
  */
 export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
@@ -60,7 +61,7 @@ export function recordFromReply(reply: unknown, options: RecordFromReplyOptions 
   return replyDraft(origin, envelope, options);
 }
 
-/** The SDK renames what its JSON holds. */
+/** The SDK renames the fields of the JSON, but records know only the JSON names. */
 function wireUsage(usage: unknown): unknown {
   if (!isWireFields(usage) || usage["promptTokens"] === undefined) return usage;
   return { prompt_tokens: usage["promptTokens"], completion_tokens: usage["completionTokens"] };

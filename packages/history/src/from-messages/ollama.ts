@@ -11,12 +11,12 @@ import { takeResult } from "./openai-chat.ts";
 const origin: MessageOrigin = { api: "ollama", provider: "ollama" };
 
 /**
- * Turns messages of Ollama's chat API into records to append: the inverse of `renderOllama`. Calls have no ids there: each
- * gets one, and a result goes to the oldest open call of its tool.
+ * Converts messages of Ollama's chat API into records to append. It is the inverse of `renderOllama`. Calls have no ids
+ * in this API. Each call gets one, and a result answers the oldest open call of its tool.
  *
- * @param messages `Message[]`: what a loop of one's own has kept so far
+ * @param messages `Message[]` that an agent loop has collected so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `messages[3].tool_calls[0]`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `messages[3].tool_calls[0]`
  * @example await session.append(recordsFromMessages(messages, { model: "qwen3:8b" }));
  */
 export function recordsFromMessages(
@@ -30,11 +30,11 @@ export function recordsFromMessages(
 }
 
 /**
- * Turns a whole reply of Ollama's chat API into the record to append.
+ * Converts a whole reply of Ollama's chat API into the record to append.
  *
- * @param reply the `ChatResponse` that `chat` gives; of a stream, its parts put together
- * @param options `model` that was asked for, and `provider`
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.message`
+ * @param reply the `ChatResponse` that `chat` gives; join the parts of a stream first
+ * @param options the requested `model`, and `provider`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `reply.message`
  * @example await turn.append([recordFromReply(await ollama.chat(request), { model: request.model })]);
  */
 export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
@@ -72,7 +72,7 @@ function takeMessage(given: unknown, path: string, drafts: MessageDrafts): void 
 function imageBlocks(images: unknown, path: string, reader: MessageReader): readonly UserBlock[] {
   return reader.listOrNone(images, path).map((image, index) => {
     const data = base64Of(image) ?? reader.text(image, `${path}[${index}]`);
-    // Messages state no type, and Ollama asks for none; a record without one could not be shown.
+    // Ollama's messages state no media type, but a record without one could not be displayed.
     return { type: "image", data, mimeType: imageTypeOf(data) ?? "image/png" };
   });
 }

@@ -18,7 +18,6 @@ export const chatOrigin: MessageOrigin = { api: "openai-completions", provider: 
 
 const roles = ["user", "assistant", "system", "developer", "tool", "function"] as const;
 
-/** Adds a message of Chat Completions. */
 export function takeChatMessage(given: unknown, path: string, drafts: MessageDrafts): void {
   const { reader } = drafts;
   const message = reader.fields(given, path);
@@ -45,7 +44,7 @@ export function takeChatMessage(given: unknown, path: string, drafts: MessageDra
   }
 }
 
-/** The record of a completion. Of several choices the first one counts, as everywhere. */
+/** Builds the record of a completion. It reads only the first choice, because a record holds one reply. */
 export function recordFromCompletion(
   completion: WireFields,
   reader: MessageReader,
@@ -65,7 +64,7 @@ export function recordFromCompletion(
   return replyDraft(chatOrigin, envelope, options);
 }
 
-/** What a filter ended is an error: it must not be replayed. */
+/** A filtered reply is an error, because it must not be replayed. */
 export function chatEndOf(finishReason: string): ReplyEnd {
   if (finishReason === "tool_calls" || finishReason === "function_call") return { stopReason: "toolUse" };
   if (finishReason === "length" || finishReason === "model_length") return { stopReason: "length" };
@@ -76,7 +75,9 @@ export function chatEndOf(finishReason: string): ReplyEnd {
   return { stopReason: "stop" };
 }
 
-/** A result says that it is an error in its words, as history writes it. */
+/**
+ * Chat formats have no error flag, so history marks failed results with a text prefix. This function reads that prefix.
+ */
 export function takeResult(
   id: string,
   blocks: readonly UserBlock[],
@@ -93,8 +94,8 @@ export function takeResult(
 const errorMark = "[error]";
 
 /**
- * Thinking has no place in OpenAI's own format; servers that show it call it `reasoning_content` (DeepSeek, vLLM, Qwen) or
- * `reasoning` (OpenRouter, Groq). What the model says in refusal is what it says.
+ * OpenAI's own format has no field for thinking. Servers that send it use `reasoning_content` (DeepSeek, vLLM, Qwen) or
+ * `reasoning` (OpenRouter, Groq). A refusal counts as the text of the reply.
  */
 function chatReplyBlocks(
   message: WireFields,
@@ -115,7 +116,7 @@ function chatReplyBlocks(
   ];
 }
 
-/** A text, or the parts of one: they are one text, as in a stream. */
+/** The parts of an answer form one text, because a stream does not separate them either. */
 function contentBlocks(content: unknown, path: string, reader: MessageReader): readonly ReplyBlock[] {
   if (typeof content === "string") return textBlocks(content);
   const found: ReplyBlock[] = [];
@@ -144,7 +145,7 @@ function withRefusal(said: readonly ReplyBlock[], refusal: string): readonly Rep
   return [...said.slice(0, -1), { type: "text", text: `${asText(last["text" as keyof typeof last])}${refusal}` }];
 }
 
-/** Calls, or the one call of the format before there were several, which has no id. */
+/** Reads the list of calls, or the single call of the older format, which has no id. */
 export function chatCallBlocks(
   message: WireFields,
   path: string,
@@ -164,7 +165,7 @@ function callOf(given: unknown, path: string, reader: MessageReader, newId: () =
   const call = reader.fields(given, path);
   const id = reader.textOrNull(call["id"], `${path}.id`) ?? newId();
   const { custom } = call;
-  // A tool that takes plain text: no JSON is asked for, and none is refused.
+  // A custom tool takes plain text, so its input need not be JSON.
   if (isWireFields(custom))
     return callBlock(id, reader.text(custom["name"], `${path}.custom.name`), { input: custom["input"] });
   const called = reader.fields(call["function"], `${path}.function`);

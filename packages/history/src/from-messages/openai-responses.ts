@@ -17,7 +17,10 @@ import { takeResult } from "./openai-chat.ts";
 
 export const responsesOrigin: MessageOrigin = { api: "openai-responses", provider: "openai" };
 
-/** Adds the items of a Responses request. What the model wrote in a row is one reply, as it came. */
+/**
+ * Adds the items of a Responses request. Consecutive items of the model form one reply, because the model wrote them
+ * together.
+ */
 export function takeItems(items: readonly unknown[], path: string, drafts: MessageDrafts): void {
   const { reader } = drafts;
   let reply: ReplyBlock[] = [];
@@ -38,7 +41,6 @@ export function takeItems(items: readonly unknown[], path: string, drafts: Messa
   endReply();
 }
 
-/** The record of a response. */
 export function recordFromResponse(
   response: WireFields,
   reader: MessageReader,
@@ -57,7 +59,7 @@ export function recordFromResponse(
   return replyDraft(responsesOrigin, envelope, options);
 }
 
-/** What a filter ended is an error: it must not be replayed. */
+/** A filtered reply is an error, because it must not be replayed. */
 function endOf({ status, incomplete_details: incomplete, error }: WireFields): ReplyEnd {
   const reason = isWireFields(incomplete) ? incomplete["reason"] : null;
   if (status === "incomplete" && reason === "content_filter")
@@ -71,10 +73,10 @@ function endOf({ status, incomplete_details: incomplete, error }: WireFields): R
   return { stopReason: status === "incomplete" || status === "in_progress" || status === "queued" ? "length" : "stop" };
 }
 
-/** What a program adds to a conversation, in answer to an item of the model's. */
+/** A program answers items of the model with items of these types, so they end a reply. */
 const answers = /(?:_output|_response)$/;
 
-/** What else a program adds. A message of another agent is a task or a result for this one. */
+/** A program also adds these items. A message of another agent is a task or a result for this agent. */
 const addedItems: ReadonlySet<unknown> = new Set([
   "item_reference",
   "additional_tools",
@@ -107,7 +109,7 @@ function itemBlocks(item: WireFields, path: string, reader: MessageReader): read
         ...reader.listOrNone(item["content"], `${path}.content`),
       ];
       const texts = parts.map((part) => (isWireFields(part) && typeof part["text"] === "string" ? part["text"] : ""));
-      // The whole item goes back, so the whole item is kept.
+      // The provider needs the whole item back, so the record keeps the whole item.
       return thinkingBlocks(texts.join("\n\n"), JSON.stringify(item));
     }
     default:

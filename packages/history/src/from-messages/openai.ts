@@ -8,12 +8,12 @@ import { chatOrigin, recordFromCompletion, takeChatMessage } from "./openai-chat
 import { recordFromResponse, responsesOrigin, takeItems } from "./openai-responses.ts";
 
 /**
- * Turns messages for OpenAI into records to append: the inverse of `renderOpenAiChat` and of `renderOpenAiResponses`.
- * Only items have a `type`, or parts called `input_…` and `output_…`, which shows which of the two they are.
+ * Converts messages for OpenAI into records to append. It is the inverse of `renderOpenAiChat` and of
+ * `renderOpenAiResponses`. It recognizes Responses items by their `type`, or by parts called `input_…` and `output_…`.
  *
- * @param messages `ChatCompletionMessageParam[]` or `ResponseInputItem[]`: what a loop of one's own has kept so far
+ * @param messages `ChatCompletionMessageParam[]` or `ResponseInputItem[]` that an agent loop has collected so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read:
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value:
  * `messages[3].tool_calls[0].id`
  * @example await session.append(recordsFromMessages(messages, { model: "gpt-5" }));
  */
@@ -30,11 +30,11 @@ export function recordsFromMessages(
 }
 
 /**
- * Turns a whole reply of OpenAI into the record to append.
+ * Converts a whole reply of OpenAI into the record to append.
  *
  * @param reply the `ChatCompletion`, or the `Response` of the Responses API
- * @param options `model` that was asked for, and `provider`
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.choices[0].message`
+ * @param options the requested `model`, and `provider`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `reply.choices[0].message`
  * @example await turn.append([recordFromReply(await client.responses.create(request), { model: request.model })]);
  */
 export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {

@@ -1,17 +1,20 @@
-/** What messages do not say of the replies among them. */
+/** States the facts about replies that messages do not contain. */
 export interface RecordsFromMessagesOptions {
-  /** The model that wrote the replies: signed thinking goes back to no other. @default none, and no thinking goes back */
+  /**
+   * Names the model that wrote the replies. Signed thinking is sent back only to this model. @default none, and no
+   * thinking goes back
+   */
   readonly model?: string;
-  /** Who offers the model, as records name it. @default the provider of the entry */
+  /** Names the provider of the model, as in records. @default the provider of the entry */
   readonly provider?: string;
 }
 
-/** What a reply may not say of itself. */
+/** States the facts that a reply may not contain. */
 export interface RecordFromReplyOptions {
-  /** The model that was asked for. @default the one that the reply names */
+  /** Names the model that was requested. @default the one that the reply names */
   readonly model?: string;
-  /** Who offers the model, as records name it. @default the provider of the entry */
+  /** Names the provider of the model, as in records. @default the provider of the entry */
   readonly provider?: string;
-  /** Makes the ids of calls that the provider gave none. @default random ones */
+  /** Creates the ids of calls to which the provider assigned none. @default random ones */
   readonly nextCallId?: () => string;
 }

@@ -51,7 +51,6 @@ function envelope({ type, message }: Violation, requestId: string): string {
   return JSON.stringify({ type: "error", error: { type, message }, request_id: requestId });
 }
 
-/** Anthropic's Messages API. */
 export function createAnthropicAdapter(context: WireContext): WireAdapter {
   return {
     api: "anthropic",

@@ -62,7 +62,6 @@ function buildUsage(body: JsonObject, reply: AnswerReply, context: WireContext):
   };
 }
 
-/** The whole message of a scripted answer. */
 export function buildMessage(body: JsonObject, reply: AnswerReply, context: WireContext): JsonObject {
   return {
     id: context.nextId("msg"),

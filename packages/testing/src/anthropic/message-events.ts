@@ -8,7 +8,6 @@ function event(data: JsonObject): string {
   return `event: ${textOf(data["type"])}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A block as it starts, still empty. */
 function emptied(block: JsonObject): JsonObject {
   if (block["type"] === "text") return { ...block, text: "" };
   if (block["type"] === "thinking") return { ...block, thinking: "", signature: "" };
@@ -26,13 +25,12 @@ function deltas(block: JsonObject): readonly JsonObject[] {
     ];
   }
   if (block["type"] !== "tool_use") return [];
-  // The service opens with an empty piece; input without fields is that piece alone.
+  // The service starts with an empty piece. For input without fields it sends only that piece.
   const input = JSON.stringify(block["input"]);
   const parts = input === "{}" ? [] : pieces(input, pieceLength);
   return ["", ...parts].map((part) => ({ type: "input_json_delta", partial_json: part }));
 }
 
-/** The server-sent events that carry this message. */
 export function messageEvents(message: JsonObject): readonly string[] {
   const usage = isObject(message["usage"]) ? message["usage"] : {};
   const start = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } };

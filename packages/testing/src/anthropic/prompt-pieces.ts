@@ -3,7 +3,7 @@ import type { PromptPiece } from "../count-tokens.ts";
 import { isObject, listOf, objectsOf, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 
-/** Every image counts the same here; the service counts by its pixels. */
+/** The simulator counts every image the same, because it does not decode pixels. The service counts by pixels. */
 const tokensPerImage = 1_600;
 
 function blockTokens(block: unknown): number {
@@ -36,12 +36,15 @@ function piece(part: JsonObject, scope: string, tokens: number): PromptPiece {
   return { key: `${scope}${JSON.stringify(withoutMarker(part))}`, tokens, marked: isObject(part["cache_control"]) };
 }
 
-/** A string stands for one text block. */
+/** The API accepts a string in place of a single text block. */
 function blocksOf(content: unknown): readonly JsonObject[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content);
 }
 
-/** The pieces of the message list: one a block, the first of each message saying whose message begins. */
+/**
+ * Returns one piece per block. The first piece of each message includes the role, so that a different role changes the
+ * key.
+ */
 export function conversationPieces(messages: readonly JsonObject[]): readonly PromptPiece[] {
   return messages.flatMap((message) =>
     blocksOf(message["content"]).map((block, index) => {
@@ -51,14 +54,14 @@ export function conversationPieces(messages: readonly JsonObject[]): readonly Pr
   );
 }
 
-/** The whole prompt in the order the service caches it: tools, system, messages. */
+/** Returns the whole prompt in the order in which the service caches it: tools, system, messages. */
 export function promptPieces(body: JsonObject): readonly PromptPiece[] {
   const all = [
     ...objectsOf(body["tools"]).map((tool) => piece(tool, "tool:", tokensOfJson(withoutMarker(tool)))),
     ...blocksOf(body["system"]).map((block) => piece(block, "system:", blockTokens(block))),
     ...conversationPieces(objectsOf(body["messages"])),
   ];
-  // A marker on the request itself stands for one on its last block.
+  // A marker on the request itself is equivalent to a marker on its last block.
   return isObject(body["cache_control"]) && all.length > 0
     ? [...all.slice(0, -1), { ...all[all.length - 1]!, marked: true }]
     : all;

@@ -17,7 +17,10 @@ function toolCalls(parts: readonly ReplyPart[], context: WireContext): readonly 
     }));
 }
 
-/** The figures of the last line. Only what was kept of the prompt was evaluated. */
+/**
+ * Builds the counts of the last line. The server evaluates only the part of the prompt that it kept, so `promptTokens`
+ * excludes dropped messages.
+ */
 function closing(reply: AnswerReply, promptTokens: number): JsonObject {
   const prompt = reply.usage?.inputTokens ?? promptTokens;
   const { outputTokens } = countReply(reply);
@@ -34,7 +37,6 @@ function closing(reply: AnswerReply, promptTokens: number): JsonObject {
   };
 }
 
-/** A scripted answer as one object and as the lines of a stream. */
 export function buildChatLines(
   body: JsonObject,
   reply: AnswerReply,

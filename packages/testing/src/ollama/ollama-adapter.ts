@@ -31,7 +31,6 @@ function judge(body: JsonObject, context: WireContext, defaultWindow: number): J
   return { violation: overflow, kind: "overflow", promptTokens: prompt.sentTokens };
 }
 
-/** Ollama's chat endpoint. */
 export function createOllamaAdapter(context: WireContext, defaultWindow: number): WireAdapter {
   return {
     api: "ollama",
@@ -39,7 +38,7 @@ export function createOllamaAdapter(context: WireContext, defaultWindow: number)
     streamFailureStatus: 500,
     authenticate: () => null,
     judge: ({ body }) => judge(body, context, defaultWindow),
-    // Streaming is what happens unless it is declined.
+    // Ollama streams unless the request declines it.
     streams: (body) => body["stream"] !== false,
     answer({ body }, reply, promptTokens): WireAnswer {
       const { whole, lines } = buildChatLines(body, reply, promptTokens, context);

@@ -2,16 +2,15 @@ import { tokensOfJson, tokensOfText, tokensPerMessage } from "../count-tokens.ts
 import { isInteger, isObject, listOf, objectsOf, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 
-/** What Ollama itself counts for an image. */
+/** Ollama counts this number of tokens for every image. */
 const tokensPerImage = 768;
 
-/** A prompt after the server's own truncation. */
 export interface TruncatedPrompt {
-  /** Tokens of the messages that were kept, and after context shift. */
+  /** Counts the messages that the server kept, after a context shift. */
   readonly keptTokens: number;
-  /** Tokens of everything that was sent. */
+  /** Counts the whole prompt that the client sent. */
   readonly sentTokens: number;
-  /** False when nothing more may be dropped and it still does not fit. */
+  /** Is false when the prompt does not fit although the server dropped all messages that it may drop. */
   readonly fits: boolean;
 }
 
@@ -21,15 +20,15 @@ function messageTokens(message: JsonObject): number {
   return text + calls + listOf(message["images"]).length * tokensPerImage + tokensPerMessage;
 }
 
-/** `num_ctx` as asked, at most what the model has. */
+/** Returns the requested `num_ctx`, at most the model's window. */
 export function windowOf(body: JsonObject, modelWindow: number, defaultWindow: number): number {
   const options = isObject(body["options"]) ? body["options"] : {};
   return Math.min(modelWindow, isInteger(options["num_ctx"]) ? options["num_ctx"] : defaultWindow);
 }
 
 /**
- * Drops the oldest messages that are neither system messages nor the last one until the rest fits the window; without
- * a word to the caller. When the rest still does not fit, context shift keeps about half of it.
+ * Drops the oldest messages until the rest fits the window, without informing the caller. It never drops system
+ * messages or the last message. If the rest still does not fit, a context shift keeps about half of the window.
  */
 export function truncatePrompt(body: JsonObject, windowTokens: number): TruncatedPrompt {
   const messages = objectsOf(body["messages"]);

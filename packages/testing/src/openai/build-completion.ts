@@ -43,7 +43,7 @@ function buildReplyMessage(reply: AnswerReply, showReasoning: boolean, context: 
   };
 }
 
-/** The whole completion of a scripted answer. Thinking is hidden, as at the service, unless the model shows it. */
+/** Builds a completion. It hides thinking like the service does, unless the model has `reasoningContent`. */
 export function buildCompletion(
   body: JsonObject,
   reply: AnswerReply,

@@ -6,13 +6,11 @@ import type { AnswerReply, ReplyPart } from "../simulated-reply.ts";
 import { hashTexts } from "../thinking-seal.ts";
 import type { WireContext } from "../wire-adapter.ts";
 
-/** A tool of a request, with the namespace that it is in. */
 interface KnownTool {
   readonly type: string;
   readonly namespace: string | null;
 }
 
-/** The tools of a list and of its namespaces, by name. */
 function toolsIn(list: unknown, namespace: string | null): readonly (readonly [string, KnownTool])[] {
   return objectsOf(list).flatMap((tool) => {
     const [type, name] = [textOf(tool["type"]), textOf(tool["name"])];
@@ -20,7 +18,7 @@ function toolsIn(list: unknown, namespace: string | null): readonly (readonly [s
   });
 }
 
-/** The tools of a request; the items that its input adds have some too. */
+/** A request defines tools in its body and in `additional_tools` input items. */
 function toolsOf(body: JsonObject): ReadonlyMap<string, KnownTool> {
   const added = objectsOf(body["input"]).filter((item) => item["type"] === "additional_tools");
   return new Map([body, ...added].flatMap((holder) => toolsIn(holder["tools"], null)));
@@ -45,7 +43,7 @@ function buildCall(
       ...call,
       arguments: JSON.stringify(input),
     };
-  // What a custom tool takes is a text.
+  // A custom tool takes a text instead of JSON arguments.
   const text = typeof input === "string" ? input : JSON.stringify(input);
   return { id: context.nextId("ctc"), type: "custom_tool_call", status: "completed", ...call, input: text };
 }
@@ -81,7 +79,6 @@ function buildUsage(reply: AnswerReply, promptTokens: number): JsonObject {
   };
 }
 
-/** The whole response of a scripted answer. */
 export function buildResponse(
   body: JsonObject,
   reply: AnswerReply,

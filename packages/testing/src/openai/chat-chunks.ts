@@ -14,7 +14,6 @@ function callDeltas(call: JsonObject, index: number): readonly JsonObject[] {
   ];
 }
 
-/** The chunks that carry this completion, the closing `[DONE]` included. */
 export function chatChunks(completion: JsonObject, body: JsonObject): readonly string[] {
   const choice = objectsOf(completion["choices"])[0] ?? {};
   const message = isObject(choice["message"]) ? choice["message"] : {};

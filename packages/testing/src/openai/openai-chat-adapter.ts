@@ -41,7 +41,6 @@ function judge({ body }: WireRequest, context: WireContext): Judgement {
   return { violation: overflow(body, promptTokens, model.windowTokens), kind: "overflow", promptTokens };
 }
 
-/** OpenAI's Chat Completions API. */
 export function createOpenAiChatAdapter(context: WireContext): WireAdapter {
   return {
     api: "openai-chat",

@@ -19,12 +19,11 @@ const usual: Readonly<Record<number, Omit<Violation, "status">>> = {
   503: { type: "server_error", message: "That model is currently overloaded with other requests." },
 };
 
-/** What OpenAI usually says with this status. */
 export function usualOpenAiFailure(status: number): Violation {
   return { status, ...(usual[status] ?? { type: "server_error", message: `Status ${status}` }) };
 }
 
-/** The error object, the same on both endpoints. */
+/** Both endpoints use this error object. */
 export function openAiError({
   message,
   type,
@@ -34,7 +33,6 @@ export function openAiError({
   return { message, type, param, code };
 }
 
-/** A failure before the first byte. */
 export function openAiFailure(violation: Violation, requestId: string): WireResponse {
   return {
     status: violation.status,
@@ -43,7 +41,7 @@ export function openAiFailure(violation: Violation, requestId: string): WireResp
   };
 }
 
-/** Bearer credentials. */
+/** Checks the Bearer credentials. Without a configured key any key passes, but one must be present. */
 export function authenticateOpenAi(headers: IncomingHttpHeaders, apiKey: string | undefined): Violation | null {
   const given = /^Bearer (.+)$/.exec(textOf(headers.authorization))?.[1];
   if (given === undefined)

@@ -24,7 +24,7 @@ function judge({ body, countOnly }: WireRequest, context: WireContext): Judgemen
   const items = itemsOf({ body, ledger: context.ledger }).reduce((sum, item) => sum + itemTokens(item), 0);
   const promptTokens = items + toolTokens(body) + tokensOfText(textOf(body["instructions"]));
   if (countOnly || promptTokens <= model.windowTokens) return accepted(promptTokens);
-  // With `auto` the service drops items from the front instead of refusing.
+  // With `auto` the service drops items from the front instead of rejecting the request.
   if (body["truncation"] === "auto") return accepted(model.windowTokens);
   return { violation: overflow, kind: "overflow", promptTokens };
 }
@@ -39,7 +39,6 @@ function answer({ body }: WireRequest, response: JsonObject, context: WireContex
   return { whole: JSON.stringify(response), events: responseEvents(response) };
 }
 
-/** OpenAI's Responses API. */
 export function createOpenAiResponsesAdapter(context: WireContext): WireAdapter {
   return {
     api: "openai-responses",

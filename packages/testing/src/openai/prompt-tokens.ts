@@ -2,7 +2,7 @@ import { tokensOfJson, tokensOfText, tokensPerMessage } from "../count-tokens.ts
 import { isObject, listOf, objectsOf, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 
-/** Every image counts the same here; the service counts tiles. */
+/** The simulator counts every image the same, because it does not decode pixels. The service counts tiles. */
 const tokensPerImage = 765;
 
 function contentTokens(content: unknown): number {
@@ -19,19 +19,20 @@ function callTokens(call: JsonObject): number {
   return tokensOfText(textOf(described["name"])) + tokensOfText(textOf(described["arguments"]));
 }
 
-/** `tools` as sent. */
 export function toolTokens(body: JsonObject): number {
   return listOf(body["tools"]).reduce<number>((sum, tool) => sum + tokensOfJson(tool), 0);
 }
 
-/** One message of a chat request. */
 export function messageTokens(message: JsonObject): number {
   const calls = objectsOf(message["tool_calls"]).reduce((sum, call) => sum + callTokens(call), 0);
   const reasoning = tokensOfText(textOf(message["reasoning_content"]));
   return contentTokens(message["content"]) + calls + reasoning + tokensPerMessage;
 }
 
-/** One item of a responses request. Reasoning counts as long as its summary: the rest is not in the request. */
+/**
+ * Counts one item of a Responses request. Reasoning counts only its summary, because the request does not contain the
+ * rest.
+ */
 export function itemTokens(item: JsonObject): number {
   switch (item["type"]) {
     case "function_call":

@@ -5,7 +5,7 @@ import type { Violation } from "../violation.ts";
 
 const pieceLength = 12;
 
-/** Numbers the events and frames them. */
+/** Frames the events and adds the sequence numbers that the API requires. */
 function frame(events: readonly JsonObject[]): readonly string[] {
   return events.map((event, index) => {
     const { type, ...rest } = event;
@@ -13,7 +13,6 @@ function frame(events: readonly JsonObject[]): readonly string[] {
   });
 }
 
-/** A text that grows: its deltas, then the whole. */
 function growing(name: string, field: string, text: string, place: JsonObject): readonly JsonObject[] {
   return [
     ...pieces(text, pieceLength).map((delta) => ({ type: `${name}.delta`, ...place, delta })),
@@ -73,7 +72,6 @@ function begun(response: JsonObject): JsonObject {
   return { ...response, status: "in_progress", output: [], usage: null, incomplete_details: null };
 }
 
-/** The server-sent events that carry this response. */
 export function responseEvents(response: JsonObject): readonly string[] {
   return frame([
     { type: "response.created", response: begun(response) },
@@ -83,7 +81,7 @@ export function responseEvents(response: JsonObject): readonly string[] {
   ]);
 }
 
-/** A response that failed after its stream had begun with status 200. */
+/** Builds the events of a response that failed after its stream had started with status 200. */
 export function failedResponseEvents(response: JsonObject, violation: Violation): readonly string[] {
   const { code = null, message } = violation;
   const failed = { ...response, status: "failed", error: { code, message }, output: [], usage: null };

@@ -1,22 +1,21 @@
 import type { JsonObject } from "../json-value.ts";
 
-/** A response the service keeps for `previous_response_id`. */
+/** The service stores each response so that a request can continue it with `previous_response_id`. */
 interface StoredResponse {
-  /** Everything the response was made from, its own output included. */
+  /** Holds all input items and output items of the response, because a continuation starts from all of them. */
   readonly items: readonly JsonObject[];
 }
 
-/** What the Responses endpoint remembers between requests. */
+/** Stores what the Responses endpoint must remember between requests. */
 export interface ResponseLedger {
   store(id: string, response: StoredResponse): void;
   find(id: string): StoredResponse | undefined;
-  /** The item that was issued right before this one, when that was a reasoning item. */
+  /** Returns the id of the reasoning item that directly preceded this item, or undefined. */
   reasoningOf(itemId: string): string | undefined;
-  /** Remembers which item followed which reasoning item. */
+  /** Records for each item whether a reasoning item directly preceded it. */
   issued(output: readonly JsonObject[]): void;
 }
 
-/** An empty ledger. */
 export function createResponseLedger(): ResponseLedger {
   const responses = new Map<string, StoredResponse>();
   const reasoning = new Map<string, string>();

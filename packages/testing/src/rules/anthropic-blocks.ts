@@ -9,7 +9,7 @@ const limits = providerLimits.anthropic;
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** The fields of the blocks that clients build; the service refuses every other field. */
+/** Lists the fields of the blocks that clients build. The service rejects every other field. */
 const fields: Readonly<Record<string, ReadonlySet<string>>> = {
   text: new Set(["type", "text", "cache_control", "citations"]),
   image: new Set(["type", "source", "cache_control", "transformations"]),
@@ -20,7 +20,7 @@ const fields: Readonly<Record<string, ReadonlySet<string>>> = {
   redacted_thinking: new Set(["type", "data"]),
 };
 
-/** Blocks of the service's own tools: known, and passed as they are. */
+/** The service's own tools produce these blocks. The simulator accepts them unchecked. */
 const serverBlocks = new Set([
   "search_result",
   "server_tool_use",
@@ -116,7 +116,7 @@ function checkThinkingShape(block: JsonObject, at: string): Violation | null {
   return missing ? invalidRequest(`${at}.${type}.${missing}: Field required`) : null;
 }
 
-/** Blocks that one side alone may write. */
+/** Only one role may write each of these blocks. */
 const writers: Readonly<Record<string, string>> = {
   tool_use: "assistant",
   thinking: "assistant",
@@ -125,7 +125,7 @@ const writers: Readonly<Record<string, string>> = {
   image: "user",
 };
 
-/** One content block's shape; `at` is its path, such as `messages.0.content.1`. */
+/** Checks one content block. `at` is its path, such as `messages.0.content.1`. */
 export function checkBlock(block: unknown, at: string, role: string): Violation | null {
   if (!isObject(block)) return invalidRequest(`${at}: Input should be a valid dictionary`);
   const type = textOf(block["type"]);

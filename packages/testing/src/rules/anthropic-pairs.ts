@@ -12,7 +12,7 @@ function idsOf(blocks: readonly JsonObject[], type: string, field: string): read
   return blocks.filter((block) => block["type"] === type).map((block) => textOf(block[field]));
 }
 
-/** The results a message opens with: those after other content are not seen as answers. */
+/** Returns the results at the start of a message. The service ignores results after other content. */
 function leadingResults(message: JsonObject | undefined): readonly string[] {
   const blocks = blocksOf(message);
   const end = blocks.findIndex((block) => block["type"] !== "tool_result");
@@ -34,7 +34,7 @@ function checkResults(message: JsonObject, index: number, calls: readonly string
   });
 }
 
-/** Every call answered in the next message, nothing answered that was not called, each once. */
+/** Requires exactly one result for each call in the next message, and no result without a call. */
 export function checkToolPairs({ body }: AnthropicRequest): Violation | null {
   const messages = objectsOf(body["messages"]);
   const seen = new Set<string>();

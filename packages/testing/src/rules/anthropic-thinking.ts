@@ -17,7 +17,6 @@ function signatureOf(block: JsonObject): string {
   return textOf(block["type"] === "thinking" ? block["signature"] : block["data"]);
 }
 
-/** The index of the latest assistant message; -1 when there is none. */
 function latestAssistant(messages: readonly JsonObject[]): number {
   return messages.findLastIndex((message) => message["role"] === "assistant");
 }
@@ -54,18 +53,19 @@ function checkSignature(
   );
 }
 
-/** True when the request may say what happens to a block whose conversation was edited. */
+/**
+ * Checks whether a beta header allows the request to choose how the service treats a block of an edited conversation.
+ */
 export function controlsBinding(betas: readonly string[]): boolean {
   return betas.some((beta) => beta.startsWith("thinking-binding-controls-"));
 }
 
-/** True when such blocks are left out instead of refused. */
+/** Checks whether the request asks to drop such blocks. The service otherwise rejects the request. */
 function dropsUnbound({ body, betas }: AnthropicRequest): boolean {
   const binding = isObject(body["thinking"]) ? body["thinking"]["block_binding"] : undefined;
   return controlsBinding(betas) && isObject(binding) && binding["prefix_mismatch_behavior"] === "drop_block";
 }
 
-/** The messages before the answer that the block at this place belongs to. */
 function prefixOf(body: JsonObject, index: number, position: number, seal: Seal): string {
   const messages = objectsOf(body["messages"]);
   const before = conversationPieces(messages.slice(0, index)).length + Math.max(0, position - seal.blocksBefore);
@@ -83,7 +83,7 @@ const signatures: Rule<AnthropicRequest> = (request) =>
     ),
   );
 
-/** In the latest assistant message the thinking blocks of one answer come back all, and in their order. */
+/** In the latest assistant message the service requires all thinking blocks of an answer, in their order. */
 const completeness: Rule<AnthropicRequest> = ({ body, seals }) => {
   const messages = objectsOf(body["messages"]);
   const index = latestAssistant(messages);
@@ -100,7 +100,6 @@ const completeness: Rule<AnthropicRequest> = ({ body, seals }) => {
   });
 };
 
-/** Where the tool loop that the request continues begins: its first assistant message, or -1 without one. */
 function loopStart(messages: readonly JsonObject[]): number {
   let start = -1;
   for (let index = messages.length - 1; index >= 0; index -= 1) {
@@ -125,7 +124,6 @@ const opensWithThinking: Rule<AnthropicRequest> = ({ body }) => {
   );
 };
 
-/** Signatures, what they bind, and where thinking has to stand. */
 export function checkThinking(request: AnthropicRequest): Violation | null {
   return firstViolation(request, [signatures, completeness, opensWithThinking]);
 }

@@ -7,7 +7,7 @@ import type { AnthropicRequest } from "./anthropic-request.ts";
 const refusedRole =
   'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.';
 
-/** System messages inside the list: by the model, or by their beta. */
+/** A model may accept system messages inside the list by itself, or only with a beta header. */
 function takesSystemMessages({ betas, model }: AnthropicRequest): boolean {
   return model.systemMessages || betas.some((beta) => beta.startsWith("mid-conversation-"));
 }
@@ -37,7 +37,7 @@ const shapes: Rule<AnthropicRequest> = (request) => {
   return firstOf(messages, (message, index) => checkShape(message, index, request));
 };
 
-/** What an earlier compaction gave comes first, alone in its message, in place of what it summarizes. */
+/** A compaction block replaces the messages that it summarizes, so its message may open the list. */
 function isCompaction(message: JsonObject | undefined): boolean {
   const blocks = objectsOf(message?.["content"]);
   return blocks.length > 0 && blocks.every((block) => block["type"] === "compaction");
@@ -70,7 +70,7 @@ function closingText(message: JsonObject): string {
 const ending: Rule<AnthropicRequest> = ({ body, model, countOnly }) => {
   const last = objectsOf(body["messages"]).at(-1);
   if (!last || last["role"] !== "assistant") return null;
-  // An open call is the older fault and is named by its own rule.
+  // The pair rule reports an open call, so this rule must not report it first.
   if (objectsOf(last["content"]).some((block) => block["type"] === "tool_use")) return null;
   if (!model.prefill && !countOnly)
     return invalidRequest(
@@ -81,7 +81,6 @@ const ending: Rule<AnthropicRequest> = ({ body, model, countOnly }) => {
     : null;
 };
 
-/** Roles, order, emptiness and the end of the list. */
 export function checkTurns(request: AnthropicRequest): Violation | null {
   return firstViolation(request, [shapes, opening, emptiness, ending]);
 }

@@ -19,8 +19,8 @@ const knownFields = new Set(
 );
 
 /**
- * Fields that travel with a beta header. Server-held threads and compaction on request are not simulated: both are
- * refused as by a service without them, which is what their clients fall back on.
+ * These fields require a beta header. The simulator does not implement server-held threads and compaction on request.
+ * It rejects both like a service without them, because clients then use their fallback.
  */
 const betaFields: Readonly<Record<string, string>> = {
   context_management: "context-management-",
@@ -90,7 +90,7 @@ function checkTool(tool: unknown, index: number): Violation | null {
   if (name === undefined) return invalidRequest(`${at}.name: Field required`);
   if (!limits.toolName.allowed.test(textOf(name)))
     return invalidRequest(`${at}.name: String should match pattern '${limits.toolName.allowed.source}'`);
-  // Tools that run at the provider carry a dated type and no schema.
+  // Tools that run at the provider have a dated type and no schema.
   if (tool["type"] !== undefined && tool["type"] !== "custom") return null;
   if (!isObject(tool["input_schema"])) return invalidRequest(`${at}.input_schema: Field required`);
   if (tool["input_schema"]["type"] !== "object")
@@ -118,7 +118,7 @@ const blocks: Rule<AnthropicRequest> = ({ body }) =>
     ),
   );
 
-/** A compaction block travels with its beta, in an assistant message, with words or null. */
+/** A compaction block requires its beta header and an assistant message. Its content is null or not empty. */
 const compactions: Rule<AnthropicRequest> = ({ body, betas }) =>
   firstOf(objectsOf(body["messages"]), (message, index) =>
     firstOf(objectsOf(message["content"]), (block, position) => {
@@ -145,8 +145,9 @@ const breakpoints: Rule<AnthropicRequest> = ({ body }) => {
 };
 
 /**
- * The Messages API's rules. They are stricter than the live service in one point: results of parallel calls must stand
- * in one message. The service joins consecutive user messages today, but none of its resellers does.
+ * Applies the rules of the Messages API. The rules are stricter than the live service in one point: one message must
+ * hold all results of parallel calls. The service joins consecutive user messages today, but none of its resellers
+ * does.
  */
 export function checkAnthropic(request: AnthropicRequest): Violation | null {
   return firstViolation(request, [

@@ -103,7 +103,10 @@ const toolConfig: Rule<JsonObject> = (body) => {
   return refuse("The toolConfig field must be defined when using toolUse and toolResult content blocks.");
 };
 
-/** The rules of Amazon Bedrock's Converse. */
+/**
+ * Checks a request against the rules of Amazon Bedrock's Converse API. Returns the first violation, or null for a valid
+ * request.
+ */
 export function checkBedrockConverse(body: Readonly<Record<string, unknown>>): Violation | null {
   return firstViolation(body, [turns, blocks, pairs, toolConfig]);
 }

@@ -3,13 +3,12 @@ import type { JsonObject } from "../json-value.ts";
 import { firstOf, firstViolation } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
 
-/** A generateContent request. */
 interface GeminiRequest {
   readonly body: JsonObject;
   readonly needsSignatures: boolean;
 }
 
-/** A part holds exactly one of these. */
+/** A part must hold exactly one of these fields. */
 const dataFields = [
   "text",
   "inlineData",
@@ -78,7 +77,7 @@ const counts: Rule<GeminiRequest> = ({ body }) => {
       partsWith(content, "functionResponse").length > 0 && partsWith(contents[index - 1], "functionCall").length === 0;
     if (orphans)
       return refuse("Please ensure that function response turn comes immediately after a function call turn.");
-    // A call at the very end is only unfinished: the service refuses it for what must follow.
+    // This also rejects a call at the very end, because the service requires its response.
     if (calls === 0 || calls === partsWith(next, "functionResponse").length) return null;
     return refuse(
       "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
@@ -101,7 +100,7 @@ const pairedNames: Rule<GeminiRequest> = ({ body }) => {
   });
 };
 
-/** In every step of the current turn the first call carries its signature. */
+/** The first call of every step in the current turn must carry its signature. */
 const signatures: Rule<GeminiRequest> = ({ body, needsSignatures }) => {
   if (!needsSignatures) return null;
   const contents = objectsOf(body["contents"]);
@@ -124,7 +123,8 @@ const tools: Rule<GeminiRequest> = ({ body }) => {
 };
 
 /**
- * The rules of Gemini's generateContent, in the order the service names them.
+ * Checks a request against the rules of Gemini's generateContent, in the service's own order. Returns the first
+ * violation, or null for a valid request.
  *
  * @param model decides whether signatures are wanted: Gemini 3 and later want them
  */

@@ -10,7 +10,7 @@ function wrongOrder(message: string): Violation {
   return { status: 400, type: "invalid_request_message_order", message, code: "3230" };
 }
 
-/** Which roles may follow a role; `start` is before the first message. */
+/** Lists the roles that may follow each role. `start` stands before the first message. */
 const followers: Readonly<Record<string, readonly string[]>> = {
   start: ["system", "user", "assistant"],
   system: ["system", "user", "assistant"],
@@ -86,7 +86,10 @@ const contents: Rule<JsonObject> = (body) =>
     return { status: 400, type: "invalid_request_assistant_message", message: text, code: "3240" };
   });
 
-/** The rules of Mistral's chat completions. */
+/**
+ * Checks a request against the rules of Mistral's chat completions. Returns the first violation, or null for a valid
+ * request.
+ */
 export function checkMistral(body: Readonly<Record<string, unknown>>): Violation | null {
   return firstViolation(body, [order, contents, ids, counts, ending]);
 }

@@ -4,7 +4,6 @@ import type { SimulatedModel } from "../model-table.ts";
 import { firstOf, firstViolation } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
 
-/** An Ollama chat request with what the rules have to know besides it. */
 export interface OllamaRequest {
   readonly body: JsonObject;
   readonly model: SimulatedModel;
@@ -14,14 +13,14 @@ function refuse(message: string): Violation {
   return { status: 400, type: "", message };
 }
 
-/** Go's word for a JSON value of the wrong type. */
+/** Returns Go's name for the type of a JSON value, because Ollama's errors use it. */
 function goType(value: unknown): string {
   if (Array.isArray(value)) return "array";
   if (typeof value === "boolean") return "bool";
   return typeof value;
 }
 
-/** Absent and null leave a field at its zero value, as Go's decoder does. */
+/** Accepts absent and null values, because Go's decoder leaves the field at its zero value. */
 function wantType(value: unknown, field: string, type: string, fits: boolean): Violation | null {
   if (value === undefined || value === null || fits) return null;
   return refuse(`json: cannot unmarshal ${goType(value)} into Go struct field ChatRequest.${field} of type ${type}`);
@@ -94,7 +93,10 @@ const abilities: Rule<OllamaRequest> = ({ body, model }) => {
   return thinks && !model.capabilities.includes("thinking") ? refuse(`"${name}" does not support thinking`) : null;
 };
 
-/** Ollama's rules: types only. Roles, order and pairing are left to the model's template, so they are not checked. */
+/**
+ * Checks types only. Ollama leaves roles, order and pairing to the model's template, so the simulator does not check
+ * them.
+ */
 export function checkOllama(request: OllamaRequest): Violation | null {
   return firstViolation(request, [fields, modelName, numbers, abilities]);
 }

@@ -16,7 +16,7 @@ import {
 } from "./openai-shapes.ts";
 
 const roles = ["system", "assistant", "user", "function", "tool", "developer"];
-/** Characters of one text; the service's older limit, which the compatible servers kept. */
+/** The service formerly limited one text to this many characters, and compatible servers kept the limit. */
 const longestText = 1_048_576;
 
 const fields: Readonly<Record<string, readonly string[]>> = {
@@ -86,7 +86,7 @@ function checkCall(call: unknown, param: string): Violation | null {
   );
 }
 
-/** One message's shape; `at` is its path, such as `messages[0]`. */
+/** Checks one message. `at` is its path, such as `messages[0]`. */
 export function checkMessage(message: unknown, at: string, model: SimulatedModel): Violation | null {
   if (!isObject(message)) return wrongType(at, "an object", message);
   const shape = wantString(message["role"], `${at}.role`);

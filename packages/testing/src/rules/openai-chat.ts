@@ -6,7 +6,6 @@ import type { Rule, Violation } from "../violation.ts";
 import { checkMessage } from "./openai-chat-messages.ts";
 import { checkTools, emptyArray, missing, unsupportedValue, wantString, wrongType } from "./openai-shapes.ts";
 
-/** A Chat Completions request with what the rules have to know besides it. */
 export interface OpenAiChatRequest {
   readonly body: JsonObject;
   readonly model: SimulatedModel;
@@ -60,7 +59,9 @@ function callIds(message: JsonObject | undefined): readonly string[] {
   return objectsOf(message?.["tool_calls"]).map((call) => textOf(call["id"]));
 }
 
-/** The ids answered by the tool messages that follow the message at `index` without a gap. */
+/**
+ * Returns the ids that the tool messages directly after the message at `index` answer. Any other message ends the list.
+ */
 function answersAfter(list: readonly JsonObject[], index: number): readonly string[] {
   const following = list.slice(index + 1);
   const end = following.findIndex((message) => message["role"] !== "tool");
@@ -121,8 +122,8 @@ const format: Rule<OpenAiChatRequest> = ({ body }) => {
 };
 
 /**
- * The Chat Completions rules. Stricter than the service in two points, because the compatible servers are: arguments
- * must be JSON, and an id may occur in one call only.
+ * Applies the rules of Chat Completions. They are stricter than the service in two points, because the compatible
+ * servers are. Arguments must be JSON, and an id may occur in only one call.
  */
 export function checkOpenAiChat(request: OpenAiChatRequest): Violation | null {
   return firstViolation(request, [

@@ -19,7 +19,7 @@ const longestText = 10_485_760;
 const inputParts = ["input_text", "input_image", "input_file"];
 const outputParts = ["output_text", "refusal"];
 
-/** Item types with the beginning of their ids. */
+/** Maps item types to the required prefix of their ids; null allows any id. */
 const itemTypes: Readonly<Record<string, string | null>> = {
   message: "msg",
   function_call: "fc",
@@ -78,7 +78,6 @@ function checkOutput(item: JsonObject, at: string): Violation | null {
   return firstOf(listOf(output), (part, index) => checkPart(part, `${at}.output[${index}]`, "user"));
 }
 
-/** Tools that are known from this item on. */
 function checkAdditionalTools(item: JsonObject, at: string): Violation | null {
   if (item["role"] === undefined) return missing(`${at}.role`);
   if (item["role"] !== "developer") return unsupportedValue(textOf(item["role"]), `${at}.role`, ["developer"]);
@@ -86,10 +85,10 @@ function checkAdditionalTools(item: JsonObject, at: string): Violation | null {
   return checkTools(item, false, at);
 }
 
-/** One input item's shape; `at` is its path, such as `input[0]`. */
+/** Checks one input item. `at` is its path, such as `input[0]`. */
 export function checkItem(item: unknown, at: string): Violation | null {
   if (!isObject(item)) return wrongType(at, "an object", item);
-  // Only messages may leave their type out.
+  // Only messages may omit their type.
   const type = item["type"] === undefined ? "message" : textOf(item["type"]);
   if (!(type in itemTypes)) return unsupportedValue(type, at, Object.keys(itemTypes));
   const prefix = itemTypes[type];

@@ -8,7 +8,6 @@ import type { Rule, Violation } from "../violation.ts";
 import { checkItem } from "./openai-response-items.ts";
 import { checkTools, wantString, wrongType } from "./openai-shapes.ts";
 
-/** A Responses request with what the rules have to know besides it. */
 export interface OpenAiResponsesRequest {
   readonly body: JsonObject;
   readonly model: SimulatedModel;
@@ -16,7 +15,7 @@ export interface OpenAiResponsesRequest {
   readonly seals: ThinkingSeals;
 }
 
-/** The items of the request: those of the response it continues, then its own. */
+/** A request continues a stored response, so the items of that response come before its own. */
 export function itemsOf({ body, ledger }: Pick<OpenAiResponsesRequest, "body" | "ledger">): readonly JsonObject[] {
   const earlier = ledger.find(textOf(body["previous_response_id"]))?.items ?? [];
   const input = body["input"];
@@ -79,7 +78,7 @@ function callIds(items: readonly JsonObject[], type: string): readonly string[] 
   return items.filter((item) => item["type"] === type).map((item) => textOf(item["call_id"]));
 }
 
-/** What answers a call, by the type of the call, and what the service calls both. */
+/** Pairs the type of a call with that of its output, and with the term that the service uses in errors. */
 const pairedTypes = [
   { call: "function_call", output: "function_call_output", words: "function call" },
   { call: "custom_tool_call", output: "custom_tool_call_output", words: "custom tool call" },
@@ -103,7 +102,9 @@ const pairs: Rule<OpenAiResponsesRequest> = (request) => {
   });
 };
 
-/** A reasoning item is followed by what it led to; what it led to is not sent without it. */
+/**
+ * The service requires the item that a reasoning item led to. Conversely, it rejects that item without its reasoning.
+ */
 const reasoning: Rule<OpenAiResponsesRequest> = (request) => {
   const items = itemsOf(request);
   return firstOf(items, (item, index) => {
@@ -141,7 +142,7 @@ const encrypted: Rule<OpenAiResponsesRequest> = ({ body, seals }) =>
     );
   });
 
-/** Without storage a reasoning item is only known by what it carries itself. */
+/** Without storage the service knows a reasoning item only by its encrypted content. */
 const persisted: Rule<OpenAiResponsesRequest> = ({ body }) => {
   if (body["store"] !== false) return null;
   const item = objectsOf(body["input"]).find(
@@ -157,7 +158,6 @@ const persisted: Rule<OpenAiResponsesRequest> = ({ body }) => {
   };
 };
 
-/** The Responses rules. */
 export function checkOpenAiResponses(request: OpenAiResponsesRequest): Violation | null {
   return firstViolation(request, [
     required,

@@ -6,7 +6,6 @@ import type { Violation } from "../violation.ts";
 
 const limits = providerLimits.openai;
 
-/** How OpenAI names the type of a value. */
 function typeName(value: unknown): string {
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "an array";
@@ -24,7 +23,7 @@ export function wrongType(param: string, wanted: string, value: unknown): Violat
   return invalidRequest(message, param, "invalid_type");
 }
 
-/** Wanted a string: absent and of another type are two faults. */
+/** The service reports an absent value and a value of another type differently. */
 export function wantString(value: unknown, param: string): Violation | null {
   if (value === undefined) return missing(param);
   return typeof value === "string" ? null : wrongType(param, "a string", value);
@@ -45,14 +44,15 @@ export function unknownParameter(param: string): Violation {
   return invalidRequest(`Unknown parameter: '${param}'.`, param, "unknown_parameter");
 }
 
-/** A string over the service's limit for one item: a fault of that item, not of the prompt's length. */
+/**
+ * The service limits the length of one string. Its error names the item and does not mention the length of the prompt.
+ */
 export function tooLong(text: string, param: string, most: number): Violation | null {
   if (text.length <= most) return null;
   const message = `Invalid '${param}': string too long. Expected a string with maximum length ${most}, but got a string with length ${text.length} instead.`;
   return invalidRequest(message, param, "string_above_max_length");
 }
 
-/** A function's name. */
 export function checkName(name: unknown, param: string): Violation | null {
   const shape = wantString(name, param);
   if (shape) return shape;
@@ -63,7 +63,10 @@ export function checkName(name: unknown, param: string): Violation | null {
   return invalidRequest(message, param, "invalid_value");
 }
 
-/** `tools`: chat nests a function's name under `function`, responses does not. @param at the item that has them */
+/**
+ * Checks `tools`. Chat Completions nest a function's name under `function`, Responses do not.
+ * @param at the path of the item that has the tools; null means the request itself
+ */
 export function checkTools(body: JsonObject, nested: boolean, at: string | null = null): Violation | null {
   const tools = body["tools"];
   const list = at === null ? "tools" : `${at}.tools`;
