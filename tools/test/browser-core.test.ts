@@ -146,6 +146,8 @@ describe("in a browser or a worker", () => {
   });
 
   it("fails for an entry point that needs Node", async () => {
-    await expect(bundled(`export { builtinSqlite } from "@throughline/core/internal"; export * from "node:fs";`)).rejects.toThrow(/Could not resolve "node:/);
+    await expect(
+      bundled(`export { builtinSqlite } from "@throughline/core/internal"; export * from "node:fs";`),
+    ).rejects.toThrow(/Could not resolve "node:/);
   });
 });
