@@ -7,7 +7,7 @@ const share = ({ needed, covered }: Tally): number => covered / needed;
 
 describe.skipIf(corpus === undefined)("what is needed later", () => {
   it.each([7, 11])(
-    "is in front of the assistant after a compaction: nine of ten paths, seven of ten of the rest (seed %i) [CMP-22]",
+    "is in front of the assistant after a compaction: nine of ten paths, seven of ten of the rest (seed %i)",
     async (seed) => {
       const { rows, points, mostDetailTokens } = await measureRecall(corpus ?? "", seed);
       expect(points).toHaveLength(22);

@@ -21,7 +21,7 @@ const concerns: Readonly<Record<string, string>> = {
 
 describe("what the documents ask of the parts", () => {
   it(
-    "record types, JSON Lines, contexts, checkpoints, compaction and tokens are modules of their own [DEF-08]",
+    "record types, JSON Lines, contexts, checkpoints, compaction and tokens are modules of their own",
     { tags: ["slow"] },
     () => {
       const packages = Object.values(concerns);
@@ -45,7 +45,7 @@ describe("what the documents ask of the parts", () => {
     },
   );
 
-  it("peer kinds in keys, a time to live and a history limit are there [DEF-06]", () => {
+  it("peer kinds in keys, a time to live and a history limit are there", () => {
     for (const peerKind of ["direct", "group", "channel"] as const) {
       const key = peerSessionKey({ agentId: "main", channel: "discord", peerKind, peerId: "7" });
       const parsed = parseSessionKey(key);

@@ -42,7 +42,7 @@ describe("docs/troubleshooting.md", () => {
     );
   });
 
-  it("stands beside a configuration reference and a page on the architecture [DEF-07]", () => {
+  it("stands beside a configuration reference and a page on the architecture", () => {
     const links = Array.from(page("troubleshooting.md").matchAll(/\]\(([^)#]+)\)/g), (match) => match[1] ?? "");
     expect(links).toEqual(expect.arrayContaining(["configuration.md", "errors.md"]));
     for (const link of links) expect([link, existsSync(join(repositoryRoot, "docs", link))]).toEqual([link, true]);
@@ -54,7 +54,7 @@ describe("docs/troubleshooting.md", () => {
 
 describe("docs/parity.md", () => {
   it(
-    "compares storage, replay, overflow, compaction and estimation with OpenClaw, with the figures of the code [DEF-09]",
+    "compares storage, replay, overflow, compaction and estimation with OpenClaw, with the figures of the code",
     { tags: ["slow"] },
     () => {
       const compared = new Map(
@@ -79,7 +79,7 @@ describe("docs/parity.md", () => {
 });
 
 describe("docs/checkpoints-and-memory.md", () => {
-  it("tells a checkpoint from memory files in a table [DEF-04]", () => {
+  it("tells a checkpoint from memory files in a table", () => {
     const [head = [], ...body] = rows(page("checkpoints-and-memory.md"));
     const [checkpoint, memory] = [head.indexOf("Checkpoint"), head.indexOf("Memory files")];
     expect(Math.min(checkpoint, memory)).toBeGreaterThan(0);

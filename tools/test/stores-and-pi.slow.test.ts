@@ -64,7 +64,7 @@ describe("the stores in files and in SQLite", () => {
 });
 
 describe("the view of sessions of a SQLite store", () => {
-  it("has the sessions of an import, and not what the import keeps for itself [SQL-04]", async () => {
+  it("has the sessions of an import, and not what the import keeps for itself", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "pi.jsonl"), oldFiles[2]?.[1] ?? "");
     const path = join(folder, "sessions.db");
@@ -254,31 +254,28 @@ describe.skipIf(pi === null)(pi === null ? "pi cannot be loaded here" : "pi 0.73
     },
   );
 
-  it.for(conversations)(
-    "opens the export of %s with the same context, whatever store it was in [MIG-10]",
-    async ([, work]) => {
-      const contexts: unknown[] = [];
-      for (const [, open] of stores) {
-        const folder = newFolder();
-        const store = open(folder);
-        await store.save(ref, { sessionId: "s1" }, { ifRevision: null });
-        await work(store);
-        for (const to of ["pi", "openclaw"] as const) {
-          const path = join(folder, `${to}.jsonl`);
-          await exportToFile(store, ref, path, { to });
-          contexts.push(contextOf(path));
-        }
-        await store.close();
-        const own = join(folder, "store/agents/main/sessions/s1.jsonl");
-        if (existsSync(own)) contexts.unshift(contextOf(own));
+  it.for(conversations)("opens the export of %s with the same context, whatever store it was in", async ([, work]) => {
+    const contexts: unknown[] = [];
+    for (const [, open] of stores) {
+      const folder = newFolder();
+      const store = open(folder);
+      await store.save(ref, { sessionId: "s1" }, { ifRevision: null });
+      await work(store);
+      for (const to of ["pi", "openclaw"] as const) {
+        const path = join(folder, `${to}.jsonl`);
+        await exportToFile(store, ref, path, { to });
+        contexts.push(contextOf(path));
       }
-      expect(contexts.length).toBe(5);
-      expect((contexts[0] as readonly unknown[]).length).toBeGreaterThan(1);
-      // The two stores were written one after the other.
-      const timeless = (context: unknown): string => JSON.stringify(context).replaceAll(/"timestamp":\d+/g, "");
-      for (const context of contexts) expect(timeless(context)).toBe(timeless(contexts[0]));
-    },
-  );
+      await store.close();
+      const own = join(folder, "store/agents/main/sessions/s1.jsonl");
+      if (existsSync(own)) contexts.unshift(contextOf(own));
+    }
+    expect(contexts.length).toBe(5);
+    expect((contexts[0] as readonly unknown[]).length).toBeGreaterThan(1);
+    // The two stores were written one after the other.
+    const timeless = (context: unknown): string => JSON.stringify(context).replaceAll(/"timestamp":\d+/g, "");
+    for (const context of contexts) expect(timeless(context)).toBe(timeless(contexts[0]));
+  });
 
   it.for(oldFiles)("finds in the export of %s what it finds in the file itself [MIG-10, MIG-11]", async ([, text]) => {
     const folder = newFolder();

@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 describe("/history", () => {
-  it("shows the window, and with --all what compactions left behind [STO-15]", async () => {
+  it("shows the window, and with --all what compactions left behind", async () => {
     const drafts = Array.from({ length: 20 }, (_, index) => [
       user(`Look after quay ${index}. ${"Never paint it red. ".repeat(20)}`),
       assistant(`Quay ${index} is looked after. ${"No red paint there. ".repeat(20)}`),

@@ -149,7 +149,7 @@ describe.each(Object.entries(providers))("a conversation through %s", (name, { m
   });
 
   onTerminal(
-    "says what the provider said when a call fails, keeps what was said, and asks again with /continue [LOOP-04]",
+    "says what the provider said when a call fails, keeps what was said, and asks again with /continue",
     async () => {
       const failure = { kind: "error", status: 400, message: "the moon is in the wrong phase" } as const;
       await using provider = await simulator({ replies: [failure], fallback: () => "Here again." });

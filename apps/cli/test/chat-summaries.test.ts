@@ -51,7 +51,7 @@ Open items:
 - none`;
 
 describe("a summary after which memories are found", () => {
-  it("names the memory files written since the one before, and the tool that searches them [DEF-02]", async () => {
+  it("names the memory files written since the one before, and the tool that searches them", async () => {
     const call = {
       type: "toolCall",
       id: "call_1",
@@ -88,7 +88,7 @@ describe("compaction by hand", () => {
   });
 
   it(
-    "compacts more than 4 messages in a conversation, and says why it does not compact fewer [CLI-07]",
+    "compacts more than 4 messages in a conversation, and says why it does not compact fewer",
     { tags: ["slow"] },
     async () => {
       await seed(directory.path, [{ key, drafts: exchanges(20) }]);
@@ -138,7 +138,7 @@ describe("compaction by hand", () => {
     );
   });
 
-  it("takes a checkpoint that covers everything without asking a model, and keeps as much as behind any summary [CMP-06]", async () => {
+  it("takes a checkpoint that covers everything without asking a model, and keeps as much as behind any summary", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
     const checkpoint = { summary: "Every quay is looked after; none is painted red.", topics: ["quays"] };
     await using provider = createProviderSimulator({ fallback: () => JSON.stringify(checkpoint) });
@@ -240,7 +240,7 @@ describe("/status", () => {
 
 describe("checkpoints by hand", () => {
   it(
-    "are made and listed in a conversation and by the commands, and read back after a restart [CKP-12]",
+    "are made and listed in a conversation and by the commands, and read back after a restart",
     { tags: ["slow"] },
     async () => {
       await seed(directory.path, [{ key, drafts: exchanges(6) }]);

@@ -147,7 +147,7 @@ describe("a conversation on a terminal", () => {
     expect(await userTexts("k")).toEqual([" /etc/hosts is what?"]);
   });
 
-  it("shows what was said, 200 characters of a text and 100 of a result [CLI-04]", async () => {
+  it("shows what was said, 200 characters of a text and 100 of a result", async () => {
     const result = {
       role: "toolResult",
       toolCallId: "c",
@@ -190,7 +190,7 @@ describe("a conversation on a terminal", () => {
     expect(terminal.raw()).toMatch(/\u001b\[32m\[-{30}\]/);
   });
 
-  it("refuses to delete where it is, and archives elsewhere by the exact name only [CLI-05]", async () => {
+  it("refuses to delete where it is, and archives elsewhere by the exact name only", async () => {
     await seed(directory.path, [
       { key: "agent:main:here", drafts: [user("1")] },
       { key: "agent:main:there", drafts: [user("2")] },
@@ -253,7 +253,7 @@ describe("a conversation on a terminal", () => {
     expect(terminal.text()).toContain("No other program has reset this session.");
   });
 
-  it("says what it cannot do instead of doing something else [CLI-13]", async () => {
+  it("says what it cannot do instead of doing something else", async () => {
     await using terminal = chat();
     await terminal.waitFor("> ");
     await say(terminal, "/compact");

@@ -130,7 +130,7 @@ describe("the preset claw0 in chat", () => {
     expect(kept).toHaveLength(20);
   });
 
-  it("gives the summarizer plain text, inputs as JSON, and 500 characters of each result [GRD-13]", async () => {
+  it("gives the summarizer plain text, inputs as JSON, and 500 characters of each result", async () => {
     // The older half is short enough to be read in one part, in which no result is made smaller for want of room.
     const text = (index: number): string =>
       "the lamps of the quay are counted every week. ".repeat(index < 10 ? 100 : 480);

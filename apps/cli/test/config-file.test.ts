@@ -62,7 +62,7 @@ describe("a configuration file", () => {
     }
   });
 
-  it("may hold OpenClaw's settings of memory search, which are named as having no effect [CFG-09]", async () => {
+  it("may hold OpenClaw's settings of memory search, which are named as having no effect", async () => {
     const home = directory.path;
     const memorySearch = { provider: "openai", model: "text-embedding-3-small" };
     writeFileSync(join(home, "config.json"), JSON.stringify({ agents: { defaults: { memorySearch } } }, null, 2));

@@ -29,7 +29,7 @@ function plan(sql: string): string {
 }
 
 describe("the database of the command line, read with SQL", () => {
-  it("reaches the records of one session by their index, in order and in a time range [SQL-06] [SQL-10]", () => {
+  it("reaches the records of one session by their index, in order and in a time range", () => {
     for (const view of ["records", "messages"])
       for (const where of ["", " AND timestamp > 5", " AND timestamp > 5 ORDER BY seq"]) {
         const steps = plan(`SELECT * FROM ${view} WHERE session_key = 'agent:main:a'${where}`).split("\n");
@@ -38,7 +38,7 @@ describe("the database of the command line, read with SQL", () => {
       }
   });
 
-  it("finds the children of a record by its id through an index [SQL-07]", () => {
+  it("finds the children of a record by its id through an index", () => {
     const found = plan("SELECT * FROM children WHERE session_key = 'agent:main:a' AND parent_id = 'x'");
     expect(found).toContain("SEARCH c USING PRIMARY KEY (session=? AND parent_id=?)");
     expect(found.split("\n").filter((line) => /^SCAN (?!(?:up|t|s|CONSTANT ROW)\b)/.test(line))).toEqual([]);

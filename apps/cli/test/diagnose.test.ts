@@ -11,7 +11,7 @@ async function diagnose(stdin: string | Uint8Array, ...args: readonly string[]):
 }
 
 describe("diagnose", () => {
-  it("reads plain text, JSON in the shapes of providers, and a stop reason [GRD-11]", async () => {
+  it("reads plain text, JSON in the shapes of providers, and a stop reason", async () => {
     const overflow = { kind: "diagnosis", overflow: true, overflowKind: "input" };
     expect(await diagnose("prompt is too long: 210000 tokens > 200000 maximum\n")).toMatchObject({
       ...overflow,

@@ -368,7 +368,7 @@ describe("a block that cannot work as it is written", () => {
     ['{ "session": { "memoryFlush": { "showInSystemprompt": true } } }', /did you mean .*showInSystemPrompt\?/],
     ['{ "preset": "goclaw" }', /preset is "goclaw"; it must be one of claw0, goclaw-doc, goclaw-spec, openclaw/],
     ['{ "session": { "compaction": { "keepPercent": 40, "emergencyKeepPercent": 10 } } }', /it must be at least 40/],
-  ])("is refused in one sentence: %s [CFG-08]", async (block, message) => {
+  ])("is refused in one sentence: %s", async (block, message) => {
     await using chat = await open(block);
     const { code, stderr } = await chat.run(say);
     expect(code).not.toBe(0);

@@ -15,7 +15,7 @@ const run = (...args: readonly string[]) => runHere(directory.path, args);
 const say = (text: string) => runHere(directory.path, ["append", key], { stdin: JSON.stringify(user(text)) });
 
 describe("what a reset left in earlier sessions", () => {
-  it("is shown first with --all, oldest first, each under its id [STO-15]", async () => {
+  it("is shown first with --all, oldest first, each under its id", async () => {
     await run("reset", key, "--yes");
     await say("third word");
     await run("reset", key, "--yes");
@@ -44,7 +44,7 @@ describe("what a reset left in earlier sessions", () => {
     expect(purged.stdout).toContain("third word");
   });
 
-  it("is in /history --all, up to the count that is asked for [STO-15]", async () => {
+  it("is in /history --all, up to the count that is asked for", async () => {
     await run("reset", key, "--yes");
     await say("third word");
     await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {

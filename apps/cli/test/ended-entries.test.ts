@@ -77,7 +77,7 @@ describe("the entry after a turn", () => {
   });
 });
 
-it("an answer that is for nobody is in no form of the output [FLU-05]", async () => {
+it("an answer that is for nobody is in no form of the output", async () => {
   await seed(directory.path, [{ key, drafts: [user("Hello"), assistant("Hello.")] }]);
   await using provider = await simulator({ fallback: () => "NO_REPLY nothing to store" });
   const text = await ask(provider.url, ["--once", "Hi", "--tools", "all"]);

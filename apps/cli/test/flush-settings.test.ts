@@ -91,7 +91,7 @@ describe("the settings of the memory flush, in a conversation", () => {
     expect(system).toEqual([""]);
   });
 
-  it("switch it off [FLU-16]", { tags: ["slow"] }, async () => {
+  it("switch it off", { tags: ["slow"] }, async () => {
     const off = { system: [""], asked: [] };
     expect(await conversationTo(60, { enabled: false })).toEqual(off);
     expect(await conversationTo(45, { enabled: false, thresholds })).toEqual(off);

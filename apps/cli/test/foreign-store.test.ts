@@ -104,7 +104,7 @@ describe("a database of another program in the place of the store", () => {
   ] as const;
 
   it.each(known)(
-    "%s is named, is not changed by any command, and is imported by the command that is printed [MIG-05]",
+    "%s is named, is not changed by any command, and is imported by the command that is printed",
     async (_name, text, program, agent, make) => {
       mkdirSync(state());
       make(path());

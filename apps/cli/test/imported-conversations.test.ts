@@ -215,7 +215,7 @@ describe("records of OpenClaw", () => {
     expect(messages).toEqual(["user: What is it? [image]", "assistant: A dog.", "user: [image]"]);
   });
 
-  it("are followed from the last line by their parents, past other branches, empty blocks and broken lines [REC-30]", async () => {
+  it("are followed from the last line by their parents, past other branches, empty blocks and broken lines", async () => {
     const { messages } = await imported(
       [
         header,
@@ -240,7 +240,7 @@ describe("records of OpenClaw", () => {
     ["a cycle", ["aaaaaaa3", "aaaaaaa1", "aaaaaaa2"]],
     ["a record that is its own parent", [null, "aaaaaaa1", "aaaaaaa3"]],
     ["a parent that is not there", [null, "aaaaaaa1", "gone0000"]],
-  ] as const)("with %s end the walk, and the newest message is sent [HIS-18]", async (_, parents) => {
+  ] as const)("with %s end the walk, and the newest message is sent", async (_, parents) => {
     const lines = parents.map((parentId, index) =>
       said(`aaaaaaa${index + 1}`, parentId, { role: "user", content: `message ${index + 1}` }),
     );
@@ -252,7 +252,7 @@ describe("records of OpenClaw", () => {
     expect((await json(["show", key, "--all-branches"])).filter(({ type }) => type === "message")).toHaveLength(3);
   });
 
-  it("of which two have one id are both kept, and no message is sent twice [HIS-18]", async () => {
+  it("of which two have one id are both kept, and no message is sent twice", async () => {
     const path = join(directory.path, "a.jsonl");
     const twice = said("aaaaaaa1", null, { role: "user", content: "once" });
     const last = said("aaaaaaa2", "aaaaaaa1", { role: "assistant", content: [{ type: "text", text: "yes" }] });

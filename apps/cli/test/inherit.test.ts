@@ -94,7 +94,7 @@ async function sessionKeys(...more: readonly string[]): Promise<unknown[]> {
 
 describe("sessions of another program at the first run", () => {
   it(
-    "are noticed and offered on a terminal, and imported only after a yes; a no is remembered [MIG-04]",
+    "are noticed and offered on a terminal, and imported only after a yes; a no is remembered",
     { tags: ["slow"] },
     async () => {
       const folder = openclawSession();
@@ -136,27 +136,23 @@ describe("sessions of another program at the first run", () => {
     },
   );
 
-  it(
-    "go on in the new store only, and are not imported over what was said since [MIG-06]",
-    { tags: ["slow"] },
-    async () => {
-      const folder = openclawSession();
-      const before = stateOf(folder);
-      const once = ["chat", "--model", "offline", "--once"];
-      const environment = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
-      const first = await run([...once, "here we go on", "--json"], { environment });
-      expect(first.code).toBe(0);
-      expect(objects(first.stdout)[0]).toMatchObject({ key, sessionId: "s1" });
-      const second = await run([...once, "and on"], { environment });
-      expect(second.code).toBe(0);
-      expect(stateOf(folder)).toEqual(before);
-      const shown = await run(["show", key, "--role", "user", "--json", "--quiet"]);
-      const texts = objects(shown.stdout).flatMap(({ record }) =>
-        record === undefined ? [] : [(record as { message: { content: unknown } }).message.content],
-      );
-      expect(texts).toEqual(["where are the lamps?", "here we go on", "and on"]);
-    },
-  );
+  it("go on in the new store only, and are not imported over what was said since", { tags: ["slow"] }, async () => {
+    const folder = openclawSession();
+    const before = stateOf(folder);
+    const once = ["chat", "--model", "offline", "--once"];
+    const environment = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
+    const first = await run([...once, "here we go on", "--json"], { environment });
+    expect(first.code).toBe(0);
+    expect(objects(first.stdout)[0]).toMatchObject({ key, sessionId: "s1" });
+    const second = await run([...once, "and on"], { environment });
+    expect(second.code).toBe(0);
+    expect(stateOf(folder)).toEqual(before);
+    const shown = await run(["show", key, "--role", "user", "--json", "--quiet"]);
+    const texts = objects(shown.stdout).flatMap(({ record }) =>
+      record === undefined ? [] : [(record as { message: { content: unknown } }).message.content],
+    );
+    expect(texts).toEqual(["where are the lamps?", "here we go on", "and on"]);
+  });
 
   it("are told of in one line where nobody can be asked, and nothing is imported", { tags: ["slow"] }, async () => {
     const folder = openclawSession();
@@ -171,7 +167,7 @@ describe("sessions of another program at the first run", () => {
     expect(existsSync(join(home, "inherited.json"))).toBe(false);
   });
 
-  it("are not looked for where the setting says no, and imported without a question where it says yes, under another key if wanted [MIG-08]", async () => {
+  it("are not looked for where the setting says no, and imported without a question where it says yes, under another key if wanted", async () => {
     openclawSession();
     openclawSession("s2", "agent:main:other", "another one");
     const no = await run(["chat", "--model", "offline", "--once", "hello"], {
@@ -208,7 +204,7 @@ describe("sessions of another program at the first run", () => {
 
 describe("the state directory of another program", () => {
   it(
-    "is seen where it holds nothing but an agent's database, and asked for on a terminal [MIG-04]",
+    "is seen where it holds nothing but an agent's database, and asked for on a terminal",
     { tags: ["slow"] },
     async () => {
       const path = openclawDatabase("main", key, "s1");
@@ -228,7 +224,7 @@ describe("the state directory of another program", () => {
     },
   );
 
-  it("is taken over whole: every agent, its database and its transcripts, and what comes later [MIG-05]", async () => {
+  it("is taken over whole: every agent, its database and its transcripts, and what comes later", async () => {
     openclawDatabase("main", key, "s1");
     openclawSession("s2", "agent:work:main", "of work", "work");
     openclawDatabase("ops", "agent:ops:main", "s3");
@@ -272,7 +268,7 @@ describe("a store in the folder that it should inherit", () => {
   const inherits = { ...noKeys, THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
   const once = ["chat", "--model", "offline", "--key", "mine", "--once", "hello"];
 
-  it("imports the sessions of a folder that is not the store's own [MIG-05]", { tags: ["slow"] }, async () => {
+  it("imports the sessions of a folder that is not the store's own", { tags: ["slow"] }, async () => {
     openclawSession();
     const store = `jsonl:${directory.path}`;
     const { stderr } = await run([...once, "--store", store], { environment: inherits });
@@ -282,7 +278,7 @@ describe("a store in the folder that it should inherit", () => {
     expect((await run([...once, "--store", store], { environment: inherits })).stderr).not.toContain("Imported");
   });
 
-  it("prints once that its own sessions are not inherited, and imports a database among them [MIG-05]", async () => {
+  it("prints once that its own sessions are not inherited, and imports a database among them", async () => {
     const folder = openclawSession();
     openclawDatabase("ops", "agent:ops:main", "s2");
     const store = `jsonl:${join(directory.path, ".openclaw")}`;
@@ -300,7 +296,7 @@ describe("a store in the folder that it should inherit", () => {
 });
 
 describe("chat without a key", () => {
-  it("resumes the newest session of its folder, and no channel or job without its key [CLI-15]", async () => {
+  it("resumes the newest session of its folder, and no channel or job without its key", async () => {
     const store = `sqlite:${join(home, "sessions.db")}`;
     const once = ["chat", "--model", "offline", "--once", "hello", "--json"];
     const channel = "agent:main:slack:channel:c1";
@@ -371,7 +367,7 @@ describe("the setting session.inherit.enabled in commands other than chat", () =
     expect(stateOf(folder)).toEqual(before);
   });
 
-  it("leaves the store alone in commands that must not write, in a plan, and where nobody set it [MIG-04]", async () => {
+  it("leaves the store alone in commands that must not write, in a plan, and where nobody set it", async () => {
     openclawSession();
     for (const args of [
       ["verify"],

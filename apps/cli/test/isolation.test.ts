@@ -164,11 +164,11 @@ const rows = Object.entries(attempts).flatMap(([command, tries]) =>
 );
 
 describe("a command for one agent", () => {
-  it("has a row in the table, whichever it is [ISO-02]", () => {
+  it("has a row in the table, whichever it is", () => {
     expect(Object.keys(attempts).toSorted()).toEqual(commandTable.map(({ name }) => name).toSorted());
   });
 
-  it.each(rows)("$command $args does not reach another agent's session [ISO-02] [TST-03]", async (row) => {
+  it.each(rows)("$command $args does not reach another agent's session", async (row) => {
     const { command, args, stdin, expected } = row;
     const before = await everythingTheirs();
     expect(before).toContain(secret);

@@ -19,7 +19,7 @@ const message = (id: string, parentId: string | null, fields: object): object =>
 });
 
 describe("what is stored in files", () => {
-  it("is written wrapped, with the three roles [REC-11]", async () => {
+  it("is written wrapped, with the three roles", async () => {
     const store = `jsonl:${join(home, "files")}`;
     const call = { type: "toolCall", id: "c1", name: "ls", arguments: {} };
     const drafts = [
@@ -43,7 +43,7 @@ describe("what is stored in files", () => {
     ]);
   });
 
-  it("keeps unknown types and fields through import, export and repair, and shows them to no model [REC-17]", async () => {
+  it("keeps unknown types and fields through import, export and repair, and shows them to no model", async () => {
     const lines = [
       { ...header, extra: { deep: [1, null] } },
       { ...message("a", null, { role: "user", content: "q", mood: "calm" }), more: "😀" },
@@ -65,7 +65,7 @@ describe("what is stored in files", () => {
     expect(readFileSync(path, "utf8")).toBe(`${text}{"type":"mess`);
   });
 
-  it("in an OpenClaw state directory is listed and continued in its own layout [LAY-04]", async () => {
+  it("in an OpenClaw state directory is listed and continued in its own layout", async () => {
     const state = join(home, "openclaw");
     const folder = join(state, "agents/main/sessions");
     mkdirSync(folder, { recursive: true });
@@ -86,7 +86,7 @@ describe("what is stored in files", () => {
 });
 
 describe("a session that is named", () => {
-  it("is made where it is not there, and continued where it is [STO-04]", async () => {
+  it("is made where it is not there, and continued where it is", async () => {
     const ask = async (text: string): Promise<unknown> => {
       const { stdout } = await runHere(home, [
         "chat",
@@ -106,7 +106,7 @@ describe("a session that is named", () => {
     expect(objects(stdout).filter(({ kind }) => kind === "record")).toHaveLength(2);
   });
 
-  it("keeps a route with a thread that is a number or a text [ENT-16] [TST-07]", async () => {
+  it("keeps a route with a thread that is a number or a text", async () => {
     for (const threadId of [9, "9"]) {
       const route = { channel: "slack", to: "U1", accountId: "acc", threadId };
       const set = ["entry", "named-route", "set", "deliveryContext", JSON.stringify(route), "--json"];

@@ -66,7 +66,7 @@ describe("an import on the command line", () => {
   // 20 KB each: more in all than the heap holds.
   const records = testSize({ short: 2000, long: 3000 });
 
-  it("of more than the heap of 64 MB holds runs in it [MIG-14]", { timeout: 180_000 }, async () => {
+  it("of more than the heap of 64 MB holds runs in it", { timeout: 180_000 }, async () => {
     writeSessions(2, records, "x".repeat(20_000));
     expect(await importSource(64)).toBe(0);
     expect(await stored()).toEqual([2, 2 * records]);

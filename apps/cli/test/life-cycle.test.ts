@@ -49,7 +49,7 @@ async function texts(of: string, ...options: readonly string[]): Promise<string[
 }
 
 describe("new", () => {
-  it("makes a key from the label, and the next number where it is taken [CLI-01]", async () => {
+  it("makes a key from the label, and the next number where it is taken", async () => {
     const made = [
       await json("new", "My Project"),
       await json("new", "my project"),
@@ -88,7 +88,7 @@ describe("rename", () => {
 });
 
 describe("reset", () => {
-  it("archives the old session and keeps settings and routes, not what belonged to the conversation [STO-09]", async () => {
+  it("archives the old session and keeps settings and routes, not what belonged to the conversation", async () => {
     const fresh = await json("reset", key);
     expect(fresh).toMatchObject({ key, label: "Plans", recordCount: 0 });
     const { entry } = await json("entry", key);
@@ -105,7 +105,7 @@ describe("reset", () => {
     expect(await texts(key)).toEqual([]);
   });
 
-  it("is still so for the next process [LOOP-08]", async () => {
+  it("is still so for the next process", async () => {
     await run(["reset", key]);
     await using store = await openStore(`sqlite:${join(directory.path, "sessions.db")}`, {
       workingDirectory: directory.path,
@@ -138,7 +138,7 @@ describe("reset", () => {
 });
 
 describe("delete and restore", () => {
-  it("archives, and brings back what was archived [CLI-14]", async () => {
+  it("archives, and brings back what was archived", async () => {
     expect(await json("delete", key)).toMatchObject({ state: "archived", archiveId: "id-agent-main-cli-direct-plans" });
     expect((await run(["show", key])).code).toBe(1);
     expect(await json("restore", "--archive", "id-agent-main-cli-direct-plans")).toMatchObject({
@@ -148,7 +148,7 @@ describe("delete and restore", () => {
     expect(await texts(key)).toHaveLength(4);
   });
 
-  it("refuses the main session and waits for a turn that is running [STO-11]", { tags: ["slow"] }, async () => {
+  it("refuses the main session and waits for a turn that is running", { tags: ["slow"] }, async () => {
     expect(objects((await run(["delete", "agent:main:main", "--json"])).stderr)[0]).toMatchObject({
       code: "SESSION_PROTECTED",
     });
@@ -243,7 +243,7 @@ describe("entry", () => {
 });
 
 describe("entry set", () => {
-  it("brings the fields of a route into agreement, and counts as activity [ENT-18] [IDX-07]", async () => {
+  it("brings the fields of a route into agreement, and counts as activity", async () => {
     await run(["entry", key, "set", "lastThreadId", "42"]);
     const before = (await json("entry", key))["entry"] as Record<string, number>;
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -33,7 +33,7 @@ const group = "agent:main:telegram:group:42";
 const topic = `${group}:topic:a b`;
 
 describe("a thread in a JSON Lines store", () => {
-  it("has its topic in the name of its transcript, and every command finds it [LAY-07] [TRN-03] [C06] [IDX-02]", async () => {
+  it("has its topic in the name of its transcript, and every command finds it [C06]", async () => {
     await say(group, "in the group");
     await say(topic, "in the topic");
     const [{ sessionId = "" } = {}] = (await run(["entry", topic, ...store("files")])) as { sessionId?: string }[];
@@ -82,7 +82,7 @@ describe("an export that was killed", () => {
 });
 
 describe("export --to openclaw", () => {
-  it("gives records of unknown types as the lines they came in, and hangs the others on one another [REC-17]", async () => {
+  it("gives records of unknown types as the lines they came in, and hangs the others on one another", async () => {
     const header = { type: "session", version: 3, id: "unknown", timestamp: "2026-01-02T03:04:05.006Z", cwd: "/w" };
     const message = (id: string, parentId: string | null, text: string): string =>
       JSON.stringify({
@@ -114,7 +114,7 @@ describe("export --to openclaw", () => {
     expect(JSON.parse(added.at(-1) ?? "")).toMatchObject({ parentId: "a2", message: { content: "three" } });
   });
 
-  it("takes a record of an unknown type for none where it makes ids for a file without any [REC-17]", async () => {
+  it("takes a record of an unknown type for none where it makes ids for a file without any", async () => {
     const lines = [
       '{"type":"session","id":"old","timestamp":"2026-01-02T03:04:05.006Z","cwd":"/w"}',
       '{"type":"message","timestamp":"2026-01-02T03:04:06.006Z","message":{"role":"user","content":"one"}}',

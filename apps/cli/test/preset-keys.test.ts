@@ -56,7 +56,7 @@ describe("a preset whose models have no key", () => {
     expect(lines(again.stderr, "ANTHROPIC_API_KEY")).toHaveLength(1);
   });
 
-  it("goclaw-doc compacts by rules where neither Ollama nor a key is there [SUM-09]", async () => {
+  it("goclaw-doc compacts by rules where neither Ollama nor a key is there", async () => {
     await talk();
     const made = await run("goclaw-doc", ["compact", key, "--model", "offline", "--json"]);
     expect(made.code).toBe(0);
@@ -64,13 +64,13 @@ describe("a preset whose models have no key", () => {
     expect(made.stderr).toContain("No summary by ollama/qwen2.5:7b");
   });
 
-  it("goclaw-doc writes checkpoints with the main model where Ollama does not answer [CKP-08]", async () => {
+  it("goclaw-doc writes checkpoints with the main model where Ollama does not answer", async () => {
     await talk();
     const made = await run("goclaw-doc", ["checkpoint", key, "--model", "offline", "--json"]);
     expect({ code: made.code, rows: objects(made.stdout) }).toMatchObject({ code: 0, rows: [{ model: "extractive" }] });
   });
 
-  it("goclaw-spec writes checkpoints with the main model without a key of Anthropic [CKP-09]", async () => {
+  it("goclaw-spec writes checkpoints with the main model without a key of Anthropic", async () => {
     await talk();
     await using provider = createProviderSimulator({ fallback: () => checkpoint, ollamaContextTokens: 100_000 });
     await provider.start();

@@ -48,7 +48,7 @@ async function states(): Promise<Record<string, unknown>> {
 }
 
 describe("prune", () => {
-  it("only plans without --yes, and never touches the newest and the main session [STO-12]", async () => {
+  it("only plans without --yes, and never touches the newest and the main session", async () => {
     const before = await states();
     const plan = await prune("--keep", "0");
     expect(plan.state).toBe("planned");
@@ -63,7 +63,7 @@ describe("prune", () => {
     expect(await states()).toEqual(before);
   });
 
-  it("archives with --yes, purges an archive only when its grace is over, and one of unknown age never [STO-12]", async () => {
+  it("archives with --yes, purges an archive only when its grace is over, and one of unknown age never", async () => {
     expect((await prune("--keep", "3", "--yes")).steps).toMatchObject([
       { key: keyOf("oldest"), state: "done" },
       { key: keyOf("older"), state: "done" },

@@ -64,7 +64,7 @@ describe("a history that is longer than the window", () => {
     expect(calls.map(({ cut }) => cut)).toEqual([call?.["cut"], call?.["cut"]]);
   });
 
-  it("is summarized before the first answer without the setting [HIS-22]", async () => {
+  it("is summarized before the first answer without the setting", async () => {
     await appendLongHistory();
     const { code, stderr } = await chat("hello");
     expect(code).toBe(0);

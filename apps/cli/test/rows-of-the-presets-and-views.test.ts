@@ -83,7 +83,7 @@ describe("checkpoints under goclaw-spec", () => {
 });
 
 describe("the view of a context", () => {
-  it("breaks the window down into its parts, which add up to what is used [TOK-08]", async () => {
+  it("breaks the window down into its parts, which add up to what is used", async () => {
     const drafts = Array.from({ length: 12 }, (_, index) => [
       user(`Look after quay ${index}, and never paint it red. `.repeat(10)),
       assistant(`Quay ${index} is looked after. `.repeat(12)),
@@ -132,7 +132,7 @@ describe("the view of a context", () => {
 });
 
 describe("what cannot be switched off", () => {
-  it("compaction has no such setting, and the line of one that is made up is named [CMP-12]", async () => {
+  it("compaction has no such setting, and the line of one that is made up is named", async () => {
     writeFileSync(
       join(directory.path, "config.json"),
       '{\n  "session": {\n    "compaction": {"enabled": false}\n  }\n}\n',

@@ -91,7 +91,7 @@ describe("a chain of summary models", () => {
     expect(breaker("ollama/qwen2.5:7b")).toMatchObject({ failures: 1, openedAtMs: null });
   });
 
-  it("reads of each message as much as the settings say [SUM-08]", async () => {
+  it("reads of each message as much as the settings say", async () => {
     for (const chars of [null, 200]) {
       configure({ compaction: { summaryMessageChars: chars } });
       expect(await compact()).toMatchObject({ source: "model" });
@@ -129,7 +129,7 @@ describe("a chain of summary models", () => {
   });
 
   it(
-    "sends Ollama its model and its window, at the configured address, and waits as long as it may [SUM-05]",
+    "sends Ollama its model and its window, at the configured address, and waits as long as it may",
     { tags: ["slow"] },
     async () => {
       const { stdout } = await throughline("config");
@@ -177,7 +177,7 @@ describe("a summary model that fails", () => {
     expect(asked(ollama)).toHaveLength(before);
   });
 
-  it("is left out after as many as are set [SUM-03]", async () => {
+  it("is left out after as many as are set", async () => {
     withOllama({ ollamaFailureThreshold: 1 });
     await fail();
     await compact();
@@ -193,7 +193,7 @@ describe("a summary model that fails", () => {
       }),
     );
 
-  it("is tried again after 30 minutes, once: a failure leaves it out anew [SUM-04]", async () => {
+  it("is tried again after 30 minutes, once: a failure leaves it out anew", async () => {
     withOllama();
     kept(29);
     await compact();
@@ -259,7 +259,7 @@ describe("the model of checkpoints", () => {
     expect(breaker("ollama/qwen2.5:7b")).toMatchObject({ failures: 1 });
   });
 
-  it("does not matter to where one is kept: an imported session's lies here, and the other program's files stay [CKP-16]", async () => {
+  it("does not matter to where one is kept: an imported session's lies here, and the other program's files stay", async () => {
     const folder = join(directory.path, "elsewhere");
     mkdirSync(folder);
     const lines = [

@@ -15,7 +15,7 @@ const say = (key: string, text: string, ...args: readonly string[]) =>
   run("chat", "--key", key, "--once", text, "--model", "offline", ...args);
 
 describe("chat in a session that may not send", () => {
-  it("stores the message, prints no answer, and names the command that allows it [POL-01]", async () => {
+  it("stores the message, prints no answer, and names the command that allows it", async () => {
     await say("notes", "hello");
     await run("entry", "notes", "set", "sendPolicy", "deny");
     const denied = await say("notes", "are you there?");

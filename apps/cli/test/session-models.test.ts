@@ -58,7 +58,7 @@ describe("the model of a conversation", () => {
   });
 
   it(
-    "of a fork of an import is that of a key here, else the one that the transcript names [REC-14]",
+    "of a fork of an import is that of a key here, else the one that the transcript names",
     { tags: ["slow"] },
     async () => {
       const stem = { timestamp: "2026-01-01T00:00:00.000Z" };
@@ -87,7 +87,7 @@ describe("the model of a conversation", () => {
     [{ providerOverride: "nobody", modelOverride: "gpt-5" }, /"nobody\/gpt-5".+no provider of that name is known/],
     [{ providerOverride: "anthropic" }, /"anthropic".+which names no model/],
     [{ modelOverride: "claude-opus-5" }, /"claude-opus-5".+which names no provider/],
-  ])("is another one where that of the entry cannot be used, and says so: %j [ENT-07]", async (fields, note) => {
+  ])("is another one where that of the entry cannot be used, and says so: %j", async (fields, note) => {
     await must("new", "--key", key);
     for (const [field, value] of Object.entries(fields)) await must("entry", key, "set", field, value);
     const { said, model } = await asked();
@@ -116,14 +116,14 @@ describe("the thinking of a turn", () => {
     expect((await asked(...model)).effort).toBeUndefined();
   });
 
-  it("is nothing where the session was talking to another model, which may have thought [REC-32]", async () => {
+  it("is nothing where the session was talking to another model, which may have thought", async () => {
     await must("new", "--key", key);
     await append({ type: "model_change", provider: "anthropic", modelId: "claude-opus-4-6" });
     await append({ type: "thinking_level_change", thinkingLevel: "high" });
     expect((await asked("--model", "anthropic/claude-haiku-4-5")).effort).toBeUndefined();
   });
 
-  it("passes over a word that is no level, and says how to set one [ENT-09]", async () => {
+  it("passes over a word that is no level, and says how to set one", async () => {
     await must("new", "--key", key);
     await must("entry", key, "set", "thinkingLevel", "ultra");
     await append({ type: "thinking_level_change", thinkingLevel: "medium" });

@@ -58,7 +58,7 @@ describe("session.reset in chat", () => {
     expect((await say("hello")).stderr).not.toContain("new session");
   });
 
-  it("resets daily, and never by default [STO-13]", async () => {
+  it("resets daily, and never by default", async () => {
     await saidBefore(25 * 3_600_000);
     await say("hello");
     expect(await ids()).toEqual(["earlier"]);

@@ -187,7 +187,7 @@ describe("backup and restore-backup", () => {
 });
 
 describe("reindex", () => {
-  it("keeps a damaged sessions.json and writes a new one, as doctor advises [IDX-03]", { tags: ["slow"] }, async () => {
+  it("keeps a damaged sessions.json and writes a new one, as doctor advises", { tags: ["slow"] }, async () => {
     const path = join(directory.path, "files/agents/main/sessions/sessions.json");
     const whole = JSON.parse(readFileSync(path, "utf8")) as Record<string, Record<string, unknown>>;
     const theirs = { ...whole, "agent:main:theirs": { sessionId: "t1", updatedAt: 5 } };

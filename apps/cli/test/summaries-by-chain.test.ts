@@ -132,7 +132,7 @@ describe("checkpoints of a conversation", () => {
   }
 
   const one = ["claude-opus-5"];
-  it("are asked for once at each share of the window [CKP-03]", async () => {
+  it("are asked for once at each share of the window", async () => {
     const asked = await talk({ minTokensForGen: 1000, turnThreshold: 1000 }, 8);
     expect(asked).toEqual([[], [], [], one, [], [], one, []]);
   });
@@ -154,7 +154,7 @@ describe("checkpoints of a conversation", () => {
     expect(made).toMatchObject({ summary: "They look after quays.", model: "anthropic/claude-opus-5" });
   });
 
-  it("record what they cost, and so do compactions [SUM-12b]", async () => {
+  it("record what they cost, and so do compactions", async () => {
     configure({
       session: { checkpoint: { turnThreshold: 1, minTokensForGen: 1 }, compaction: { preferCheckpoint: false } },
     });

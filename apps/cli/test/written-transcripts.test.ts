@@ -111,7 +111,7 @@ describe("a transcript that the commands write", () => {
     }
   });
 
-  it("keeps every byte it has, whatever is written after it [REC-25]", async () => {
+  it("keeps every byte it has, whatever is written after it", async () => {
     let before: ReadonlyMap<string, Buffer> = new Map();
     const grown: string[] = [];
     for await (const command of everyWritingCommand()) {

@@ -109,7 +109,7 @@ describe("DELETE /api/v1/sessions/{session}", () => {
     expect(await waiting).toMatchObject({ status: 200, body: { state: "archived" } });
   });
 
-  it("leaves sessions alone for whoever may not delete [CLI-16]", async () => {
+  it("leaves sessions alone for whoever may not delete", async () => {
     const ref = await begin(notes);
     const writer = await tokenFor(["read", "write"]);
     expect((await remove(notes, "", writer)).status).toBe(403);

@@ -30,7 +30,7 @@ function conversation(store: SessionStore): ReturnType<typeof createSdkConversat
 }
 
 describe("the SDK as it is published", () => {
-  it("resumes by the stored id and continues from the store when its session is gone [SDK-02] [SDK-07]", async () => {
+  it("resumes by the stored id and continues from the store when its session is gone", async () => {
     const store = createMemoryStore();
     expect(await conversation(store).send("my name is Ann")).toMatchObject({
       text: "You said 1 things.",

@@ -194,7 +194,7 @@ describe("what an SDK may say", () => {
 });
 
 describe("a session of ours and the SDK's behind it", () => {
-  it("stores the id of the first run and resumes it over a restart, under whatever id comes back [SDK-01] [SDK-02] [SDK-03] [SDK-06] [TST-05]", async () => {
+  it("stores the id of the first run and resumes it over a restart, under whatever id comes back", async () => {
     using at = fixture();
     const path = join(at.folder, "sessions.db");
     {
@@ -219,7 +219,7 @@ describe("a session of ours and the SDK's behind it", () => {
     expect(at.seen.map(({ resume }) => resume)).toEqual([null, "sdk-1"]);
   });
 
-  it("keeps replies, calls and results as records any provider can be given [SDK-05]", async () => {
+  it("keeps replies, calls and results as records any provider can be given", async () => {
     using at = fixture();
     const store = createMemoryStore();
     await at.conversation(store).send("use a tool");
@@ -247,7 +247,7 @@ describe("a session of ours and the SDK's behind it", () => {
     expect((await store.load(ref))?.head.turn).toBeNull();
   });
 
-  it("goes on once from our own history when the SDK's session is gone [SDK-07]", async () => {
+  it("goes on once from our own history when the SDK's session is gone", async () => {
     using at = fixture();
     const store = createMemoryStore();
     await at.conversation(store).send("my name is Ann");
@@ -285,7 +285,7 @@ describe("a session of ours and the SDK's behind it", () => {
     expect(told).toMatch(/\[\d+ earlier characters are left out\]\n\n\[User\]/);
   });
 
-  it("forgets the id at a reset, and what older programs called it too [SDK-04] [SDK-08] [C43]", async () => {
+  it("forgets the id at a reset, and what older programs called it too [C43]", async () => {
     using at = fixture();
     const store = createMemoryStore();
     const legacy = { sessionId: "s", claudeCliSessionId: "old", cliSessionIds: { "claude-cli": "older", codex: "c" } };
@@ -304,7 +304,7 @@ describe("a session of ours and the SDK's behind it", () => {
     expect(at.seen.map(({ resume }) => resume)).toEqual([null, null]);
   });
 
-  it("resumes no other agent's session [SDK-09] [ISO-02]", async () => {
+  it("resumes no other agent's session", async () => {
     using at = fixture();
     const store = createMemoryStore();
     await at.conversation(store).send("hello");

@@ -142,7 +142,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     await checkpointer.close();
   });
 
-  it("that fail are no failure of the turn: they wait longer each time and are seen [CKP-18]", async () => {
+  it("that fail are no failure of the turn: they wait longer each time and are seen", async () => {
     const events: CheckpointEvent[] = [];
     const model = writer("I'm sorry, I cannot help with that.");
     const checkpointer = createCheckpointer({
@@ -167,7 +167,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect((await listCheckpoints(store, ref))[0]?.model).toBe("main");
   });
 
-  it("end after ten minutes, and with the process that makes them [CKP-07]", async () => {
+  it("end after ten minutes, and with the process that makes them", async () => {
     const deaf = writer(() => new Promise<string>(() => {}));
     const checkpointer = createCheckpointer(options(store, clock, [deaf]));
     const run = checkpointer.afterTurn(ref, await entry(), size(60_000));
@@ -222,7 +222,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(model.requests[1]?.text).not.toContain("hunter2");
   });
 
-  it("belong to their session: after a reset the new one gets none of the old [CKP-19]", async () => {
+  it("belong to their session: after a reset the new one gets none of the old", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const model = writer(() => promise);
     const run = createCheckpointer(options(store, clock, [model])).afterTurn(ref, await entry(), size(60_000));

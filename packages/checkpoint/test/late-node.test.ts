@@ -65,7 +65,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
   const overtaken = { kind: "nothing", reason: "overtaken" };
   const dropped = { name: "checkpoint.dropped", ref, reason: "overtaken" };
 
-  it("with its writer's reply adds nothing to what another has finished meanwhile [CKP-17]", async () => {
+  it("with its writer's reply adds nothing to what another has finished meanwhile", async () => {
     const { run, reply, quick } = await writing();
     expect(await quick.make(ref, 60_000)).toMatchObject({ kind: "written" });
     reply.resolve(good);
@@ -74,7 +74,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
     expect(await checkpointsIn(stores[0])).toHaveLength(1);
   });
 
-  it("wakes in the moment in which another takes over: one of the two writes [CKP-17]", async () => {
+  it("wakes in the moment in which another takes over: one of the two writes", async () => {
     const { run, reply, quick } = await writing();
     reply.resolve(good);
     // Both go on at once: whichever it is, one is written.
@@ -84,7 +84,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
     expect(await checkpointsIn(stores[0])).toHaveLength(1);
   });
 
-  it("stopped before its append adds nothing, and takes nothing from who has the job now [CKP-17]", async () => {
+  it("stopped before its append adds nothing, and takes nothing from who has the job now", async () => {
     const node = stoppingStore(stores[0]);
     const run = late(node.store, () => Promise.resolve(good)).make(ref, 60_000);
     await node.isStopped;
@@ -99,7 +99,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
     expect((await loadExisting(stores[1], ref)).entry).toEqual(entry);
   });
 
-  it("while the other is still at it leaves the job to the other [CKP-17]", async () => {
+  it("while the other is still at it leaves the job to the other", async () => {
     const node = stoppingStore(stores[0]);
     const run = late(node.store, () => Promise.resolve(good)).make(ref, 60_000);
     await node.isStopped;
@@ -117,7 +117,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
     expect(await checkpointsIn(stores[0])).toHaveLength(1);
   });
 
-  it("whose writer fails after another has finished is no failure [CKP-17]", async () => {
+  it("whose writer fails after another has finished is no failure", async () => {
     const { run, reply, quick } = await writing();
     expect(await quick.make(ref, 60_000)).toMatchObject({ kind: "written" });
     reply.reject(new TypeError("the connection is gone"));
@@ -126,7 +126,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
     expect(readCheckpointState((await loadExisting(stores[1], ref)).entry).failures).toBe(0);
   });
 
-  it("after a reset writes nothing of the old session into the new one [CKP-19]", async () => {
+  it("after a reset writes nothing of the old session into the new one", async () => {
     const node = stoppingStore(stores[0]);
     const run = late(node.store, () => Promise.resolve(good)).make(ref, 60_000);
     await node.isStopped;

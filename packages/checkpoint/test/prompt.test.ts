@@ -40,7 +40,7 @@ describe("the reply of a writer", () => {
     expect(process.cpuUsage(started).user / 1000).toBeLessThan(2000);
   });
 
-  it("comes from a chat model that is asked for the parts, or from a summarizer [CKP-10]", async () => {
+  it("comes from a chat model that is asked for the parts, or from a summarizer", async () => {
     const requests: ChatRequest[] = [];
     const chat: ChatModel = {
       provider: "anthropic",

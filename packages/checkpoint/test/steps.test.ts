@@ -17,7 +17,7 @@ const spec = join(import.meta.dirname, "../SPEC.md");
 const window = { windowTokens: 200_000, userMessages: 0 };
 
 describe("the phases of SPEC.md", () => {
-  it("step as the table says, in every phase under every step [CKP-17]", () => {
+  it("step as the table says, in every phase under every step", () => {
     const [[, ...steps] = [], ...rows] = specTables(spec, "Table")[0] ?? [];
     const specified = Object.fromEntries(
       rows.map(([phase = "", ...cells]) => [

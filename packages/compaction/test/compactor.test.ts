@@ -122,7 +122,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect((await store.load(ref))?.head.turn?.turnId).toBe("t1");
   });
 
-  it("runs once for two callers at once, and other sessions are not held up [CMP-18]", async () => {
+  it("runs once for two callers at once, and other sessions are not held up", async () => {
     await begin(store, turns(40));
     const model = summarizer(good);
     const two = compactor({ summarizers: [model] });
@@ -168,7 +168,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect(await compactor().compact(ref, request(4000))).toMatchObject({ kind: "compacted" });
   });
 
-  it("gives way to a compaction, a reset or a rewind that came first [CMP-18]", async () => {
+  it("gives way to a compaction, a reset or a rewind that came first", async () => {
     for (const arrives of ["compaction", "reset", "rewind"]) {
       await begin(store, turns(40));
       const run = compactor().begin(ref, request(16_000));
@@ -199,7 +199,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect(JSON.stringify(await allRecords(store))).not.toContain("hunter2secret");
   });
 
-  it("compacts by hand, and says kindly why not [CMP-11]", async () => {
+  it("compacts by hand, and says kindly why not", async () => {
     await begin(store, turns(1));
     expect(await compactor().compact(ref, request(200_000))).toMatchObject({
       kind: "nothing",
@@ -277,7 +277,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect(reads.at(-1)).toBe(reads[2]);
   });
 
-  it("names the memory files written since the last compaction, and the tool that finds more [DEF-02]", async () => {
+  it("names the memory files written since the last compaction, and the tool that finds more", async () => {
     const note = (path: string): RecordDraft => assistant("noting", [call(path, "write", { path, content: "x" })]);
     await begin(store, [...turns(20), note("/home/me/memory/2026-03-01.md"), ...turns(20, 20)]);
     const searching = { memorySearchTool: "memory_search" };

@@ -113,7 +113,7 @@ describe.skipIf(corpus === undefined).each(["before-compaction", "large-session"
       120_000,
     );
 
-    it("goes on without any summarizer, in eight thousand tokens [CMP-09]", async () => {
+    it("goes on without any summarizer, in eight thousand tokens", async () => {
       const drafts = conversation(name).slice(0, 400);
       const store = createMemoryStore();
       const driven = await drive(store, drafts, 8000, failing);

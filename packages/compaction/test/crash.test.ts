@@ -49,7 +49,7 @@ describe.each(places)("a process that ends, over store-$name", ({ create }) => {
   }
 
   it(
-    "at any call of a compaction leaves the old state or the new, and the next compaction works [CMP-04]",
+    "at any call of a compaction leaves the old state or the new, and the next compaction works",
     { tags: ["slow"] },
     async () => {
       const compact = (store: SessionStore): Promise<unknown> =>
@@ -78,7 +78,7 @@ describe.each(places)("a process that ends, over store-$name", ({ create }) => {
   );
 
   it(
-    "at any call of a retry leaves the poorer summary or the better, and the next retry settles it [RTY-07]",
+    "at any call of a retry leaves the poorer summary or the better, and the next retry settles it",
     { tags: ["slow"] },
     async () => {
       const clock = new StoppedClock();

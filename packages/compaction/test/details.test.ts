@@ -32,7 +32,7 @@ function message(
 const countText = (text: string): number => text.split(/[\s,]+/).filter(Boolean).length;
 
 describe("details", () => {
-  it("are found by their form: files, names, commands, ids, values, wishes, the first request [CMP-22]", () => {
+  it("are found by their form: files, names, commands, ids, values, wishes, the first request", () => {
     const details = extractDetails([
       message("user", 'Port the parser to `parseLine`, but never change "lib/legacy.js". Use port localhost:5432.'),
       message("assistant", "I will look at readWindow().", [
@@ -55,7 +55,7 @@ describe("details", () => {
     expect(details.firstRequest).toMatch(/^Port the parser/);
   });
 
-  it("go on from one compaction to the next, and what was changed stays changed [CMP-14]", () => {
+  it("go on from one compaction to the next, and what was changed stays changed", () => {
     const first = extractDetails([
       message("user", "Start."),
       message("assistant", "ok", [["write", { path: "src/old.ts" }]]),

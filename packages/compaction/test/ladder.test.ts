@@ -148,7 +148,7 @@ describe("the ladder of summaries", () => {
     expect(await summary()).toContain("no longer shown and not summarized yet");
   });
 
-  it("puts the summary before in front of a checkpoint that was made without it [CMP-14]", async () => {
+  it("puts the summary before in front of a checkpoint that was made without it", async () => {
     await compact({ summarizers: [summarizer(`${good} FACT-1`)] });
     await store.append(ref, turns(30, 30));
     const { summaryId } = await contextOf(store);

@@ -63,24 +63,21 @@ describe.each(places)("a node that comes back late to a summary, over store-$nam
     expect(JSON.stringify((await contextOf(stores[1])).messages[0]?.content)).toContain("The quick one");
   }
 
-  it.each([false, true])(
-    "with its summarizer's reply adds nothing; a turn is open: %s [RTY-08]",
-    async (isTurnOpen) => {
-      if (isTurnOpen) await stores[0].append(ref, [user("hello")], { turn });
-      const reply = Promise.withResolvers<string>();
-      const slow = summarizer(() => reply.promise);
-      const run = node(stores[0], "late", slow).run(ref);
-      while (slow.requests.length === 0) await new Promise((done) => setImmediate(done));
-      clock.atMs += 900_000;
-      expect(await quick().run(ref)).toMatchObject([{ kind: "improved", as: isTurnOpen ? "note" : "compaction" }]);
-      const before = await allRecords(stores[1]);
-      reply.resolve("The late one read all files.");
-      expect(await run).toEqual(settled());
-      await expectUntouched(before);
-    },
-  );
+  it.each([false, true])("with its summarizer's reply adds nothing; a turn is open: %s", async (isTurnOpen) => {
+    if (isTurnOpen) await stores[0].append(ref, [user("hello")], { turn });
+    const reply = Promise.withResolvers<string>();
+    const slow = summarizer(() => reply.promise);
+    const run = node(stores[0], "late", slow).run(ref);
+    while (slow.requests.length === 0) await new Promise((done) => setImmediate(done));
+    clock.atMs += 900_000;
+    expect(await quick().run(ref)).toMatchObject([{ kind: "improved", as: isTurnOpen ? "note" : "compaction" }]);
+    const before = await allRecords(stores[1]);
+    reply.resolve("The late one read all files.");
+    expect(await run).toEqual(settled());
+    await expectUntouched(before);
+  });
 
-  it.each([false, true])("stopped before its append adds nothing; a turn is open: %s [RTY-08]", async (isTurnOpen) => {
+  it.each([false, true])("stopped before its append adds nothing; a turn is open: %s", async (isTurnOpen) => {
     if (isTurnOpen) await stores[0].append(ref, [user("hello")], { turn });
     const late = stoppingStore(stores[0]);
     const run = node(late.store, "late", summarizer("The late one read all files.")).run(ref);

@@ -34,7 +34,7 @@ describe.each(places.filter(({ name }) => name !== "memory"))(
     let place: Place;
     afterEach(() => place.remove());
 
-    it("compact it once: the one that comes second gives way [CMP-18]", async () => {
+    it("compact it once: the one that comes second gives way", async () => {
       place = create();
       const stores = [place.open(), place.open()];
       await begin(stores[0] as SessionStore, turns(40));

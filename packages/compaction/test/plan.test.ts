@@ -77,7 +77,7 @@ describe("the plan of a compaction", () => {
     expect(made.keptMessages).toBeLessThan(20);
   });
 
-  it("never cuts between a call and its result, and moves towards the end when it must [CMP-13]", () => {
+  it("never cuts between a call and its result, and moves towards the end when it must", () => {
     const calls = Array.from({ length: 30 }, (_, index) => call(`c${index}`, "read", { path: `f${index}.ts` }));
     const results = calls.map((_, index) => result(`c${index}`, "x".repeat(400)));
     const one = [
@@ -105,14 +105,14 @@ describe("the plan of a compaction", () => {
     expect(planned(late, 8000).removedMessages).toBeGreaterThan(20);
   });
 
-  it("refuses four messages and fewer, and what is no longer than its summary [CMP-11]", () => {
+  it("refuses four messages and fewer, and what is no longer than its summary", () => {
     expect(plan(turns(1), 8000)).toMatchObject({ kind: "nothing", reason: "too-few-messages" });
     expect(plan([], 8000)).toMatchObject({ kind: "nothing", reason: "too-few-messages" });
     const short = ["a", "b", "c", "d", "e", "f"].map((text) => user(text));
     expect(plan(short, 200_000)).toMatchObject({ kind: "nothing", reason: "no-gain" });
   });
 
-  it("carries the summary before it on, and summarizes what that one had kept [CMP-14]", () => {
+  it("carries the summary before it on, and summarizes what that one had kept", () => {
     const first = turns(20);
     const compaction = { type: "compaction", summary: "They began.", firstKeptEntryId: "r61", tokensBefore: 9000 };
     const made = planned([...first, compaction, ...turns(40, 20)], 8000);
@@ -121,7 +121,7 @@ describe("the plan of a compaction", () => {
     expect(made.replacedTokens).toBeGreaterThan(made.previous?.tokens ?? 0);
   });
 
-  it("leaves messages of a flush out of what is summarized [FLU-20]", () => {
+  it("leaves messages of a flush out of what is summarized", () => {
     const flush = user("store what matters", { source: "flush" });
     const drafts = turns(30);
     drafts.splice(8, 0, flush, assistant("NO_REPLY"));
@@ -178,7 +178,7 @@ const conversation: fc.Arbitrary<RecordDraft[]> = fc
   );
 
 describe("any plan", () => {
-  it("removes something, keeps something, loses nothing, and parts no call from its result of the same turn [CMP-13]", () => {
+  it("removes something, keeps something, loses nothing, and parts no call from its result of the same turn", () => {
     fc.assert(
       fc.property(conversation, fc.constantFrom(4000, 16_000, 200_000), (drafts, window) => {
         const made = plan(drafts, window);
@@ -202,7 +202,7 @@ describe("any plan", () => {
     );
   });
 
-  it("is the same whether the whole log is given or the window [CMP-04]", () => {
+  it("is the same whether the whole log is given or the window", () => {
     fc.assert(
       fc.property(fc.integer({ min: 12, max: 60 }), (count) => {
         const compaction = { type: "compaction", summary: "They began.", firstKeptEntryId: "r9", tokensBefore: 9000 };

@@ -95,7 +95,7 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(JSON.stringify(live.render().messages)).toContain("JSON Lines");
   });
 
-  it("are a note beside the branch while a turn is open, and the history has it [RTY-08]", async () => {
+  it("are a note beside the branch while a turn is open, and the history has it", async () => {
     await begin(store, turns(40));
     await compact();
     const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.parse("2099-01-01"), fence: 1 } as const;
@@ -108,7 +108,7 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(await retry([summarizer(better)]).run(ref, { scan: true })).toEqual([]);
   });
 
-  it("wait longer after each failure, each for itself, and give up at the limit [RTY-06]", async () => {
+  it("wait longer after each failure, each for itself, and give up at the limit", async () => {
     await begin(store, turns(40));
     const first = await compact();
     await store.append(ref, turns(40, 40));
@@ -151,7 +151,7 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(await retry([chained]).run(ref, { scan: true })).toEqual([]);
   });
 
-  it("build on the summary of another program that came before [CMP-14]", async () => {
+  it("build on the summary of another program that came before", async () => {
     await begin(store, turns(4));
     const compaction = {
       type: "compaction",

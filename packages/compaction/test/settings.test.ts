@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { compactionNeed, settingsForWindow } from "../src/compaction-settings.ts";
 
 describe("when compaction is due", () => {
-  it("is at window less reserve, to the token [CMP-01]", () => {
+  it("is at window less reserve, to the token", () => {
     const at = (tokens: number): boolean => compactionNeed({ tokens, windowTokens: 200_000, messages: 9 }).due;
     expect([at(169_999), at(170_000)]).toEqual([false, true]);
     expect(compactionNeed({ tokens: 170_000, windowTokens: 200_000, messages: 9 }).triggerTokens).toBe(170_000);
   });
 
-  it("cannot be switched off: a reserve of nothing is raised, one too large is lowered, and both are said [CMP-12]", () => {
+  it("cannot be switched off: a reserve of nothing is raised, one too large is lowered, and both are said", () => {
     expect(settingsForWindow({ reserveTokens: 0 }, 200_000)).toMatchObject({
       triggerTokens: 180_000,
       repairs: [{ key: "reserveTokens", given: 0, used: 20_000 }],
@@ -28,7 +28,7 @@ describe("when compaction is due", () => {
     expect(compactionNeed({ tokens: null, windowTokens: 8000, messages: 5000 })).toMatchObject({ due: false });
   });
 
-  it("leaves room in every window for what stays, a summary and its details [CMP-03]", () => {
+  it("leaves room in every window for what stays, a summary and its details", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1000, max: 2_000_000 }),

@@ -40,7 +40,7 @@ describe("the states of SPEC.md", () => {
     expect(final).toEqual(["no-gain", "stopped", "written"]);
   });
 
-  it("are those of a retry, which waits longer each time and gives up at its limit [RTY-06]", () => {
+  it("are those of a retry, which waits longer each time and gives up at its limit", () => {
     const [states = [], steps = [], table = []] = specTables(spec, "States of a retry");
     expect(stepTable(table)).toEqual(retrySteps);
     expect(firstColumn(states)).toEqual(Object.keys(retrySteps));

@@ -68,7 +68,7 @@ describe("combinations that could have no effect", () => {
       { idleMinutes: 30, reset: { mode: "never" } },
       /:3: session\.reset\.idleMinutes is 30 .*session\.reset\.mode is "never"/,
     ],
-  ])("refuses %j [CFG-08]", async (session, message) => {
+  ])("refuses %j", async (session, message) => {
     await expect(resolve({ file: { session } })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
     await expect(resolve({ file: { session } })).rejects.toThrow(message);
     await expect(resolve({ file: { session } })).rejects.toThrow(filePath);
@@ -103,7 +103,7 @@ describe("combinations that could have no effect", () => {
       [["repaired", "session.compaction.reserveTokens", 4000]],
     ],
     [{ compaction: { reserveTokens: 4000 } }, [["repaired", "session.compaction.reserveTokens", 20_000]]],
-  ])("mends %j, and says so where somebody wrote it [CFG-08]", async (session, notes) => {
+  ])("mends %j, and says so where somebody wrote it", async (session, notes) => {
     expect(await notesOf(session)).toEqual(notes);
   });
 
@@ -144,7 +144,7 @@ describe("settings and the window", () => {
     ]);
   });
 
-  it("says which checkpoint thresholds cannot be reached, and refuses a floor no conversation gets to [CFG-08]", async () => {
+  it("says which checkpoint thresholds cannot be reached, and refuses a floor no conversation gets to", async () => {
     const at = (checkpoint: object) => notesOf({ checkpoint }, { windowTokens: 100_000 });
     expect(await at({ tokenThresholdPercents: [50, 80] })).toEqual([
       ["repaired", "session.checkpoint.tokenThresholdPercents", [50]],
@@ -155,7 +155,7 @@ describe("settings and the window", () => {
     expect(await at({ enabled: false, minTokensForGen: 80_000 })).toEqual([]);
   });
 
-  it("refuses an answer as large as the window, and caps what is kept [CFG-08]", async () => {
+  it("refuses an answer as large as the window, and caps what is kept", async () => {
     await expect(resolve({ file: { windowTokens: 8000, maxOutputTokens: 8000 } })).rejects.toThrow(
       `${filePath}:3: maxOutputTokens is 8000; it must be less than the window of 8000 tokens`,
     );

@@ -83,7 +83,7 @@ describe("the documents' blocks as they stand", () => {
     expect(config.notes.map(({ message }) => message)).toEqual(["session.path is read as session.storePath."]);
   });
 
-  it("takes a send policy as it stands, without quotes [CFG-04]", async () => {
+  it("takes a send policy as it stands, without quotes", async () => {
     const { sendPolicy } = sessionSettings(await resolve({ file: policyBlock }));
     expect(sendPolicy).toEqual({
       mode: "first-match",
@@ -95,7 +95,7 @@ describe("the documents' blocks as they stand", () => {
     });
   });
 
-  it("takes each part of a block alone [CFG-01]", async () => {
+  it("takes each part of a block alone", async () => {
     const { session } = JSON.parse(managementBlock) as { session: { compaction: object; checkpoint: object } };
     for (const [area, block] of Object.entries({ compaction: session.compaction, checkpoint: session.checkpoint })) {
       for (const [key, value] of Object.entries(block)) {

@@ -223,7 +223,7 @@ const cases: readonly Case[] = [
 
 describe("settings of sessions", () => {
   it.each(cases.map((one) => [`${one.area}.${one.key}`, one] as const))(
-    "%s changes what a conversation does [CFG-06]",
+    "%s changes what a conversation does",
     async (_, { area, key, values, beside = {}, talk = {}, see }) => {
       const [one, other] = await Promise.all(
         values.map(async (value) => see(await converse(withValue(beside, area, key, value), talk))),

@@ -3,7 +3,7 @@ import { sessionSettings } from "@throughline/config";
 import { filePath, resolve } from "./resolve.ts";
 
 describe("OpenClaw's settings of sessions", () => {
-  it("count where they have a meaning, and have no effect elsewhere, with notes [CFG-09]", async () => {
+  it("count where they have a meaning, and have no effect elsewhere, with notes", async () => {
     const config = await resolve({
       file: {
         session: {

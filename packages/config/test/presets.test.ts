@@ -65,7 +65,7 @@ describe("presets", () => {
     expect((await settingsOf({})).get("maxOutputTokens")?.value).toBe(8192);
   });
 
-  it("set what OpenClaw does [CFG-07]", async () => {
+  it("set what OpenClaw does", async () => {
     const settings = sessionSettings(await resolve({ file: { preset: "openclaw", tools: "all" } }));
     expect(settings).toMatchObject({
       cacheTtlMs: 45_000,

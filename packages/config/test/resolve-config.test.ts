@@ -105,7 +105,7 @@ describe("resolveConfig", () => {
     }
   });
 
-  it("says that OpenClaw's settings of memory search have no effect, and refuses what is beside them [CFG-09]", async () => {
+  it("says that OpenClaw's settings of memory search have no effect, and refuses what is beside them", async () => {
     const memorySearch = { provider: "openai", query: { maxResults: 5 } };
     const { notes } = await resolve({ file: { agents: { defaults: { memorySearch } } } });
     expect(notes).toMatchObject([{ kind: "ignored", key: "agents.defaults.memorySearch", line: 4 }]);
@@ -173,7 +173,7 @@ describe("resolveConfig", () => {
     ['{\n "agent": "a",\n "agent": "b"\n}', 3, /"agent" stands in line 2 already/],
     ['{"__proto__": {"agent": "x"}}', 1, /"__proto__" is not a setting/],
     ['{"session": {"constructor": {}}}', 1, /"session\.constructor" is not a setting/],
-  ])("refuses %j and names the place [CFG-08]", async (file, line, message) => {
+  ])("refuses %j and names the place", async (file, line, message) => {
     await expect(resolve({ file })).rejects.toMatchObject({
       code: "CONFIG_INVALID",
       message: expect.stringMatching(message) as string,
@@ -238,7 +238,7 @@ describe("the store", () => {
     [{ store: "postgres", storePath: "/x" }, /no URL of a server/],
     [{ store: "memory", storePath: "/x" }, /left out where session\.store is memory/],
     [{ storePath: "postgres://h/db" }, /a path where session\.store is sqlite/],
-  ])("refuses %j [CFG-08]", async (session, message) => {
+  ])("refuses %j", async (session, message) => {
     await expect(resolve({ file: { session } })).rejects.toThrow(message);
   });
 
@@ -271,7 +271,7 @@ describe("a list or an object in a variable", () => {
     ],
     ["TOOLS_ALLOW", '[".git", 1]', /toolsAllow\.1 is 1; it must be text/],
     ["TOOLS_ALLOW", '["__proto__", {"length": 1}]', /toolsAllow\.1 is \{"length":1\}; it must be text/],
-  ])("is held to the rules of the file: %s %s [CFG-08]", async (name, text, message) => {
+  ])("is held to the rules of the file: %s %s", async (name, text, message) => {
     const variable = `THROUGHLINE_${name}`;
     const failure = await resolve({ environment: { [variable]: text } }).then(
       () => null,

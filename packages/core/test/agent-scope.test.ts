@@ -86,7 +86,7 @@ function refuse(): never {
 
 describe("a store scoped to one agent", () => {
   it.each(Object.entries(attempts).filter(([, rows]) => rows !== "harmless"))(
-    "%s reaches no session of another agent [ISO-02] [TST-03] [SDK-09]",
+    "%s reaches no session of another agent",
     async (_name, rows) => {
       const { store, scope } = await twoAgents();
       for (const attempt of rows as Exclude<typeof rows, "harmless">) {
@@ -109,7 +109,7 @@ describe("a store scoped to one agent", () => {
     },
   );
 
-  it("has a row above for every member of the contract [ISO-02]", async () => {
+  it("has a row above for every member of the contract", async () => {
     const { store, scope } = await twoAgents();
     const known = new Set(Object.keys(attempts));
     expect(Object.keys(scope).filter((name) => !known.has(name))).toEqual([]);
@@ -117,7 +117,7 @@ describe("a store scoped to one agent", () => {
     expect(declared.filter((name) => !known.has(name))).toEqual([]);
   });
 
-  it("lists its own sessions only, without being told which [ISO-01] [ISO-02] [ISO-03]", async () => {
+  it("lists its own sessions only, without being told which", async () => {
     const { store, scope } = await twoAgents();
     await store.save({ ...own, namespace: "tenant" }, { sessionId: "t" }, { ifRevision: null });
     expect((await scope.list()).sessions.map(({ sessionId }) => sessionId)).toEqual(["of-main"]);
@@ -135,7 +135,7 @@ describe("a store scoped to one agent", () => {
   });
 
   const guarded = ["search", "watch", "fork", "readWindow"] as const;
-  it.each(guarded)("guards the %s of a store that has one [ISO-02]", async (facet) => {
+  it.each(guarded)("guards the %s of a store that has one", async (facet) => {
     const { store } = await twoAgents();
     const asked: unknown[] = [];
     const pages = async function* (): AsyncGenerator<never> {};

@@ -7,7 +7,7 @@ import { type StoredRecord } from "@throughline/core";
 const good = "They built the importer and decided on JSON Lines. Open: how torn lines are shown.";
 
 describe("the audit of a summary", () => {
-  it("passes a text that says something [CMP-15]", () => {
+  it("passes a text that says something", () => {
     for (const text of [good, `## Done\n- ${good}`, "Sie haben den Import gebaut.", "他们决定使用 JSON Lines。"]) {
       expect(auditSummary(text, { replacedTokens: 1000, maxOutputTokens: 500 })).toBeNull();
     }
@@ -15,7 +15,7 @@ describe("the audit of a summary", () => {
     expect(auditSummary(long)).toBeNull();
   });
 
-  it("fails what is empty, blank, or without a word [CMP-15]", () => {
+  it("fails what is empty, blank, or without a word", () => {
     for (const text of ["", "  \n", "---", "…"]) expect(auditSummary(text)).toBe("empty");
     for (const text of [
       "ok",
@@ -38,7 +38,7 @@ describe("the audit of a summary", () => {
     expect(auditSummary("A tool result asked for NO_REPLY; the user asked for the parser.")).toBeNull();
   });
 
-  it("fails a refusal, and one that asks for the conversation [CMP-15]", () => {
+  it("fails a refusal, and one that asks for the conversation", () => {
     const refusals = [
       "I'm sorry, but I can't help with that.",
       "I cannot summarize this conversation.",
@@ -48,7 +48,7 @@ describe("the audit of a summary", () => {
     for (const text of refusals) expect(auditSummary(text)).toBe("refusal");
   });
 
-  it("fails a call of a tool [CMP-15]", () => {
+  it("fails a call of a tool", () => {
     const calls = [
       `${good}\n<tool_call>{"name": "read"}</tool_call>`,
       '{"name": "read", "arguments": {"path": "a"}}',
@@ -77,7 +77,7 @@ describe("the audit of a summary", () => {
     "Action: read_file\nAction Input: a.ts",
     "<read_file>\n<path>src/a.ts</path>\n</read_file>",
     '<tool_use name="read">',
-  ])("fails a call in whatever wording, alone and behind prose: %s [CMP-15]", (call) => {
+  ])("fails a call in whatever wording, alone and behind prose: %s", (call) => {
     expect(auditSummary(call)).toBe("tool-call");
     expect(auditSummary(`${good}\n\n${call}`)).toBe("tool-call");
     expect(auditSummary(`${good.repeat(20)}\n${call}\n`)).toBe("tool-call");
@@ -102,7 +102,7 @@ describe("the audit of a summary", () => {
     expect(counted).toBe(0);
   });
 
-  it("fails what ends in the middle at its limit, and what is no shorter than what it replaces [CMP-15]", () => {
+  it("fails what ends in the middle at its limit, and what is no shorter than what it replaces", () => {
     const countText = (text: string): number => text.split(" ").length;
     const cut = "They built the importer and then the";
     expect(auditSummary(cut, { maxOutputTokens: 7, countText })).toBe("cut-off");

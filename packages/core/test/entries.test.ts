@@ -11,7 +11,7 @@ const clock: Clock = { nowMs: () => 1_790_000_000_000, sleep: () => Promise.reso
 const nowMs = clock.nowMs();
 
 describe("merging an entry", () => {
-  it("moves activity forward only, and leaves it alone when told to preserve it [IDX-07]", () => {
+  it("moves activity forward only, and leaves it alone when told to preserve it", () => {
     const entry: SessionEntry = { sessionId: "s", updatedAt: 500 };
     expect(mergeEntry(entry, { updatedAt: 100 }, { nowMs: 400 }).updatedAt).toBe(500);
     expect(mergeEntry(entry, { updatedAt: 900 }, { nowMs: 400 }).updatedAt).toBe(900);
@@ -19,14 +19,14 @@ describe("merging an entry", () => {
     expect(mergeEntry(entry, { updatedAt: 900 }, { nowMs: 950, activity: "preserve" }).updatedAt).toBe(500);
   });
 
-  it("takes the provider away with the model it belonged to [ENT-11]", () => {
+  it("takes the provider away with the model it belonged to", () => {
     const entry = { sessionId: "s", model: "a", modelProvider: "p" };
     expect(mergeEntry(entry, { model: "b" }, { nowMs })).not.toHaveProperty("modelProvider");
     expect(mergeEntry(entry, { model: "a" }, { nowMs }).modelProvider).toBe("p");
     expect(mergeEntry(entry, { model: "b", modelProvider: "q" }, { nowMs }).modelProvider).toBe("q");
   });
 
-  it("keeps every field nobody named, unknown, nested and __proto__ ones too [ENT-20]", () => {
+  it("keeps every field nobody named, unknown, nested and __proto__ ones too", () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -65,7 +65,7 @@ describe("merging an entry", () => {
     expect(JSON.stringify(merged)).toContain('"deep":{"__proto__":2}');
   });
 
-  it("brings context and last route into agreement, whichever of them the patch names [ENT-18] [TST-07]", () => {
+  it("brings context and last route into agreement, whichever of them the patch names", () => {
     const entry: SessionEntry = {
       sessionId: "s",
       deliveryContext: { channel: "a", to: "1", threadId: 5 },
@@ -85,7 +85,7 @@ describe("merging an entry", () => {
 });
 
 describe("what a reset keeps", () => {
-  it("keeps levels, names, model, policy, origin and route, and no counter, mark or SDK session [STO-09] [C16] [SDK-04] [LOOP-08]", async () => {
+  it("keeps levels, names, model, policy, origin and route, and no counter, mark or SDK session [C16]", async () => {
     const store = createMemoryStore();
     const kept = {
       label: "mine",

@@ -33,7 +33,7 @@ describe("createRecordIds", () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it("makes random UUIDs for sessions [KEY-14]", () => {
+  it("makes random UUIDs for sessions", () => {
     expect(systemRandom.uuid()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(systemRandom.uuid()).not.toBe(systemRandom.uuid());
   });

@@ -5,7 +5,7 @@ import { labelSessionKey, mainSessionKey, sessionKeySlug, subagentSessionKey } f
 import { parseSessionKey, peerSessionKey, ThroughlineError } from "@throughline/core";
 
 describe("parseSessionKey", () => {
-  it("reads the three-segment short form [KEY-01]", () => {
+  it("reads the three-segment short form", () => {
     expect(parseSessionKey("main:cli:user")).toEqual({
       form: "short",
       agentId: "main",
@@ -46,7 +46,7 @@ describe("parseSessionKey", () => {
     });
   });
 
-  it("lets peers hold colons and takes a thread as a suffix [KEY-05]", () => {
+  it("lets peers hold colons and takes a thread as a suffix", () => {
     expect(parseSessionKey("agent:main:matrix:group:!room:example.org:thread:t1")).toMatchObject({
       rest: { kind: "peer", channel: "matrix", peerId: "!room:example.org" },
       suffix: { kind: "thread", id: "t1" },
@@ -56,7 +56,7 @@ describe("parseSessionKey", () => {
     });
   });
 
-  it("knows the main session [KEY-06]", () => {
+  it("knows the main session", () => {
     expect(parseSessionKey("agent:main:main")).toMatchObject({
       agentId: "main",
       rest: { kind: "main", mainKey: "main" },
@@ -87,7 +87,7 @@ describe("parseSessionKey", () => {
     ]);
   });
 
-  it("reads a subagent key [KEY-10]", () => {
+  it("reads a subagent key", () => {
     expect(parseSessionKey("agent:main:subagent:worker1:task123")).toMatchObject({
       agentId: "main",
       rest: { kind: "subagent", path: "worker1:task123" },
@@ -180,7 +180,7 @@ describe("building keys", () => {
     );
   });
 
-  it("matches prefixes with upper and lower case alike on both sides [KEY-11]", () => {
+  it("matches prefixes with upper and lower case alike on both sides", () => {
     expect(sessionKeyHasPrefix("Agent:Main:SLACK:direct:U1", "agent:main:slack")).toBe(true);
     expect(sessionKeyHasPrefix("agent:main:slack:direct:u1", "AGENT:main:Slack")).toBe(true);
     expect(sessionKeyHasPrefix("agent:main:discord:direct:u1", "agent:main:slack")).toBe(false);

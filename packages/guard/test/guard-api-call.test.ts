@@ -97,7 +97,7 @@ describe("claw0's guard", () => {
     expect(guarded.requests.at(-1)?.messages).toEqual(messages);
   });
 
-  it("raises after three calls, and leaves the list alone [GRD-05]", async () => {
+  it("raises after three calls, and leaves the list alone", async () => {
     const guarded = await connect([tooLong, tooLong, "A summary.", tooLong]);
     const messages = history(3, "x".repeat(250_000));
     const before = structuredClone(messages);
@@ -110,7 +110,7 @@ describe("claw0's guard", () => {
     expect(messages).toEqual(before);
   });
 
-  it("drops the old messages for a note when the summary fails, and says so [GRD-16]", async () => {
+  it("drops the old messages for a note when the summary fails, and says so", async () => {
     const guarded = await connect([tooLong, { kind: "error", status: 500 }, "Fine."]);
     const messages = history(3);
     await guarded.ask(messages);
@@ -120,7 +120,7 @@ describe("claw0's guard", () => {
     expect(guarded.events.find(({ name }) => name === "guard.summary-failed")).toMatchObject({ droppedMessages: 5 });
   });
 
-  it("keeps the summary's own call from overflowing [GRD-14]", async () => {
+  it("keeps the summary's own call from overflowing", async () => {
     const guarded = await connect([tooLong, tooLong, tooLong, "A summary.", "Fine."]);
     await guarded.ask([
       ...Array.from({ length: 12 }, (_, index) => ({
@@ -171,7 +171,7 @@ describe("compaction in flight", () => {
     expect(await run(history(1).slice(0, 4))).toBeNull();
   });
 
-  it("never parts a call from its result, and roles alternate, for every length [GRD-15]", async () => {
+  it("never parts a call from its result, and roles alternate, for every length", async () => {
     const all = history(60) as { role: string; content: unknown }[];
     for (let count = 5; count <= all.length; count++) {
       const compacted = (await run(all.slice(0, count))) as { role: string; content: unknown }[] | null;
@@ -192,7 +192,7 @@ describe("compaction in flight", () => {
     });
   });
 
-  it("gives the summarizer plain text, with inputs as JSON and results cut to 500 characters [GRD-13]", async () => {
+  it("gives the summarizer plain text, with inputs as JSON and results cut to 500 characters", async () => {
     let prompt = "";
     await compactInFlight({ summarize: async (request) => ((prompt = request.prompt), "S") })({
       messages: history(3, "r".repeat(2000)),

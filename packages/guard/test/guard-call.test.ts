@@ -32,7 +32,7 @@ describe("a guarded call", () => {
     }
   });
 
-  it("compacts at most once in a turn of the user, however many calls it has [GRD-04]", async () => {
+  it("compacts at most once in a turn of the user, however many calls it has", async () => {
     const turn = createGuardTurn();
     const messages = turns(30, "word ".repeat(60));
     const first = run({ request: { messages }, windowTokens: 4000, turn });
@@ -44,7 +44,7 @@ describe("a guarded call", () => {
     expect(turn.compactions).toBe(1);
   });
 
-  it("asks a counting endpoint between 85 and 100 % of what fits, and believes it [GRD-18]", async () => {
+  it("asks a counting endpoint between 85 and 100 % of what fits, and believes it", async () => {
     const messages = turns(10, "word ".repeat(300));
     const request = { messages, maxOutputTokens: 100 };
     const alone = run({ request, windowTokens: 1_000_000 });
@@ -98,7 +98,7 @@ describe("a guarded call", () => {
       ]);
     });
 
-    it("is passed on as it came, after one more call and no compaction, when it was not [GRD-06]", async () => {
+    it("is passed on as it came, after one more call and no compaction, when it was not", async () => {
       let compactions = 0;
       const compact = async (): Promise<null> => ((compactions += 1), null);
       const one = ask(4200, { compact, call: async () => Promise.reject(refusal) });
@@ -106,7 +106,7 @@ describe("a guarded call", () => {
       expect([one.sent.length, compactions]).toEqual([2, 0]);
     });
 
-    it("of a small request, or of another status, is passed on at once [GRD-06]", async () => {
+    it("of a small request, or of another status, is passed on at once", async () => {
       const fault = Object.assign(new Error("invalid request"), { status: 500 });
       const small = ask(5000);
       const other = ask(4200, { call: async () => Promise.reject(fault) });
@@ -115,7 +115,7 @@ describe("a guarded call", () => {
       expect([small.sent.length, other.sent.length]).toEqual([1, 1]);
     });
 
-    it("is what the counting endpoint says it is [GRD-18]", async () => {
+    it("is what the counting endpoint says it is", async () => {
       // Before the call the endpoint fails; after the refusal it answers.
       const counting = (tokens: number): Partial<GuardOptions<unknown>> => {
         let asked = 0;
@@ -129,7 +129,7 @@ describe("a guarded call", () => {
     });
   });
 
-  it("goes on when the compaction fails, and tells [GRD-17]", async () => {
+  it("goes on when the compaction fails, and tells", async () => {
     const compact = async (): Promise<never> => Promise.reject(new Error("the summarizer is down"));
     const one = run({ request: { messages: turns(30, "word ".repeat(60)) }, windowTokens: 4000, compact });
     expect((await one.result).outcome).toBe("answered");
@@ -139,7 +139,7 @@ describe("a guarded call", () => {
     );
   });
 
-  it("passes on another error that comes after an overflow, as it came [GRD-06]", async () => {
+  it("passes on another error that comes after an overflow, as it came", async () => {
     const other = new Error("503 overloaded");
     let calls = 0;
     const call = async (): Promise<unknown> => Promise.reject(calls++ === 0 ? overflow() : other);
@@ -147,7 +147,7 @@ describe("a guarded call", () => {
     expect(calls).toBe(2);
   });
 
-  it("never makes more than three calls, whatever is answered [GRD-05]", async () => {
+  it("never makes more than three calls, whatever is answered", async () => {
     for (const text of [
       "prompt is too long",
       "input length and `max_tokens` exceed context limit: 7000 + 8192 > 8000",
@@ -165,7 +165,7 @@ describe("a guarded call", () => {
     }
   });
 
-  it("does not overflow again after a restart when what was shortened is given back [GRD-07]", async () => {
+  it("does not overflow again after a restart when what was shortened is given back", async () => {
     const messages = turns(2, "word ".repeat(20_000));
     let refusals = 0;
     const call = async ({ messages: sent }: GuardedRequest): Promise<unknown> => {

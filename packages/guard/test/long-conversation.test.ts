@@ -21,7 +21,7 @@ function madeUpConversation(): readonly object[] {
 
 describe("a long conversation", () => {
   it.each([8000, 16_000, 32_000, 64_000])(
-    "never exceeds a window of %d tokens, and never loops [GRD-18]",
+    "never exceeds a window of %d tokens, and never loops",
     { tags: ["slow"], timeout: 60_000 },
     async (windowTokens) => {
       const found = await replayConversation(madeUpConversation(), windowTokens, 1);

@@ -53,7 +53,7 @@ describe.each(ways)("%s, streamed: %s", (name, streams) => {
     expect(JSON.stringify(messages)).toBe(before);
   });
 
-  it("compacts when that is not enough, and never before the results [GRD-04]", async () => {
+  it("compacts when that is not enough, and never before the results", async () => {
     fixture = await openFixture(name, streams, 4000);
     const messages = conversation(name, 40, 1500);
     const { outcome, attempts } = await fixture.guard({ messages });
@@ -63,14 +63,14 @@ describe.each(ways)("%s, streamed: %s", (name, streams) => {
     expect(fixture.simulator.refusals.every(({ kind }) => kind === "overflow")).toBe(true);
   });
 
-  it("knows before the first call that it does not fit [GRD-18]", async () => {
+  it("knows before the first call that it does not fit", async () => {
     fixture = await openFixture(name, streams, 8000);
     const { outcome, attempts } = await fixture.guard({ messages: conversation(name, 20, 4000), windowTokens: 8000 });
     expect([outcome, attempts.map((attempt) => attempt.outcome)]).toEqual(["answered", ["over", "answered"]]);
     expect(fixture.simulator.refusals).toEqual([]);
   });
 
-  it("raises what nothing cures, with the provider's error and every attempt [GRD-05]", async () => {
+  it("raises what nothing cures, with the provider's error and every attempt", async () => {
     fixture = await openFixture(name, streams, 2000);
     const messages = [{ role: "user", content: "These words are the user's own. ".repeat(1000) }];
     const error = await thrown(fixture.guard({ messages }));
@@ -85,7 +85,7 @@ describe.each(ways)("%s, streamed: %s", (name, streams) => {
     ["bad credentials", { kind: "error", status: 401, message: "invalid token" }],
     ["a server fault", { kind: "error", status: 500, message: "internal error computing maximum context length" }],
     ["overload", { kind: "error", status: 503 }],
-  ] satisfies [string, SimulatedReply][])("passes %s on untouched, with one call [GRD-06]", async (_, reply) => {
+  ] satisfies [string, SimulatedReply][])("passes %s on untouched, with one call", async (_, reply) => {
     // A local server's 500 is believed by its words, so the words must not be an overflow's.
     fixture = await openFixture(name, streams, 20_000, { replies: [reply] });
     const messages = conversation(name, 3, 3000);
@@ -98,7 +98,7 @@ describe.each(ways)("%s, streamed: %s", (name, streams) => {
     expect(JSON.stringify(messages)).toBe(before);
   });
 
-  it("is ended by the caller's signal [GRD-06]", async () => {
+  it("is ended by the caller's signal", async () => {
     fixture = await openFixture(name, streams, 20_000, {
       replies: [{ kind: "answer", content: "Late.", delayMs: 200 }],
     });
@@ -231,7 +231,7 @@ describe("kinds that only some providers have", () => {
     expect(JSON.stringify(messages)).toBe(before);
   });
 
-  it.each(names)("%s: passes on what else breaks a stream off, and touches nothing [GRD-06]", async (name) => {
+  it.each(names)("%s: passes on what else breaks a stream off, and touches nothing", async (name) => {
     for (const [status, message] of [
       [429, "Rate limit reached: too many tokens per minute"],
       [500, "The server had an error"],

@@ -24,7 +24,7 @@ describe("shortening a text", () => {
     expect(text.endsWith(`\n${tail}`)).toBe(true);
   });
 
-  it("writes the first document's marker when the head alone is kept [GRD-10]", () => {
+  it("writes the first document's marker when the head alone is kept", () => {
     const found = shortenToHead(lines(100), 50);
     expect(found?.text).toBe(
       `${lines(7)}\n\n[... truncated (${lines(100).length} chars total, showing first ${lines(7).length}) ...]`,
@@ -59,7 +59,7 @@ describe.each(Object.keys(wirings) as WiringName[])("shortening the results of %
   const options = { reason: "input" as const, recordIds: [], shorten: shortenText };
   const messages = [900, 5000, 20_000].flatMap((size, number) => toolTurn(name, number, lines(size).slice(0, size)));
 
-  it("cuts each to its share and all to theirs, the longest first [GRD-03]", () => {
+  it("cuts each to its share and all to theirs, the longest first", () => {
     const each = truncateResults(messages, { ...options, eachCharacters: 10_000, totalCharacters: 1e9 });
     expect(each.changes.map(({ beforeBytes }) => beforeBytes)).toEqual([20_000]);
     const all = truncateResults(messages, { ...options, eachCharacters: 1e9, totalCharacters: 9000 });
@@ -69,7 +69,7 @@ describe.each(Object.keys(wirings) as WiringName[])("shortening the results of %
     expect(sum).toBeGreaterThan(8000);
   });
 
-  it("applies what was kept to the same bytes, also after messages before have gone [GRD-07]", () => {
+  it("applies what was kept to the same bytes, also after messages before have gone", () => {
     const { messages: shortened, changes } = truncateResults(messages, {
       ...options,
       eachCharacters: 2000,

@@ -39,24 +39,24 @@ const cases: readonly Case[] = [
     messages: ['U "hi"', 'A "a" ?t1 ?t2', "U =t2 =t1", 'A "done"'],
   },
   {
-    title: "calls one after the other stay apart [HIS-09]",
+    title: "calls one after the other stay apart",
     records: [user("hi"), assistant([call("t1")]), result("t1"), assistant([call("t2")]), result("t2")],
     messages: ['U "hi"', "A ?t1", "U =t1", "A ?t2", "U =t2"],
   },
   {
-    title: "a call record joins the assistant text before it, or begins a message of its own [HIS-04]",
+    title: "a call record joins the assistant text before it, or begins a message of its own",
     records: [user("hi"), flat([text("a")]), ownCall("t1"), result("t1"), user("more"), ownCall("t2"), result("t2")],
     messages: ['U "hi"', 'A "a" ?t1', 'U =t1 "more"', "A ?t2", "U =t2"],
     repairs: ["assistant-merged r3", "user-merged r5"],
   },
   {
-    title: "call records in a row become one message before their results [HIS-07]",
+    title: "call records in a row become one message before their results",
     records: [user("hi"), ownCall("t1"), ownCall("t2"), result("t1"), result("t2"), flat("done")],
     messages: ['U "hi"', "A ?t1 ?t2", "U =t1 =t2", 'A "done"'],
     repairs: ["assistant-merged r3"],
   },
   {
-    title: "a call in its reply and in a record of its own is sent once [HIS-11]",
+    title: "a call in its reply and in a record of its own is sent once",
     records: [
       user("hi"),
       flat([text("a"), call("t1")]),
@@ -86,13 +86,13 @@ const cases: readonly Case[] = [
     repairs: ["duplicate-call r3", "duplicate-call r5"],
   },
   {
-    title: "parallel calls stored only in turn with their results become one reply and one answer [HIS-12]",
+    title: "parallel calls stored only in turn with their results become one reply and one answer",
     records: [user("hi"), ownCall("t1"), result("t1"), ownCall("t2"), result("t2"), flat("done")],
     messages: ['U "hi"', "A ?t1 ?t2", "U =t1 =t2", 'A "done"'],
     repairs: ["assistant-merged r4"],
   },
   {
-    title: "parts that bear one reply id are one reply [HIS-12]",
+    title: "parts that bear one reply id are one reply",
     records: [
       user("hi"),
       assistant([call("t1")], { responseId: "m1" }),
@@ -104,13 +104,13 @@ const cases: readonly Case[] = [
     repairs: ["assistant-merged r4"],
   },
   {
-    title: "results stored before the user and call records go to their calls [HIS-13]",
+    title: "results stored before the user and call records go to their calls",
     records: [result("t1"), result("t2"), user("hi"), flat([text("a")]), ownCall("t1"), ownCall("t2"), flat("done")],
     messages: ['U "hi"', 'A "a" ?t1 ?t2', "U =t1 =t2", 'A "done"'],
     repairs: ["result-moved r1", "result-moved r2", "assistant-merged r5", "assistant-merged r6"],
   },
   {
-    title: "a result behind a user message goes home, before the user's text [HIS-05]",
+    title: "a result behind a user message goes home, before the user's text",
     records: [user("hi"), assistant([call("t1")]), user("wait"), result("t1")],
     messages: ['U "hi"', "A ?t1", 'U =t1 "wait"'],
     repairs: ["result-moved r4", "user-merged r3"],
@@ -160,7 +160,7 @@ const cases: readonly Case[] = [
     repairs: ["result-synthesized r2"],
   },
   {
-    title: "orphan and further results are left out [HIS-14]",
+    title: "orphan and further results are left out",
     records: [user("hi"), result("gone"), assistant([call("t1")]), result("t1"), result("t1", "again")],
     messages: ['U "hi"', "A ?t1", "U =t1"],
     repairs: ["orphan-result r2", "duplicate-result r5"],
@@ -178,7 +178,7 @@ const cases: readonly Case[] = [
     repairs: ["failed-turn-dropped r2", "failed-turn-dropped r4", "result-of-dropped-turn r3", "user-merged r5"],
   },
   {
-    title: "a history that begins with the assistant gets a user message first [HIS-19]",
+    title: "a history that begins with the assistant gets a user message first",
     records: [assistant("hello")],
     messages: ['U "(The conversation goes on from here.)"', 'A "hello"'],
     repairs: ["bootstrap-added r1"],
@@ -306,13 +306,13 @@ const cases: readonly Case[] = [
     repairs: ["duplicate-call r3"],
   },
   {
-    title: "two user messages in a row become one, whichever shape they have [HIS-01]",
+    title: "two user messages in a row become one, whichever shape they have",
     records: [user("plain"), user([text("blocks")]), assistant("a"), assistant([text("b")])],
     messages: ['U "plain" "blocks"', 'A "a" "b"'],
     repairs: ["user-merged r2", "assistant-merged r4"],
   },
   {
-    title: "a reply stored block by block keeps its thinking, and is no part of the reply before it [HIS-04]",
+    title: "a reply stored block by block keeps its thinking, and is no part of the reply before it",
     records: [
       user("hi"),
       partOf("m1", thought, false),

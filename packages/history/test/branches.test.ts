@@ -36,7 +36,7 @@ describe("rewind, undo and retry", () => {
     expect(planRetry([], null)).toBeNull();
   });
 
-  it("leaves what was said readable, and the new branch knows nothing of it [HIS-10]", () => {
+  it("leaves what was said readable, and the new branch knows nothing of it", () => {
     const plan = planUndo(talk, "r4");
     const back = plan?.options.rewindTo ?? null;
     const records = storedRecords([

@@ -25,7 +25,7 @@ describe("a context after a compaction", () => {
     assistant("four", {}, { id: "bb" }),
   ];
 
-  it("is the summary, the kept records and the later ones, by position and not by id [HIS-15]", () => {
+  it("is the summary, the kept records and the later ones, by position and not by id", () => {
     const context = contextOf(...talk, compaction("mm", "sum", { id: "00" }), user("five"));
     expect(told(context)).toEqual(["compactionSummary:sum", "user:three", "assistant:four", "user:five"]);
     expect(context.summaryId).toBe("00");
@@ -33,14 +33,14 @@ describe("a context after a compaction", () => {
     expect(context.messages.map((message) => message.seq)).toEqual([5, 3, 4, 6]);
   });
 
-  it("keeps nothing when the compaction names itself [HIS-15]", () => {
+  it("keeps nothing when the compaction names itself", () => {
     expect(told(contextOf(...talk, compaction("00", "sum", { id: "00" }), user("five")))).toEqual([
       "compactionSummary:sum",
       "user:five",
     ]);
   });
 
-  it("uses the newest summary only, also when older ones lie in the kept part [HIS-15]", () => {
+  it("uses the newest summary only, also when older ones lie in the kept part", () => {
     const context = contextOf(...talk, compaction("mm", "old"), user("five"), compaction("mm", "new"), user("six"));
     expect(told(context)).toEqual(["compactionSummary:new", "user:three", "assistant:four", "user:five", "user:six"]);
   });
@@ -134,7 +134,7 @@ describe("a reset", () => {
 });
 
 describe("what records contribute", () => {
-  it("takes messages of every kind, and nothing from settings, labels and empty branch summaries [HIS-06]", () => {
+  it("takes messages of every kind, and nothing from settings, labels and empty branch summaries", () => {
     const context = contextOf(
       { type: "session", id: "header:x", parentId: null, version: 3 },
       { type: "model_change", provider: "anthropic", modelId: "claude" },

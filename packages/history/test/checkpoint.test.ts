@@ -12,7 +12,7 @@ const ids = ({ messages }: Context): string[] => messages.map(({ recordId }) => 
 const talk = [user("one"), assistant([text("a")]), user("two"), assistant([text("b")])];
 
 describe("a session taken over with its checkpoints", () => {
-  it("has the newest checkpoint in place of what it covers, when asked [HIS-16]", () => {
+  it("has the newest checkpoint in place of what it covers, when asked", () => {
     const records = storedRecords([...talk, checkpoint("old", "r1"), checkpoint("new", "r2"), user("three")]);
     const context = buildContext(records, { fromCheckpoint: true });
     expect(ids(context)).toEqual(["r6", "r3", "r4", "r7"]);
@@ -29,7 +29,7 @@ describe("a session taken over with its checkpoints", () => {
     expect([validateAnthropic(messages), repairs]).toEqual([[], []]);
   });
 
-  it("is passed over for a compaction that covers more, when it is empty, and on another branch [HIS-16]", () => {
+  it("is passed over for a compaction that covers more, when it is empty, and on another branch", () => {
     const later = storedRecords([...talk, checkpoint("so far", "r2"), compaction("r4"), user("three")]);
     expect(buildContext(later, { fromCheckpoint: true })).toEqual(buildContext(later));
     const empty = storedRecords([...talk, checkpoint(" ")]);

@@ -126,7 +126,7 @@ describe("what other programs leave in a log", () => {
 });
 
 describe("system messages inside the list and summaries of the provider's own", () => {
-  it("leave any log valid, wherever they stand [HIS-09]", () => {
+  it("leave any log valid, wherever they stand", () => {
     fc.assert(
       fc.property(randomLog, fc.boolean(), (records, isOwn) => {
         const context = buildContext(records);

@@ -20,7 +20,7 @@ describe.skipIf(corpusFolder === undefined)("real transcripts", () => {
   });
 
   it.each([...historyTargets.keys()])(
-    "are valid for %s wherever they are cut [HIS-01]",
+    "are valid for %s wherever they are cut",
     (name) => {
       for (const path of corpusTranscripts()) expect(violationsOf(name, readCorpusRecords(path)), path).toEqual([]);
     },

@@ -36,7 +36,7 @@ const turns = (to: number, from = 0): RecordSketch[] =>
   ]).flat();
 
 describe.each(targets)("a history with limits, for %s", (_name, target) => {
-  it("gives after every record what cutting the whole context gives [HIS-17]", { tags: ["slow"] }, () => {
+  it("gives after every record what cutting the whole context gives", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(fc.oneof(randomLog, validLog), randomWindow, (records, { limit = {}, truncate = {} }) => {
         const history = createHistory(target, { limit, truncate });
@@ -120,7 +120,7 @@ describe("limits that change", () => {
 });
 
 describe("the next call of a history with limits", () => {
-  it("costs as much after 10, 1,000 and 10,000 records, and counts a message once [HIS-17]", () => {
+  it("costs as much after 10, 1,000 and 10,000 records, and counts a message once", () => {
     const costs = [10, 1000, 10_000].map((records) => {
       let counted = 0;
       const count = (message: NeutralMessage): number => {

@@ -145,11 +145,11 @@ describe("ids and names", () => {
   });
 });
 
-describe("images, files and blocks of other types [HIS-20]", () => {
+describe("images, files and blocks of other types", () => {
   const image = { type: "image", data: "aWs=", mimeType: "image/png" };
   const pdf = { type: "file", data: "aWs=", mimeType: "application/pdf", name: "a b.pdf" };
 
-  it("are carried in each provider's shape [HIS-20]", () => {
+  it("are carried in each provider's shape", () => {
     const sent = (name: TargetName): string => JSON.stringify(render(name, [user([text("see"), image, pdf])]));
     expect(sent("anthropic")).toContain(
       '{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"aWs="},"title":"a b.pdf"}',
@@ -167,7 +167,7 @@ describe("images, files and blocks of other types [HIS-20]", () => {
     expect(sent("bedrock")).toContain('{"document":{"format":"pdf","name":"a b-pdf","source":{"bytes":"aWs="}}}');
   });
 
-  it("are sent under the type that their bytes show, on one line and padded, whoever wrote them [HIS-20]", () => {
+  it("are sent under the type that their bytes show, on one line and padded, whoever wrote them", () => {
     const bytes = (hex: string, length: number): string =>
       Buffer.concat([Buffer.from(hex, "hex"), Buffer.alloc(length, 7)]).toString("base64");
     const png = bytes("89504e470d0a1a0a", 90);
@@ -201,7 +201,7 @@ describe("images, files and blocks of other types [HIS-20]", () => {
     ]);
   });
 
-  it("are left out by themselves where a provider would refuse one for its size [HIS-20]", () => {
+  it("are left out by themselves where a provider would refuse one for its size", () => {
     const big = { type: "image", data: "iVBORw0KGgoA".padEnd(6 * 2 ** 20, "A"), mimeType: "image/png" };
     for (const name of ["anthropic", "bedrock"] as const) {
       const sent = JSON.stringify(render(name, [user([text("see"), big, image])]));
@@ -211,7 +211,7 @@ describe("images, files and blocks of other types [HIS-20]", () => {
     expect(JSON.stringify(render("openai", [user([big])]))).toContain(big.data);
   });
 
-  it("become a line that says so where they are not wanted [HIS-20]", () => {
+  it("become a line that says so where they are not wanted", () => {
     for (const name of historyTargets.keys()) {
       const sent = JSON.stringify(render(name, [user([text("see"), image, pdf])], { media: "marker" }));
       expect(sent).toContain("[image left out: image/png]");
@@ -220,7 +220,7 @@ describe("images, files and blocks of other types [HIS-20]", () => {
     }
   });
 
-  it("follow the results of a provider that takes words only in results [HIS-20]", () => {
+  it("follow the results of a provider that takes words only in results", () => {
     const log = [user("hi"), assistant([call("a")]), result("a", [text("see"), image])];
     expect(render("openai", log).slice(2)).toEqual([
       { role: "tool", tool_call_id: "a", content: "see" },

@@ -91,7 +91,7 @@ describe("any log", () => {
     );
   });
 
-  it("has a way to its head that visits no record twice, from wherever one looks [HIS-18]", () => {
+  it("has a way to its head that visits no record twice, from wherever one looks", () => {
     fc.assert(
       fc.property(randomLog, fc.nat({ max: 45 }), (records, place) => {
         const { path } = walkBranch(records, `r${place}`);

@@ -114,7 +114,7 @@ describe("what only the provider can have signed", () => {
 
 describe("a rendered history", () => {
   it.each([...historyTargets.keys()])(
-    "is taken by the third reading for %s too [HIS-01]",
+    "is taken by the third reading for %s too",
     async (name) => {
       const target = historyTargets.get(name);
       await fc.assert(

@@ -23,20 +23,20 @@ describe("a history for Anthropic", () => {
     });
   });
 
-  it("says in a made-up result whether the tool may have run [HIS-14]", () => {
+  it("says in a made-up result whether the tool may have run", () => {
     const said = (stopReason: string): string =>
       JSON.stringify(render([user("hi"), assistant([call("t1")], { stopReason })]).messages[2]);
     expect(said("toolUse")).toContain("may or may not have run");
     expect(said("length")).toContain("has not run");
   });
 
-  it("shows an orphan result as text when asked to [HIS-14]", () => {
+  it("shows an orphan result as text when asked to", () => {
     const records = [user("hi"), result("gone", "found it"), assistant("a")];
     expect(shape(render(records, { orphanResults: "text" }))[0]).toContain('"found it"');
     expect(JSON.stringify(render(records).messages)).not.toContain("found it");
   });
 
-  it("maps ids the API refuses, each to one of its own, and back [HIS-19]", () => {
+  it("maps ids the API refuses, each to one of its own, and back", () => {
     const ids = ["call|1", "call.1", "", "x".repeat(65), `${"x".repeat(64)}y`, "fine_1", "functions.read:0"];
     const records = ids.flatMap((id) => [assistant([call(id)]), result(id)]);
     const { messages, callIds } = render([user("hi"), ...records]);

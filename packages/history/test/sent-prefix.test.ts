@@ -89,7 +89,7 @@ describe.each(targets)("for %s", (_name, provider) => {
     );
   });
 
-  it("a limited window is valid and keeps its beginning between two cuts [HIS-17]", () => {
+  it("a limited window is valid and keeps its beginning between two cuts", () => {
     const limits = fc.record({ maxMessages: fc.integer({ min: 3, max: 12 }), pinFirstRequest: fc.boolean() });
     fc.assert(
       fc.property(randomLog, limits, (records, limit) => {

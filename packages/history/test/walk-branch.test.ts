@@ -15,7 +15,7 @@ const said = (id: string, parentId?: string | null): RecordSketch =>
   user(id, { id, ...(parentId === undefined ? {} : { parentId }) });
 
 describe("walkBranch", () => {
-  it("goes from the root to the head along parentId [HIS-18]", () => {
+  it("goes from the root to the head along parentId", () => {
     expect(walk([said("a"), said("b"), said("c", "a"), said("d")], "d")).toEqual({ ids: ["a", "c", "d"], codes: [] });
     expect(walk([said("a"), said("b"), said("c", "a"), said("d")], "b")).toEqual({ ids: ["a", "b"], codes: [] });
   });
@@ -46,7 +46,7 @@ describe("walkBranch", () => {
     expect(walk([said("a"), ...labels, said("b", "a")], "b")).toEqual({ ids: ["a", "b"], codes: [] });
   });
 
-  it("attaches an orphan to the main record before it, so that nothing above is hidden [HIS-18]", () => {
+  it("attaches an orphan to the main record before it, so that nothing above is hidden", () => {
     expect(walk([said("a"), said("b", "gone"), said("c")], "c")).toEqual({
       ids: ["a", "b", "c"],
       codes: ["ORPHAN_PARENT"],
@@ -65,12 +65,12 @@ describe("walkBranch", () => {
     expect(walk(sketches, "n", 50)).toEqual({ ids: ["n"], codes: ["ORPHAN_PARENT"] });
   });
 
-  it("ends at a self-parent, alone or with a duplicate id [HIS-18]", () => {
+  it("ends at a self-parent, alone or with a duplicate id", () => {
     expect(walk([said("a"), said("b", "b"), said("c")], "c")).toEqual({ ids: ["a", "b", "c"], codes: ["SELF_PARENT"] });
     expect(walk([said("g"), said("g", "g"), said("h", "g")], "h")).toEqual({ ids: ["g", "g", "h"], codes: [] });
   });
 
-  it("ends at a cycle, whatever its length [HIS-18]", () => {
+  it("ends at a cycle, whatever its length", () => {
     expect(walk([said("a", "c"), said("b", "a"), said("c", "b")], "c")).toEqual({
       ids: ["a", "b", "c"],
       codes: ["PARENT_CYCLE"],
@@ -81,7 +81,7 @@ describe("walkBranch", () => {
     });
   });
 
-  it("takes the nearest holder of a duplicate id before the child, and says so when it had to choose [HIS-18]", () => {
+  it("takes the nearest holder of a duplicate id before the child, and says so when it had to choose", () => {
     const far = Array.from({ length: 40 }, (_, index) => said(`f${index}`, null));
     const walked = walk([said("d", null), said("d", null), ...far, said("e", "d")], "e");
     expect(walked).toEqual({ ids: ["d", "e"], codes: ["DUPLICATE_ID"] });

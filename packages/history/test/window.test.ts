@@ -26,14 +26,14 @@ describe("limitContext", () => {
     expect(limitContext(context, { maxMessages: 4 })).toEqual({ ...context, cut: null });
   });
 
-  it("cuts before a user message, and says what it left out [HIS-17]", () => {
+  it("cuts before a user message, and says what it left out", () => {
     const limited = limitContext(buildContext(storedRecords(turns(4))), { maxMessages: 6 });
     expect(ids(limited)).toEqual(["r5", "r6", "r7", "r8"]);
     expect(limited.omitted).toEqual([{ fromSeq: 1, toSeq: 4, reason: "window" }]);
     expect([limited.cut, limited.recordsInContext]).toEqual([{ fromSeq: 5, metAtSeq: 7, requestSeq: null }, 4]);
   });
 
-  it("keeps the summary, and the first request when asked [HIS-17]", () => {
+  it("keeps the summary, and the first request when asked", () => {
     const sketches = [...turns(2), compaction("r3"), ...turns(4)];
     const limited = limitContext(buildContext(storedRecords(sketches)), { maxMessages: 7, pinFirstRequest: true });
     expect(ids(limited).slice(0, 2)).toEqual(["r5", "r3"]);
@@ -65,7 +65,7 @@ describe("limitContext", () => {
     expect(limited.messages.length).toBeGreaterThan(4);
   });
 
-  it("never gives more than the limit, but for a request with one step [HIS-17]", () => {
+  it("never gives more than the limit, but for a request with one step", () => {
     fc.assert(
       fc.property(validLog, fc.integer({ min: 6, max: 12 }), fc.boolean(), (records, maxMessages, pinFirstRequest) => {
         const limited = limitContext(buildContext(records), { maxMessages, pinFirstRequest });

@@ -16,7 +16,7 @@ const systemPromptReport = {
 const ref = sessionRef({ key });
 
 describe.each(storeKinds)("large fields of an entry over %s", (kind) => {
-  it("lie outside of the entry, are loaded when asked for, and come back unchanged [ENT-15]", async () => {
+  it("lie outside of the entry, are loaded when asked for, and come back unchanged", async () => {
     await using fixture = compatFixture(kind);
     const { sessions, store } = fixture;
     await sessions.updateSessionStore(storePath, (entries) => {

@@ -9,7 +9,7 @@ const clock: Clock = { nowMs: () => 1_790_000_000_000, sleep: () => Promise.reso
 const nowMs = clock.nowMs();
 
 describe("what an inbound message says of its session", () => {
-  it("creates the session at the first message, with origin and group [STO-07] [STO-21] [ENT-17] [ENT-04]", async () => {
+  it("creates the session at the first message, with origin and group", async () => {
     const store = createMemoryStore();
     const message = {
       provider: "discord",
@@ -32,7 +32,7 @@ describe("what an inbound message says of its session", () => {
     });
   });
 
-  it("merges later ones without erasing anything by empty values, and without touching activity [STO-21]", async () => {
+  it("merges later ones without erasing anything by empty values, and without touching activity", async () => {
     const store = createMemoryStore();
     await openSession(store, ref, {
       random: systemRandom,
@@ -54,7 +54,7 @@ describe("what an inbound message says of its session", () => {
     expect(inboundFields({}, null)).toEqual({});
   });
 
-  it("creates nothing when told not to [STO-21]", async () => {
+  it("creates nothing when told not to", async () => {
     const store = createMemoryStore();
     expect(
       await recordInbound(store, ref, { from: "u" }, { clock, random: systemRandom, createIfMissing: false }),
@@ -62,7 +62,7 @@ describe("what an inbound message says of its session", () => {
     expect(await store.load(ref)).toBeNull();
   });
 
-  it("sets the route in one commit, and a route without a thread leaves the old thread [STO-22] [ENT-16] [ENT-03]", async () => {
+  it("sets the route in one commit, and a route without a thread leaves the old thread", async () => {
     const store = createMemoryStore();
     const opened = await openSession(store, ref, {
       random: systemRandom,

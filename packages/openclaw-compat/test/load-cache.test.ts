@@ -28,7 +28,7 @@ async function settled({ store }: Pick<CompatFixture, "store">): Promise<void> {
 }
 
 describe.each(["jsonl", "sqlite"] as const)("the cache of loaded stores over %s", (kind) => {
-  it("gives copies without reading the store, for 45 seconds, and forgets with every write [LCK-01] [LCK-04] [LCK-05] [LCK-07]", async () => {
+  it("gives copies without reading the store, for 45 seconds, and forgets with every write", async () => {
     const clock = steppedClock();
     await using fixture = compatFixture(kind);
     const { store, counted } = counting(fixture.store);
@@ -51,7 +51,7 @@ describe.each(["jsonl", "sqlite"] as const)("the cache of loaded stores over %s"
     expect((await sessions.loadSessionStore(storePath))[key]?.lastChannel).toBe("slack");
   });
 
-  it("sees at once what another process wrote [LCK-03] [TST-02]", { tags: ["slow"] }, async () => {
+  it("sees at once what another process wrote", { tags: ["slow"] }, async () => {
     await using fixture = compatFixture(kind);
     await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1" } });
     const counted = async (): Promise<unknown> =>
@@ -65,7 +65,7 @@ describe.each(["jsonl", "sqlite"] as const)("the cache of loaded stores over %s"
     expect([code, await counted()]).toEqual([0, 3]);
   });
 
-  it("sees at once a patch that another handle appended to a transcript [LCK-03]", async () => {
+  it("sees at once a patch that another handle appended to a transcript", async () => {
     await using fixture = compatFixture(kind);
     await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1" } });
     await fixture.sessions.loadSessionStore(storePath);
@@ -79,7 +79,7 @@ describe.each(["jsonl", "sqlite"] as const)("the cache of loaded stores over %s"
     }
   });
 
-  it("is passed by with skipCache, cleared for tests, and off at 0 [LCK-02] [LCK-06] [LCK-08]", async () => {
+  it("is passed by with skipCache, cleared for tests, and off at 0", async () => {
     await using fixture = compatFixture(kind);
     const { store, counted } = counting(fixture.store);
     const [sessions, uncached] = [fixture.again({ store }), fixture.again({ store, cacheTtlMs: 0 })];
@@ -110,27 +110,23 @@ describe("the cache of loaded stores", () => {
   it.each([
     ["through a temporary file", true],
     ["in its place, with the same size", false],
-  ])(
-    "sees at once what OpenClaw wrote into sessions.json %s [LCK-03] [TST-02]",
-    { tags: ["slow"] },
-    async (_how, isRenamed) => {
-      await using fixture = compatFixture("jsonl");
-      await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1", label: "a" } });
-      const label = async (): Promise<unknown> => (await fixture.sessions.loadSessionStore(storePath))[key]?.label;
-      await label();
-      await settled(fixture);
-      const path = `${fixture.folder}/agents/main/sessions/sessions.json`;
-      await expect.poll(() => readFileSync(path, "utf8"), { timeout: 5000 }).toContain('"label": "a"');
-      await pause(100);
-      expect([await label(), await label()]).toEqual(["a", "a"]);
-      const text = readFileSync(path, "utf8").replace('"label": "a"', '"label": "b"');
-      const { atime, mtime } = statSync(path);
-      writeFileSync(isRenamed ? `${path}.tmp` : path, text);
-      if (isRenamed) utimesSync(`${path}.tmp`, atime, mtime);
-      if (isRenamed) renameSync(`${path}.tmp`, path);
-      expect(await label()).toBe("b");
-    },
-  );
+  ])("sees at once what OpenClaw wrote into sessions.json %s", { tags: ["slow"] }, async (_how, isRenamed) => {
+    await using fixture = compatFixture("jsonl");
+    await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1", label: "a" } });
+    const label = async (): Promise<unknown> => (await fixture.sessions.loadSessionStore(storePath))[key]?.label;
+    await label();
+    await settled(fixture);
+    const path = `${fixture.folder}/agents/main/sessions/sessions.json`;
+    await expect.poll(() => readFileSync(path, "utf8"), { timeout: 5000 }).toContain('"label": "a"');
+    await pause(100);
+    expect([await label(), await label()]).toEqual(["a", "a"]);
+    const text = readFileSync(path, "utf8").replace('"label": "a"', '"label": "b"');
+    const { atime, mtime } = statSync(path);
+    writeFileSync(isRenamed ? `${path}.tmp` : path, text);
+    if (isRenamed) utimesSync(`${path}.tmp`, atime, mtime);
+    if (isRenamed) renameSync(`${path}.tmp`, path);
+    expect(await label()).toBe("b");
+  });
 
   it("keeps nothing of a store that cannot say what changed", async () => {
     await using fixture = compatFixture("memory");

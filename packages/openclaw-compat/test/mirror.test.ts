@@ -16,7 +16,7 @@ async function messages(store: SessionStore, of = ref): Promise<unknown[]> {
 }
 
 describe.each(storeKinds)("mirroring a delivered message over %s", (kind) => {
-  it("puts text and names of media into the transcript as the document names it [TRN-01] [TRN-02]", async () => {
+  it("puts text and names of media into the transcript as the document names it", async () => {
     await using fixture = compatFixture(kind);
     await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1" } });
     const mediaUrls = ["https://example.com/a%20b.png?x=1", "https://example.com/"];
@@ -41,7 +41,7 @@ describe.each(storeKinds)("mirroring a delivered message over %s", (kind) => {
     ]);
   });
 
-  it("says why not, and changes nothing, for no key, no session, no text or another session [TRN-02]", async () => {
+  it("says why not, and changes nothing, for no key, no session, no text or another session", async () => {
     await using fixture = compatFixture(kind);
     const mirror = fixture.sessions.appendAssistantMessageToSessionTranscript;
     expect(await mirror({ sessionKey: " ", text: "x" })).toMatchObject({ ok: false, code: "missing-key" });
@@ -55,7 +55,7 @@ describe.each(storeKinds)("mirroring a delivered message over %s", (kind) => {
     expect(await messages(fixture.store)).toEqual([]);
   });
 
-  it("neither doubles a reply that is stored already nor mirrors a key twice [TRN-06]", async () => {
+  it("neither doubles a reply that is stored already nor mirrors a key twice", async () => {
     await using fixture = compatFixture(kind);
     await openSession(fixture.store, ref, { random: systemRandom });
     await fixture.store.append(ref, [said("user", "hi"), said("assistant", "Hello  there\n")]);
@@ -79,7 +79,7 @@ describe.each(storeKinds)("mirroring a delivered message over %s", (kind) => {
     expect(await mirror({ sessionKey: key, text: "welcome" })).toMatchObject({ ok: true, isDuplicate: false });
   });
 
-  it("keeps a thread's transcript apart from its parent's [TRN-03] [TST-08]", async () => {
+  it("keeps a thread's transcript apart from its parent's", async () => {
     await using fixture = compatFixture(kind);
     const thread = sessionRef({ key: `${key}:thread:5` });
     await openSession(fixture.store, ref, { random: systemRandom });
@@ -94,7 +94,7 @@ describe.each(storeKinds)("mirroring a delivered message over %s", (kind) => {
 });
 
 describe("mirroring while a turn runs", () => {
-  it("waits for its end, and gives up in time without tearing a call from its result [TRN-04] [TRN-06]", async () => {
+  it("waits for its end, and gives up in time without tearing a call from its result", async () => {
     const clock = steppedClock();
     await using fixture = compatFixture("memory", { clock });
     await openSession(fixture.store, ref, { random: systemRandom });

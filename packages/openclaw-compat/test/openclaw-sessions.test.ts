@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compatFixture, key, storePath } from "./compat-fixture.ts";
 
 describe("paths by their documented names", () => {
-  it("resolve as the document shows them [LAY-08] [LAY-09] [LAY-10] [LAY-11]", async () => {
+  it("resolve as the document shows them", async () => {
     await using fixture = compatFixture();
     const { sessions } = fixture;
     expect(sessions.resolveDefaultSessionStorePath()).toBe("/state/agents/main/sessions/sessions.json");
@@ -17,7 +17,7 @@ describe("paths by their documented names", () => {
 });
 
 describe("resolveSendPolicy", () => {
-  it("reads the configuration as it stands and weighs it as told [POL-10] [CFG-04] [C41]", async () => {
+  it("reads the configuration as it stands and weighs it as told [C41]", async () => {
     await using fixture = compatFixture();
     const rules = [
       { match: { keyPrefix: "agent:main:discord" }, action: "allow" },
@@ -37,7 +37,7 @@ describe("resolveSendPolicy", () => {
 });
 
 describe("inbound messages", () => {
-  it("are understood by the names OpenClaw's channels give their fields [STO-21] [STO-22] [STO-07]", async () => {
+  it("are understood by the names OpenClaw's channels give their fields", async () => {
     await using fixture = compatFixture();
     const ctx = {
       Provider: "discord",

@@ -44,7 +44,7 @@ const indexOf = (storePath: string): Record<string, Record<string, unknown>> =>
   JSON.parse(readFileSync(storePath, "utf8")) as Record<string, Record<string, unknown>>;
 
 describe("the session functions by their names", () => {
-  it("wait for another program's lock of sessions.json for timeoutMs, and change nothing then [LCK-09]", async () => {
+  it("wait for another program's lock of sessions.json for timeoutMs, and change nothing then", async () => {
     const path = resolveDefaultSessionStorePath();
     await updateSessionStore(path, (store) => void (store[sessionKey] = { sessionId: "s1", updatedAt: 1 }));
     const lock = `${path}.lock`;
@@ -65,7 +65,7 @@ describe("the session functions by their names", () => {
     expect(indexOf(path)[sessionKey]?.["model"]).toBe("kept");
   });
 
-  it("do what the document prints, on the files of a state directory [STO-19] [STO-01] [TRN-02]", async () => {
+  it("do what the document prints, on the files of a state directory", async () => {
     const storePath = resolveDefaultSessionStorePath();
     expect(await loadSessionStore(storePath)).toEqual({});
     await updateSessionStore(storePath, (store) => {
@@ -99,7 +99,7 @@ describe("the session functions by their names", () => {
     expect(readdirSync(home)).toEqual(["agents"]);
   });
 
-  it("resolve paths below the home, and a policy by its configuration [STO-19] [LAY-08] [LAY-09] [LAY-10] [LAY-11]", () => {
+  it("resolve paths below the home, and a policy by its configuration", () => {
     const folder = join(home, "agents/codex/sessions");
     expect(resolveSessionTranscriptsDirForAgent("codex")).toBe(folder);
     expect(resolveSessionTranscriptPath("s1", "codex", "a b")).toBe(join(folder, "s1-topic-a%20b.jsonl"));
@@ -118,44 +118,36 @@ describe("the session functions by their names", () => {
     expect(existsSync("/x")).toBe(false);
   });
 
-  it(
-    "use loaded entries again while nobody changes them, unless the cache is off [LCK-02] [LCK-03]",
-    { tags: ["slow"] },
-    async () => {
-      const storePath = resolveDefaultSessionStorePath();
-      const write = (label: string): Promise<unknown> =>
-        updateSessionStore(storePath, (store) => {
-          store[sessionKey] = { sessionId: "s1", label };
-        });
-      const label = async (): Promise<unknown> => (await loadSessionStore(storePath))[sessionKey]?.label;
-      await write("a");
-      expect(await label()).toBe("a");
-      expect(await runFunctions("label", storePath, "b")).toBe(0);
-      expect(await label()).toBe("b");
-      vi.stubEnv("OPENCLAW_SESSION_CACHE_TTL_MS", "0");
-      expect(await runFunctions("label", storePath, "c")).toBe(0);
-      expect(await label()).toBe("c");
-    },
-  );
+  it("use loaded entries again while nobody changes them, unless the cache is off", { tags: ["slow"] }, async () => {
+    const storePath = resolveDefaultSessionStorePath();
+    const write = (label: string): Promise<unknown> =>
+      updateSessionStore(storePath, (store) => {
+        store[sessionKey] = { sessionId: "s1", label };
+      });
+    const label = async (): Promise<unknown> => (await loadSessionStore(storePath))[sessionKey]?.label;
+    await write("a");
+    expect(await label()).toBe("a");
+    expect(await runFunctions("label", storePath, "b")).toBe(0);
+    expect(await label()).toBe("b");
+    vi.stubEnv("OPENCLAW_SESSION_CACHE_TTL_MS", "0");
+    expect(await runFunctions("label", storePath, "c")).toBe(0);
+    expect(await label()).toBe("c");
+  });
 });
 
 describe("withSessionStoreLock", () => {
-  it(
-    "excludes other processes, and nested calls do not wait for it [LCK-14] [LCK-15] [STO-19]",
-    { tags: ["slow"], timeout: 60_000 },
-    async () => {
-      const storePath = resolveDefaultSessionStorePath();
-      await updateSessionStore(storePath, (store) => {
-        store[sessionKey] = { sessionId: "s1", counted: 0 };
-      });
-      const children = Array.from({ length: 4 }, () => runFunctions("count", storePath, "10"));
-      expect(await Promise.all(children)).toEqual([0, 0, 0, 0]);
-      expect((await loadSessionStore(storePath))[sessionKey]?.["counted"]).toBe(40);
-      expect(indexOf(storePath)[sessionKey]?.["counted"]).toBe(40);
-    },
-  );
+  it("excludes other processes, and nested calls do not wait for it", { tags: ["slow"], timeout: 60_000 }, async () => {
+    const storePath = resolveDefaultSessionStorePath();
+    await updateSessionStore(storePath, (store) => {
+      store[sessionKey] = { sessionId: "s1", counted: 0 };
+    });
+    const children = Array.from({ length: 4 }, () => runFunctions("count", storePath, "10"));
+    expect(await Promise.all(children)).toEqual([0, 0, 0, 0]);
+    expect((await loadSessionStore(storePath))[sessionKey]?.["counted"]).toBe(40);
+    expect(indexOf(storePath)[sessionKey]?.["counted"]).toBe(40);
+  });
 
-  it("names its holder at the timeout, is free after a throw and a kill, and leaves no folder behind [LCK-11] [LCK-13]", async () => {
+  it("names its holder at the timeout, is free after a throw and a kill, and leaves no folder behind", async () => {
     const storePath = resolveDefaultSessionStorePath();
     mkdirSync(join(home, "agents/main/sessions"), { recursive: true });
     const holder = start("hold", storePath, "0");

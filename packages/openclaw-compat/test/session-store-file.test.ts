@@ -12,7 +12,7 @@ import { compatFixture, key, openStore, steppedClock, storeKinds, storePath } fr
 const script = bundledWorker(new URL("./incrementing-process.ts", import.meta.url));
 
 describe.each(storeKinds)("the session store functions over %s", (kind) => {
-  it("load, update and save entries under their documented names [STO-19] [STO-01]", async () => {
+  it("load, update and save entries under their documented names", async () => {
     await using fixture = compatFixture(kind);
     const { sessions } = fixture;
     expect(await sessions.loadSessionStore(storePath)).toEqual({});
@@ -32,7 +32,7 @@ describe.each(storeKinds)("the session store functions over %s", (kind) => {
     ]);
   });
 
-  it("write only what a mutator changed, so that a turn that counts meanwhile loses nothing [STO-18] [STO-08]", async () => {
+  it("write only what a mutator changed, so that a turn that counts meanwhile loses nothing", async () => {
     await using fixture = compatFixture(kind);
     const ref = sessionRef({ key });
     await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1", totalTokens: 1 } });
@@ -43,7 +43,7 @@ describe.each(storeKinds)("the session store functions over %s", (kind) => {
     expect((await fixture.store.load(ref))?.entry).toMatchObject({ label: "named", totalTokens: 2, inputTokens: 7 });
   });
 
-  it("patch one entry from what the store holds now, whatever was loaded before [STO-18]", async () => {
+  it("patch one entry from what the store holds now, whatever was loaded before", async () => {
     await using fixture = compatFixture(kind);
     const ref = sessionRef({ key });
     await openSession(fixture.store, ref, {
@@ -64,7 +64,7 @@ describe.each(storeKinds)("the session store functions over %s", (kind) => {
     expect(absent).toBeNull();
   });
 
-  it("keep agents apart by the path of the index [ISO-01] [ISO-03] [LAY-06]", async () => {
+  it("keep agents apart by the path of the index", async () => {
     await using fixture = compatFixture(kind);
     const codex = fixture.sessions.resolveDefaultSessionStorePath("codex");
     await fixture.sessions.updateSessionStore(codex, (store) => {
@@ -77,7 +77,7 @@ describe.each(storeKinds)("the session store functions over %s", (kind) => {
     expect(hasErrorCode(await crossing.catch((error: unknown) => error), "KEY_AGENT_MISMATCH")).toBe(true);
   });
 
-  it("take __proto__ for a key and a field like any other [ENT-20]", async () => {
+  it("take __proto__ for a key and a field like any other", async () => {
     await using fixture = compatFixture(kind);
     const entry = JSON.parse('{"sessionId":"s1","__proto__":{"polluted":true}}') as { sessionId: string };
     await fixture.sessions.updateSessionStore(storePath, (store) => {
@@ -90,7 +90,7 @@ describe.each(storeKinds)("the session store functions over %s", (kind) => {
 });
 
 describe("the lock of a session store", () => {
-  it("runs one holder at a time, the next whatever became of the one before [LCK-14]", async () => {
+  it("runs one holder at a time, the next whatever became of the one before", async () => {
     await using fixture = compatFixture();
     const other = fixture.again();
     let inside = 0;
@@ -118,7 +118,7 @@ describe("the lock of a session store", () => {
     ]);
   });
 
-  it("does not wait for itself [LCK-15]", async () => {
+  it("does not wait for itself", async () => {
     await using fixture = compatFixture();
     const inner = await fixture.sessions.withSessionStoreLock(storePath, async () => {
       await fixture.sessions.updateSessionStore(storePath, (store) => {
@@ -129,7 +129,7 @@ describe("the lock of a session store", () => {
     expect(inner).toBe("nested");
   });
 
-  it("gives up in time naming the holder, and follows one that says nothing any more [LCK-10] [LCK-11] [LCK-12] [LCK-20] [C42]", async () => {
+  it("gives up in time naming the holder, and follows one that says nothing any more [C42]", async () => {
     const clock = steppedClock();
     await using fixture = compatFixture("memory", { clock });
     // A store of somebody's own need not have the lock; the lease of a turn then stands for it.
@@ -152,7 +152,7 @@ describe("the lock of a session store", () => {
   });
 
   it.each(["jsonl", "sqlite"] as const)(
-    "loses no update of eight processes on %s [LCK-14] [TST-01] [SQL-09]",
+    "loses no update of eight processes on %s",
     { tags: ["slow"], timeout: 90_000 },
     async (kind) => {
       const folder = mkdtempSync(join(tmpdir(), "throughline-compat-"));

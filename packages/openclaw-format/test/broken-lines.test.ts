@@ -16,7 +16,7 @@ describe("lines that are no record", () => {
     ["no-type", '{"type":"","id":"x"}', "RECORD_INVALID@3"],
     ["too-deep", `{"type":"custom","data":${"[".repeat(200)}${"]".repeat(200)}}`, "LINE_MALFORMED@3"],
     ["too-deep", `{"type":"custom","data":${"[".repeat(50_000)}${"]".repeat(50_000)}}`, "LINE_MALFORMED@3"],
-  ])("%s: kept in its place, the rest loads [REC-30]", (reason, line, code) => {
+  ])("%s: kept in its place, the rest loads", (reason, line, code) => {
     const { lines, found } = readTranscript(`${first}${line}\n${after}`);
     expect(found).toEqual([code]);
     expect(lines[2]).toMatchObject({
@@ -45,7 +45,7 @@ describe("lines that are no record", () => {
     expect(lines.map(({ source }) => source).slice(2, 4)).toEqual(["", "  \t\r"]);
   });
 
-  it("a tail that breaks off is torn, not malformed [REC-26]", () => {
+  it("a tail that breaks off is torn, not malformed", () => {
     const { lines, found, reader } = readTranscript(`${first}{"type":"message","id":"b","pare`);
     expect(found).toEqual(["TAIL_TORN@3"]);
     expect(lines[2]?.record).toMatchObject({ data: { reason: "torn" } });

@@ -40,7 +40,7 @@ describe("detectDirectoryLayout", () => {
     [[file("x.jsonl.reset.2026-03-01T00-00-00.000Z")], "transcripts"],
     [[file("x.json")], "unknown"],
     [[], "unknown"],
-  ])("%j is %s [LAY-01] [LAY-02]", (names, layout) => {
+  ])("%j is %s", (names, layout) => {
     expect(detectDirectoryLayout(names)).toBe(layout);
   });
 });

@@ -25,7 +25,7 @@ function join(lines: readonly SplitLine[]): Uint8Array {
 }
 
 describe("createLineSplitter", () => {
-  it("gives back every byte, wherever the chunks are cut [REC-01] [REC-29]", () => {
+  it("gives back every byte, wherever the chunks are cut", () => {
     const byte = fc.oneof(fc.constantFrom(0x0a, 0x0d, 0x7b, 0x22, 0x00, 0xe2), fc.integer({ min: 0, max: 255 }));
     const bytes = fc.array(byte, { maxLength: 200 }).map((values) => Uint8Array.from(values));
     fc.assert(
@@ -47,7 +47,7 @@ describe("createLineSplitter", () => {
     expect(lines.map((line) => line.isTerminated)).toEqual([true, true, true, false]);
   });
 
-  it("keeps a bounded part of an over-long line and its true length, and goes on after it [REC-29]", () => {
+  it("keeps a bounded part of an over-long line and its true length, and goes on after it", () => {
     const splitter = createLineSplitter({ maxLineBytes: 10 });
     const lines = [];
     for (let i = 0; i < 100; i++) lines.push(...splitter.push(Buffer.from("x".repeat(50))));

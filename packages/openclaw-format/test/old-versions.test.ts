@@ -28,7 +28,7 @@ describe("version 1", () => {
     firstKeptEntryIndex,
   });
 
-  it("gets ids by place and parents by order, once said [MIG-11]", () => {
+  it("gets ids by place and parents by order, once said", () => {
     const { lines, found } = readTranscript(jsonLines(v1, row("1"), row("2"), row("3")));
     expect(lines.slice(1).map(({ record }) => [record.id, record.parentId])).toEqual([
       ["00000001", null],
@@ -38,7 +38,7 @@ describe("version 1", () => {
     expect(found).toEqual(["VERSION_MIGRATED@1"]);
   });
 
-  it("the index of the first kept record counts lines, the header and unreadable ones among them [MIG-11]", () => {
+  it("the index of the first kept record counts lines, the header and unreadable ones among them", () => {
     const { lines } = readTranscript(jsonLines(v1, row("1"), "{broken", row("3"), row("4"), compaction(3), row("6")));
     expect(lines[5]?.record).toEqual({
       type: "compaction",
@@ -76,7 +76,7 @@ describe("version 1", () => {
 });
 
 describe("version 2", () => {
-  it("renames hook messages and names their type [MIG-11]", () => {
+  it("renames hook messages and names their type", () => {
     const hook = (extra: object): unknown => ({
       type: "message",
       id: `h${JSON.stringify(extra).length}`,
@@ -100,7 +100,7 @@ describe("flat records", () => {
     return lines.filter(({ record }) => record.type === "message").map(({ record }) => record["message"]);
   };
 
-  it("of the first tutorial: no header, seconds, blocks [REC-02] [REC-03] [REC-05] [REC-06] [C07]", () => {
+  it("of the first tutorial: no header, seconds, blocks [C07]", () => {
     const { lines, found } = readTranscript(
       jsonLines(
         { type: "user", content: "Hello", ts: 1735689601.5 },
@@ -144,7 +144,7 @@ describe("flat records", () => {
     ]);
   });
 
-  it("of the second: header with key, ISO times, text content, output [REC-04] [REC-07] [REC-08] [C08] [C11]", () => {
+  it("of the second: header with key, ISO times, text content, output [C08] [C11]", () => {
     const { lines, reader } = readTranscript(
       jsonLines(
         { type: "session", id: "abc123", key: "main:cli:user", created: iso },
@@ -164,7 +164,7 @@ describe("flat records", () => {
     expect(reader.headId).toBe("00000004");
   });
 
-  it("under a version 3 header, with a provider's fields and mixed with wrapped ones [REC-21] [REC-22] [C07]", () => {
+  it("under a version 3 header, with a provider's fields and mixed with wrapped ones [C07]", () => {
     const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 };
     const { lines, found } = readTranscript(
       jsonLines(
@@ -218,7 +218,7 @@ describe("flat records", () => {
     [99_999_999_999, "5138-11-16T09:46:39.000Z"],
     [100_000_000_000, "1973-03-03T09:46:40.000Z"],
     [0, "1970-01-01T00:00:00.000Z"],
-  ])("time %j is %s [C09] [REC-20]", (ts, expected) => {
+  ])("time %j is %s [C09]", (ts, expected) => {
     expect(readTranscript(jsonLines({ type: "user", content: "x", ts })).lines[0]?.record.timestamp).toBe(expected);
   });
 

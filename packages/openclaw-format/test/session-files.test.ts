@@ -20,7 +20,7 @@ function written(entries: Iterable<readonly [key: string, entry: unknown]>): str
 }
 
 describe("sessions.json", () => {
-  it("is read in order with every field, and written back byte for byte [IDX-02]", () => {
+  it("is read in order with every field, and written back byte for byte", () => {
     const text = `{
   "agent:main:main": {
     "sessionId": "${id}",
@@ -62,7 +62,7 @@ describe("sessions.json", () => {
   });
 
   it.each([[""], ["{"], ["[]"], ["null"], ['{"a":{"sessionId":"x"}'], ["\0\0\0"]])(
-    "an unreadable index is a finding and never an empty one: %j [IDX-03]",
+    "an unreadable index is a finding and never an empty one: %j",
     (text) => {
       const read = readSessionsJson(text, { path: "/x/sessions.json" });
       expect(read.entries).toBe(null);
@@ -114,7 +114,7 @@ describe("sessions.json", () => {
 });
 
 describe("the tutorials' indexes", () => {
-  it("keyed by session key, in snake case [IDX-01]", () => {
+  it("keyed by session key, in snake case", () => {
     const entry = {
       session_key: "main:cli:user",
       session_id: "abc123",
@@ -166,7 +166,7 @@ describe("the tutorials' indexes", () => {
 });
 
 describe("paths", () => {
-  it("of an agent's sessions and their index [LAY-04] [LAY-05] [LAY-06] [LAY-08] [LAY-10]", () => {
+  it("of an agent's sessions and their index", () => {
     expect(resolveSessionsDir({ stateDir })).toBe("/home/u/.openclaw/agents/main/sessions");
     expect(resolveSessionsDir({ stateDir: "/home/u/.clawcode/", agentId: "codex" })).toBe(
       "/home/u/.clawcode/agents/codex/sessions",
@@ -176,7 +176,7 @@ describe("paths", () => {
       expect(() => resolveSessionsDir({ stateDir, agentId })).toThrow(/agent id/);
   });
 
-  it("of a transcript and of a topic's, percent-encoded [LAY-07] [LAY-09]", () => {
+  it("of a transcript and of a topic's, percent-encoded", () => {
     expect(resolveTranscriptPath({ stateDir, sessionId: id })).toBe(`${stateDir}/agents/main/sessions/${id}.jsonl`);
     expect(resolveTranscriptPath({ stateDir, sessionId: id, topicId: 7 })).toBe(
       `${stateDir}/agents/main/sessions/${id}-topic-7.jsonl`,
@@ -191,7 +191,7 @@ describe("paths", () => {
     }
   });
 
-  it("of a configured store [LAY-11]", () => {
+  it("of a configured store", () => {
     const options = { stateDir, homeDir: "/home/u", agentId: "codex" };
     expect(resolveStorePath("~/x/{agentId}/{agentId}.json", options)).toBe("/home/u/x/codex/codex.json");
     expect(resolveStorePath("/abs/{agentId}.json", options)).toBe("/abs/codex.json");
@@ -204,7 +204,7 @@ describe("paths", () => {
     expect(() => resolveStorePath("/x", { ...options, agentId: "../.." })).toThrow(/agent id/);
   });
 
-  it("of another machine are read by their last name [IDX-09]", () => {
+  it("of another machine are read by their last name", () => {
     const dir = resolveSessionsDir({ stateDir });
     const at = (sessionFile: string | null): unknown => resolveSessionFile(dir, { sessionId: id, sessionFile });
     expect(at(`/Users/other/.openclaw/agents/main/sessions/x_${id}.jsonl`)).toEqual({
@@ -227,7 +227,7 @@ describe("paths", () => {
     expect(at(null)).toEqual({ path: `${dir}/${id}.jsonl`, fileName: `${id}.jsonl`, isForeign: false });
   });
 
-  it("never lead out of the directory [LAY-15]", { tags: ["slow"] }, () => {
+  it("never lead out of the directory", { tags: ["slow"] }, () => {
     const dir = resolveSessionsDir({ stateDir });
     const attack = fc.oneof(
       fc.constantFrom(

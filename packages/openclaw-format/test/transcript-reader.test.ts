@@ -79,7 +79,7 @@ describe("records of version 3", () => {
     { type: "from_the_future", id: "o", parentId: "n", timestamp: "2026-02-01T16:10:52.000Z", anything: [1] },
   ];
 
-  it("takes every type as it is, unknown ones too [REC-12] [REC-14] [REC-15] [REC-16] [REC-17]", () => {
+  it("takes every type as it is, unknown ones too", () => {
     const { lines, found } = readTranscript(jsonLines(header, ...rows));
     expect(lines.slice(1).map(({ record }) => record)).toEqual(rows);
     expect(lines.slice(1).every((line) => line.isSourceCanonical)).toBe(true);
@@ -163,7 +163,7 @@ describe("records of version 3", () => {
     expect(nowhere.reader.headId).toBe("a");
   });
 
-  it("takes messages of every role and shape as they are [REC-11] [REC-13] [REC-22] [REC-23] [REC-24]", () => {
+  it("takes messages of every role and shape as they are", () => {
     const usage = {
       input: 1000,
       output: 500,
@@ -242,7 +242,7 @@ describe("records of version 3", () => {
 });
 
 describe("headers", () => {
-  it("are side records with an id of their own [REC-09] [REC-10]", () => {
+  it("are side records with an id of their own", () => {
     const { lines, reader, found } = readTranscript(
       jsonLines({ ...header, key: "agent:main:main", parentSession: "/p" }, message("a", null, "x")),
     );

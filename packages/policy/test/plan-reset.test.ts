@@ -7,13 +7,13 @@ const key = "agent:main:discord:direct:u";
 const at = (text: string): number => Date.parse(text);
 
 describe("planning a reset", () => {
-  it("never resets by default [C51] [STO-13]", () => {
+  it("never resets by default [C51]", () => {
     const question = { key, lastActivityMs: 0, nowMs: at("2026-11-22T12:00:00Z"), timeZone: "UTC" };
     expect(planReset({ ...question, policy: neverReset })).toMatchObject({ isDue: false, dueAtMs: null });
     expect(planReset({ ...question, policy: readResetPolicy({}) })).toMatchObject({ isDue: false, dueAtMs: null });
   });
 
-  it("resets after so many idle minutes, and not at the minute itself [STO-10]", () => {
+  it("resets after so many idle minutes, and not at the minute itself", () => {
     const policy = readResetPolicy({ reset: { mode: "idle", idleMinutes: 30 } });
     const lastActivityMs = at("2026-11-22T10:00:00Z");
     const plan = (nowMs: number): unknown => planReset({ policy, key, lastActivityMs, nowMs, timeZone: "UTC" });

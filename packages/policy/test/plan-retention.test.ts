@@ -22,12 +22,12 @@ const steps = (plan: ReturnType<typeof planRetention>): string[] =>
   plan.steps.map(({ action, sessionId, reason }) => `${action} ${sessionId} ${reason}`);
 
 describe("planning what is kept", () => {
-  it("plans nothing without a limit [STO-12]", () => {
+  it("plans nothing without a limit", () => {
     const plan = planRetention([session("old", 900)], {}, nowMs);
     expect([plan.steps, plan.sizeBytes, plan.excessBytes]).toEqual([[], 100, 0]);
   });
 
-  it("archives by age and by count, oldest first, and purges archives after their grace only [STO-12] [TST-09]", () => {
+  it("archives by age and by count, oldest first, and purges archives after their grace only", () => {
     const sessions = [
       session("new", 1),
       session("mid", 10),
@@ -42,7 +42,7 @@ describe("planning what is kept", () => {
     expect(plan.spared).toEqual([{ key: "agent:main:fresh-archive", sessionId: "fresh-archive", why: "grace" }]);
   });
 
-  it("never touches what is protected, and says that it spared it [STO-12]", () => {
+  it("never touches what is protected, and says that it spared it", () => {
     const plan = planRetention([session("open", 90, { isProtected: true }), session("b", 1)], { keep: 0 }, nowMs);
     expect(steps(plan)).toEqual(["archive b count"]);
     expect(plan.spared.map(({ sessionId, why }) => `${sessionId} ${why}`)).toEqual(["open protected"]);

@@ -16,7 +16,7 @@ const documented = {
 const group = "agent:main:discord:group:123";
 
 describe("resolving a send policy", () => {
-  it("takes the session's own setting before every rule [POL-01]", () => {
+  it("takes the session's own setting before every rule", () => {
     const policy = readSendPolicy(documented);
     expect(resolveSendPolicy({ key: group, policy, entry: { sessionId: "s", sendPolicy: "allow" } })).toMatchObject({
       action: "allow",
@@ -33,7 +33,7 @@ describe("resolving a send policy", () => {
     expect(resolveSendPolicy({ key: group, policy: null, entry }).action).toBe("deny");
   });
 
-  it("goes through the rules in order and falls back to the default, then to allow [POL-02] [POL-03] [POL-04] [TST-06]", () => {
+  it("goes through the rules in order and falls back to the default, then to allow", () => {
     const rules = [
       { match: { channel: "discord" }, action: "allow" },
       { match: { chatType: "group" }, action: "deny" },
@@ -65,7 +65,7 @@ describe("resolving a send policy", () => {
     expect(dependsOnMode(readSendPolicy(documented))).toBe(false);
   });
 
-  it("finds the channel in the question, the entry or the key, whatever its case [POL-05]", () => {
+  it("finds the channel in the question, the entry or the key, whatever its case", () => {
     const policy = readSendPolicy({ rules: [{ match: { channel: "Telegram" }, action: "deny" }] });
     const sessionId = "s";
     const opaque = "agent:main:whatever";
@@ -81,7 +81,7 @@ describe("resolving a send policy", () => {
     expect(resolveSendPolicy({ key: opaque, policy }).action).toBe("allow");
   });
 
-  it("takes dm and direct as one kind of chat, in rules, entries and keys [POL-06] [C02]", () => {
+  it("takes dm and direct as one kind of chat, in rules, entries and keys [C02]", () => {
     for (const spelled of ["dm", "direct", "DM"]) {
       const policy = readSendPolicy({ rules: [{ match: { chatType: spelled }, action: "deny" }] });
       expect(resolveSendPolicy({ key: "agent:main:discord:dm:u", policy }).action).toBe("deny");
@@ -93,7 +93,7 @@ describe("resolving a send policy", () => {
     }
   });
 
-  it("matches key prefixes on the whole key and without its agent, case folded on both sides [POL-07] [KEY-11]", () => {
+  it("matches key prefixes on the whole key and without its agent, case folded on both sides", () => {
     const under = (match: Record<string, string>, key: string): string =>
       resolveSendPolicy({ key, policy: readSendPolicy({ rules: [{ match, action: "deny" }] }) }).action;
     expect(under({ keyPrefix: "AGENT:main:Slack" }, "agent:main:SLACK:channel:C1")).toBe("deny");
@@ -103,7 +103,7 @@ describe("resolving a send policy", () => {
     expect(under({ keyPrefix: "agent:main:discord:direct:" }, "agent:main:discord:dm:u")).toBe("deny");
   });
 
-  it("asks for every field of a match, and an empty match fits everything [POL-08]", () => {
+  it("asks for every field of a match, and an empty match fits everything", () => {
     const policy = readSendPolicy(documented);
     expect(resolveSendPolicy({ key: group, policy }).action).toBe("deny");
     expect(resolveSendPolicy({ key: "agent:main:discord:direct:1", policy }).source).toBe("default");
@@ -118,7 +118,7 @@ describe("resolving a send policy", () => {
     ["read-only groups", [{ match: { chatType: "group" }, action: "deny" }], undefined, ["deny", "allow", "allow"]],
     ["direct messages only", [{ match: { chatType: "dm" }, action: "allow" }], "deny", ["deny", "allow", "allow"]],
     ["one conversation", [{ match: { keyPrefix: group }, action: "deny" }], undefined, ["deny", "allow", "allow"]],
-  ])("serves %s [POL-09]", (_name, rules, fallback, expected) => {
+  ])("serves %s", (_name, rules, fallback, expected) => {
     const policy = readSendPolicy({ rules, ...(fallback === undefined ? {} : { default: fallback }) });
     const keys = [group, "agent:main:discord:dm:u", "agent:main:slack:direct:u"];
     expect(keys.map((key) => resolveSendPolicy({ key, policy }).action)).toEqual(expected);
@@ -126,7 +126,7 @@ describe("resolving a send policy", () => {
 });
 
 describe("reading a send policy", () => {
-  it("refuses a chat type that no session has, and names those there are [POL-06]", () => {
+  it("refuses a chat type that no session has, and names those there are", () => {
     const read = (chatType: string) => () => readSendPolicy({ rules: [{ match: { chatType }, action: "deny" }] });
     for (const chatType of ["grupo", "thread", "groups"])
       expect(read(chatType)).toThrow(
@@ -138,7 +138,7 @@ describe("reading a send policy", () => {
     for (const chatType of ["direct", "DM", "Group", "channel"]) expect(read(chatType)).not.toThrow();
   });
 
-  it("names every field that is wrong, with its value and what may stand there [POL-08]", () => {
+  it("names every field that is wrong, with its value and what may stand there", () => {
     const rules = [{ match: { chanel: "x", chatType: "" }, action: "maybe" }, 7];
     const failure = catchError(() => readSendPolicy({ default: "no", rules, extra: 1 }));
     expect(hasErrorCode(failure, "CONFIG_INVALID")).toBe(true);

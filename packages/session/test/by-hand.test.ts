@@ -136,7 +136,7 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     await remove();
   });
 
-  it("tells where it stands: breakers, pending retries, counters [SUM-11]", async () => {
+  it("tells where it stands: breakers, pending retries, counters", async () => {
     const { store, remove } = open();
     const breakers = createSummarizerBreakers({ threshold: 2 });
     const down = { summarize: () => Promise.reject(new Error("no server there")) };

@@ -38,7 +38,7 @@ async function summarizedByRules(data: MemoryData): Promise<void> {
 }
 
 describe("what a summary cost", () => {
-  it("is in the record of its compaction, in the event and in the result [SUM-12b]", { tags: ["slow"] }, async () => {
+  it("is in the record of its compaction, in the event and in the result", { tags: ["slow"] }, async () => {
     const { simulator, summarizer } = await connect();
     await using _ = { [Symbol.asyncDispose]: () => simulator.close() };
     const script = createScriptedModel();
@@ -81,7 +81,7 @@ describe("what a summary cost", () => {
   );
 
   it(
-    "is in the note that a retry made while a turn was open, and in the compaction that follows it [SUM-12b]",
+    "is in the note that a retry made while a turn was open, and in the compaction that follows it",
     { tags: ["slow"] },
     async () => {
       const { simulator, summarizer } = await connect();
@@ -116,7 +116,7 @@ describe("what a summary cost", () => {
     },
   );
 
-  it("is in the record of a checkpoint [SUM-12b]", async () => {
+  it("is in the record of a checkpoint", async () => {
     const script = createScriptedModel();
     const checkpoint = { enabled: true };
     const { sessions, store, all } = scriptedSessions(script, { checkpoint });

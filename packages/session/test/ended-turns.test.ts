@@ -59,7 +59,7 @@ describe("turns that end otherwise", () => {
     ]);
   });
 
-  it("after a failure of the API the log and what is sent next agree, here and after a restart [LOOP-04]", async () => {
+  it("after a failure of the API the log and what is sent next agree, here and after a restart", async () => {
     const data = createMemoryData();
     const failure = Object.assign(new Error("529 overloaded"), { status: 529 });
     const script = createScriptedModel({ error: failure }, "Fine now.");

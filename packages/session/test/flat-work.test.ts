@@ -112,7 +112,7 @@ describe("what a turn costs", () => {
     expect(short).toMatchObject({ appends: 20, loads: 10, pages: 0, recordsTaken: 40 });
   });
 
-  it("opening reads the window alone, however long the session is [STO-16]", async () => {
+  it("opening reads the window alone, however long the session is", async () => {
     const pagesOf = async (messages: number): Promise<unknown> => {
       const data = createMemoryData();
       {

@@ -42,7 +42,7 @@ async function flushTurn(store: SessionStore, before: Readonly<Record<string, un
 
 describe.each(places)("what the entry says of a flush, over $name", ({ open }) => {
   it(
-    "is kept beside OpenClaw's fields, and the stored cycle decides, not two counts that are equal [ENT-12]",
+    "is kept beside OpenClaw's fields, and the stored cycle decides, not two counts that are equal",
     { tags: ["slow"] },
     async () => {
       const { store, remove } = open();
@@ -57,7 +57,7 @@ describe.each(places)("what the entry says of a flush, over $name", ({ open }) =
     },
   );
 
-  it("asks no second time in its cycle, whatever the counts say [ENT-12]", async () => {
+  it("asks no second time in its cycle, whatever the counts say", async () => {
     const { store, remove } = open();
     const now = { v: 1, cycle: 3, phase: "answered", thresholds: { v: 1, phases: { 90: "fired" } } };
     const counts = { compactionCount: 3, memoryFlushAt: 1000, memoryFlushCompactionCount: 1 };

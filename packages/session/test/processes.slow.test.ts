@@ -106,7 +106,7 @@ const everywhere = [
 ];
 
 describe.each(everywhere)("kill -9 in the middle of a reply: $name over store-$store", ({ store, provider }) => {
-  it("the next start says so at once, and the conversation goes on [STO-05]", async () => {
+  it("the next start says so at once, and the conversation goes on", async () => {
     await using simulator = await startSimulator();
     simulator.enqueue({ kind: "answer", content: longText, eventDelayMs: 5 }, "I am back.");
     const killed = take(store, provider, simulator, 60_000);
@@ -142,7 +142,7 @@ describe("other processes", () => {
   const [provider] = providerCases as readonly [ProviderCase];
 
   it.each(testSize({ short: ["jsonl"], long: ["sqlite", "jsonl"] }))(
-    "kill -9 while a tool runs: its call is answered when the turn is resumed, over store-%s [STO-06]",
+    "kill -9 while a tool runs: its call is answered when the turn is resumed, over store-%s",
     async (store) => {
       await using simulator = await startSimulator();
       simulator.enqueue(

@@ -58,7 +58,7 @@ describe("words that arrive while a turn runs", () => {
     },
   );
 
-  it("are one turn with collect, each message a record of its own [ENT-10b]", async () => {
+  it("are one turn with collect, each message a record of its own", async () => {
     const busy = await busySession({ queueMode: "collect" });
     const [second, third, fourth] = ["second", "third", "fourth"].map((text) => busy.session.runTurn(text));
     busy.answer();
@@ -82,7 +82,7 @@ describe("words that arrive while a turn runs", () => {
     await busy.sessions.close();
   });
 
-  it("reach the running turn before its next call with steer, and follow it when it has none [ENT-10b]", async () => {
+  it("reach the running turn before its next call with steer, and follow it when it has none", async () => {
     const gate = Promise.withResolvers<string>();
     const tool: AgentTool = {
       definition: { name: "wait", description: "Waits.", inputSchema: {} },
@@ -119,7 +119,7 @@ describe("words that arrive while a turn runs", () => {
     await busy.sessions.close();
   });
 
-  it.each(["steer-backlog", "steer+backlog"])("steer and follow with %s [ENT-10b]", async (queueMode) => {
+  it.each(["steer-backlog", "steer+backlog"])("steer and follow with %s", async (queueMode) => {
     const gate = Promise.withResolvers<string>();
     const tool: AgentTool = {
       definition: { name: "wait", description: "Waits.", inputSchema: {} },
@@ -135,7 +135,7 @@ describe("words that arrive while a turn runs", () => {
     await busy.sessions.close();
   });
 
-  it("abort the running turn with interrupt; what was received and every word stays [ENT-10b]", async () => {
+  it("abort the running turn with interrupt; what was received and every word stays", async () => {
     const script = createScriptedModel({ text: "half an", hangs: true }, "whole");
     const busy = await busySession({ queueMode: "interrupt" }, { script });
     const [second, third] = [busy.session.runTurn("second"), busy.session.runTurn("third")];
@@ -147,7 +147,7 @@ describe("words that arrive while a turn runs", () => {
     await busy.sessions.close();
   });
 
-  it("wait until nothing new came for queueDebounceMs [ENT-10c]", async () => {
+  it("wait until nothing new came for queueDebounceMs", async () => {
     const clock = createManualClock(1_000_000);
     const busy = await busySession({ queueMode: "collect", queueDebounceMs: 500 }, { clock });
     const second = busy.session.runTurn("second");
@@ -170,27 +170,24 @@ describe("words that arrive while a turn runs", () => {
   it.each([
     ["new", ["first", "second"], "third"],
     ["old", ["first", "third"], "second"],
-  ] as const)(
-    "beyond queueCap refuse the %s one, which is not stored [ENT-10c]",
-    async (queueDrop, stored, refused) => {
-      const busy = await busySession({ queueCap: 1, queueDrop });
-      const outcomes: Record<string, unknown> = {};
-      const waits = ["second", "third"].map(async (text) => {
-        try {
-          outcomes[text] = (await busy.session.runTurn(text)).outcome;
-        } catch (error) {
-          outcomes[text] = hasErrorCode(error, "SESSION_BUSY") && error.details["queueCap"];
-        }
-      });
-      busy.answer();
-      await Promise.all([busy.first, ...waits]);
-      expect(outcomes).toEqual({ second: "done", third: "done", [refused]: 1 });
-      expect(await users(busy)).toEqual(stored);
-      await busy.sessions.close();
-    },
-  );
+  ] as const)("beyond queueCap refuse the %s one, which is not stored", async (queueDrop, stored, refused) => {
+    const busy = await busySession({ queueCap: 1, queueDrop });
+    const outcomes: Record<string, unknown> = {};
+    const waits = ["second", "third"].map(async (text) => {
+      try {
+        outcomes[text] = (await busy.session.runTurn(text)).outcome;
+      } catch (error) {
+        outcomes[text] = hasErrorCode(error, "SESSION_BUSY") && error.details["queueCap"];
+      }
+    });
+    busy.answer();
+    await Promise.all([busy.first, ...waits]);
+    expect(outcomes).toEqual({ second: "done", third: "done", [refused]: 1 });
+    expect(await users(busy)).toEqual(stored);
+    await busy.sessions.close();
+  });
 
-  it("beyond queueCap are a line of the next turn with summarize [ENT-10c]", async () => {
+  it("beyond queueCap are a line of the next turn with summarize", async () => {
     const busy = await busySession({ queueCap: 1, queueDrop: "summarize" });
     const long = `second ${"word ".repeat(100)}`;
     const [second, third] = [busy.session.runTurn(long), busy.session.runTurn("third")];

@@ -101,7 +101,7 @@ describe("a session that begins anew by itself", () => {
     },
   );
 
-  it("never is without a policy, or while nothing was said in it [STO-13]", async () => {
+  it("never is without a policy, or while nothing was said in it", async () => {
     const { clock, open } = fixture();
     const { sessions } = open("p1", { reset: null });
     await using session = await sessions.open(key);
@@ -134,7 +134,7 @@ describe("a session that begins anew by itself", () => {
     expect(session.sessionId).toBe(sessionId);
   });
 
-  it("is reset once by two processes that decide at once, and both continue in the new session [STO-10]", async () => {
+  it("is reset once by two processes that decide at once, and both continue in the new session", async () => {
     const { clock, open } = fixture();
     const [one, two] = [open("p1"), open("p2")];
     await using first = await one.sessions.open(key);
@@ -199,7 +199,7 @@ describe("a session that begins anew by itself", () => {
 });
 
 describe("over SQLite", () => {
-  it("eight handles that decide at once reset a session once [STO-10]", { tags: ["slow"] }, async () => {
+  it("eight handles that decide at once reset a session once", { tags: ["slow"] }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "throughline-reset-"));
     const clock = handClock("2026-03-02T10:00:00Z");
     const stores = Array.from({ length: 8 }, () => createSqliteStore({ path: join(folder, "sessions.db"), clock }));

@@ -77,7 +77,7 @@ function textsOf(messages: readonly unknown[]): string {
 }
 
 describe("a restored history that is longer than the window", () => {
-  it("is cut at a turn when it is opened, without a call, and the session keeps all of it [HIS-22]", async () => {
+  it("is cut at a turn when it is opened, without a call, and the session keeps all of it", async () => {
     const { chat, data, events, options } = await restored();
     await using sessions = createSessions(options());
     await using session = await sessions.open(key);

@@ -116,7 +116,7 @@ describe("a checkpoint is due", () => {
     await made.sessions.close();
   });
 
-  it("after as many messages as are set [CKP-14]", async () => {
+  it("after as many messages as are set", async () => {
     const made = await withCheckpoints({ turnThreshold: 3 });
     for (let turn = 1; turn <= 6; turn++) await made.turn(6000);
     expect(made.count()).toBe(2);
@@ -176,7 +176,7 @@ describe("a checkpoint is due", () => {
     await made.sessions.close();
   });
 
-  it("by its size also where that detection fails, which is an event [CKP-15b]", async () => {
+  it("by its size also where that detection fails, which is an event", async () => {
     const made = await withCheckpoints({
       topicChanged: () => {
         throw new Error("no embeddings");
@@ -191,12 +191,12 @@ describe("a checkpoint is due", () => {
     await made.sessions.close();
   });
 
-  it("by no detection where there are no checkpoints: such a setting is refused [CKP-15b]", () => {
+  it("by no detection where there are no checkpoints: such a setting is refused", () => {
     const given = { topicChanged: () => true, enabled: false };
     expect(() => scriptedSessions(createScriptedModel(), { checkpoint: given })).toThrow(/checkpoint\.topicChanged/);
   });
 
-  it("not because the talk turns to something else [CKP-15]", async () => {
+  it("not because the talk turns to something else", async () => {
     const made = await withCheckpoints();
     await made.turn(6000);
     await made.turn(6200, "Something entirely different: how do I bake bread?");
@@ -232,7 +232,7 @@ describe("what a checkpoint is", () => {
     await made.sessions.close();
   });
 
-  it("asked of the model as JSON, whose reply is read leniently [CKP-10]", async () => {
+  it("asked of the model as JSON, whose reply is read leniently", async () => {
     const replies = [
       `Here it is:\n\`\`\`json\n${JSON.stringify({ Summary: content.summary, topics: "- quays\n- paint", decisions: content.keyDecisions, questions: content.openQuestions })}\n\`\`\`\nDone.`,
       "They keep quays. None is red. That is where it stands, and nothing else was said.",
@@ -256,7 +256,7 @@ describe("what a checkpoint is", () => {
     ]);
   });
 
-  it("lies in the session's own file [CKP-16]", async () => {
+  it("lies in the session's own file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "checkpoint-rows-"));
     try {
       await using store = createJsonlStore({ root: folder });
@@ -273,7 +273,7 @@ describe("what a checkpoint is", () => {
     }
   });
 
-  it("ends with its session: the new one under the key has none, and its model hears nothing of it [CKP-19]", async () => {
+  it("ends with its session: the new one under the key has none, and its model hears nothing of it", async () => {
     const made = await withCheckpoints({ turnThreshold: 1 });
     await made.turn(6000);
     expect((await made.session.checkpoints()).checkpoints).toHaveLength(1);
@@ -289,7 +289,7 @@ describe("what a checkpoint is", () => {
 });
 
 describe("the making of a checkpoint", () => {
-  it("goes on beside the turns, at most ten minutes, and no turn waits for it [CKP-07]", async () => {
+  it("goes on beside the turns, at most ten minutes, and no turn waits for it", async () => {
     const clock = createManualClock(Date.UTC(2026, 4, 1));
     const script = createScriptedModel();
     const hangs = { name: "hangs", write: (): Promise<string> => new Promise(() => {}) };
@@ -314,7 +314,7 @@ describe("the making of a checkpoint", () => {
     await sessions.close();
   });
 
-  it("asks the cheaper model first, and the next one when it fails [CKP-09b]", async () => {
+  it("asks the cheaper model first, and the next one when it fails", async () => {
     const second = counting();
     const asked: string[] = [];
     const made = await withCheckpoints({

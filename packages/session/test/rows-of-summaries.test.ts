@@ -118,7 +118,7 @@ describe("where a summary comes from", () => {
     }
   });
 
-  it("preferCheckpoint false asks for a fresh summary all the same [CMP-07]", async () => {
+  it("preferCheckpoint false asks for a fresh summary all the same", async () => {
     const { details } = await compacted({
       checkpointAt: 60,
       summarizers: [works],
@@ -161,7 +161,7 @@ describe("a text that cannot stand for a conversation", () => {
     ["is cut off", { text: good, stopReason: "length" }, "cut-off"],
     ["is a tool call", { calls: [{ id: "call_1", name: "read", arguments: {} }] }, "tool-call"],
   ];
-  it.each(replies)("%s: the next one is asked [CMP-15]", async (_, reply, problem) => {
+  it.each(replies)("%s: the next one is asked", async (_, reply, problem) => {
     const small = createScriptedModel(reply);
     const first = createChatSummarizer({ model: { chat: small, modelId: "claude-haiku-4-5" } });
     const { all, details } = await compacted({ summarizers: [first, works] });
@@ -172,7 +172,7 @@ describe("a text that cannot stand for a conversation", () => {
 });
 
 describe("the record of a compaction", () => {
-  it("says what it replaced, and names a checkpoint exactly where one is its summary [CMP-10]", async () => {
+  it("says what it replaced, and names a checkpoint exactly where one is its summary", async () => {
     const byModel = await compacted({ checkpointAt: 25, summarizers: [works] });
     const byCheckpoint = await compacted({ checkpointAt: 60, summarizers: [works] });
     for (const { compactions, records, all } of [byModel, byCheckpoint]) {
@@ -217,7 +217,7 @@ describe("the record of a compaction", () => {
     await sessions.close();
   });
 
-  it("names the files that were read and modified [CMP-22]", async () => {
+  it("names the files that were read and modified", async () => {
     const script = createScriptedModel();
     const readTool: AgentTool = {
       definition: { name: "read", description: "Reads a file.", inputSchema: { type: "object" } },
@@ -285,7 +285,7 @@ describe("a conversation that was compacted, as the model gets it", () => {
     },
   );
 
-  it("keeps calls with their results, and goes on where one turn alone fills the window [CMP-13]", async () => {
+  it("keeps calls with their results, and goes on where one turn alone fills the window", async () => {
     const script = createScriptedModel();
     const { sessions, store, all } = scriptedSessions(script, { summarizers: [works] });
     await using session = await sessions.open(key);

@@ -91,7 +91,7 @@ describe("a memory flush by default", () => {
     await sessions.close();
   });
 
-  it("is on where there are tools, and not when it is switched off [FLU-16]", async () => {
+  it("is on where there are tools, and not when it is switched off", async () => {
     const off = withFlush({ enabled: false });
     expect(await off.at(168_000)).toEqual({ system: "Be kind.", last: "And now?" });
     expect(off.all("flush.asked")).toEqual([]);
@@ -117,14 +117,14 @@ describe("a memory flush by default", () => {
 });
 
 describe("the settings of a memory flush", () => {
-  it("showInSystemPrompt false leaves the system text as it is, and asks all the same [FLU-16]", async () => {
+  it("showInSystemPrompt false leaves the system text as it is, and asks all the same", async () => {
     const { at, sessions } = withFlush({ showInSystemPrompt: false });
     expect((await at(154_500)).system).toBe("Be kind.");
     expect((await at(168_000)).last).toContain("[SYSTEM: pre-compaction memory flush]");
     await sessions.close();
   });
 
-  it("thresholds of one's own take the place of those three [FLU-16]", async () => {
+  it("thresholds of one's own take the place of those three", async () => {
     const prompt = "At {percent} write to memory/YYYY-MM-DD.md.";
     const { at, sessions } = withFlush({ thresholds: [{ percent: 30, prompt, injectAs: "system" }] });
     expect((await at(62_000)).system).toMatch(/^Be kind\.\n\nAt 31 write to memory\/2026-03-0[12]\.md\.$/);
@@ -173,7 +173,7 @@ describe("the delivery of a prompt", () => {
 });
 
 describe("what the entry keeps of a flush", () => {
-  it("when the agent was asked, and the cycle, which a compaction ends [FLU-18]", async () => {
+  it("when the agent was asked, and the cycle, which a compaction ends", async () => {
     const script = createScriptedModel();
     const clock = createManualClock(nowMs);
     const { sessions, all } = scriptedSessions(script, { memoryFlush: {}, clock });

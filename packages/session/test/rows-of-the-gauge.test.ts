@@ -133,7 +133,7 @@ describe("the estimator before a turn", () => {
 });
 
 describe("how full a window is", () => {
-  it("is known of a session at any time, or said to be unknown [TOK-07]", async () => {
+  it("is known of a session at any time, or said to be unknown", async () => {
     const script = createScriptedModel();
     for (const windowTokens of [200_000, null, 0]) {
       const { sessions } = scriptedSessions(script, {
@@ -159,7 +159,7 @@ describe("how full a window is", () => {
     await sessions.close();
   });
 
-  it("can stand in the system prompt, in thousands and percent that are rounded down [TOK-05]", async () => {
+  it("can stand in the system prompt, in thousands and percent that are rounded down", async () => {
     const script = createScriptedModel();
     const { sessions } = scriptedSessions(script, {
       model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000 },
@@ -181,7 +181,7 @@ describe("how full a window is", () => {
     await sessions.close();
   });
 
-  it("is one number in the system prompt and in the status, system prompt and tools included [TOK-05]", async () => {
+  it("is one number in the system prompt and in the status, system prompt and tools included", async () => {
     const script = createScriptedModel({ text: "Yes.", usage: usageOf(156_000) });
     const { sessions } = scriptedSessions(script, {
       model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000 },

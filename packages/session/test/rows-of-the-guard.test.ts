@@ -125,7 +125,7 @@ describe.each(providerCases)("a turn through $name", (provider) => {
 });
 
 describe("a result that was shortened", () => {
-  it.each(providerCases)("is short in the list that the caller gets, by $name [GRD-07b]", async (provider) => {
+  it.each(providerCases)("is short in the list that the caller gets, by $name", async (provider) => {
     await using fixture = await connect(provider, { ...window(20_000), replies: [reads(6000), "Read."] });
     await using session = await fixture.sessions.open(key);
     const turn = await session.runTurn("Read the log");
@@ -155,7 +155,7 @@ describe("a result that was shortened", () => {
     expect(list.startsWith(JSON.stringify(bodyOf(fixture.asked().at(-1))["messages"]).slice(0, -1))).toBe(true);
   });
 
-  it("stays so over a restart, which overflows no more [GRD-07]", async () => {
+  it("stays so over a restart, which overflows no more", async () => {
     const data = createMemoryData();
     {
       await using fixture = await connect(
@@ -177,7 +177,7 @@ describe("a result that was shortened", () => {
     expect(JSON.stringify(await allRecords(fixture.store))).toContain(JSON.stringify(line.repeat(6000)).slice(1, -1));
   });
 
-  it("is one of several that together have a total, each with a share [GRD-03b]", async () => {
+  it("is one of several that together have a total, each with a share", async () => {
     const calls = [1, 2, 3, 4].map(() => ({ type: "tool-call", name: "read", input: { lines: 1200 } }) as const);
     await using fixture = await connect(anthropic, {
       ...window(20_000),
@@ -196,7 +196,7 @@ describe("a result that was shortened", () => {
 });
 
 describe("what shorter results do not cure", () => {
-  it("is compacted by a summary, which the request that succeeds begins with [GRD-04]", async () => {
+  it("is compacted by a summary, which the request that succeeds begins with", async () => {
     const script = createScriptedModel();
     const { sessions, all } = scriptedSessions(script, {
       model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: null, maxOutputTokens: 500 },
@@ -266,7 +266,7 @@ describe("an error that is no overflow", () => {
     expect(repeated).toEqual(refused);
   });
 
-  it("is the very object that the model's client threw [GRD-06b]", async () => {
+  it("is the very object that the model's client threw", async () => {
     const thrown = Object.assign(new Error("invalid token"), { status: 401 });
     const script = createScriptedModel({ error: thrown });
     const store = createMemoryStore();
@@ -312,7 +312,7 @@ describe("what is asked for", () => {
     expect(await maxTokens({ maxOutputTokens: 3000 })).toBe(3000);
   });
 
-  it("names tools only where there are any [GRD-09]", async () => {
+  it("names tools only where there are any", async () => {
     for (const provider of providerCases) {
       await using without = await connect(provider, {}, { tools: [] });
       await (await without.sessions.open(key)).runTurn("Hello");
@@ -327,7 +327,7 @@ describe("what is asked for", () => {
 describe("before the first call", () => {
   const long = "What a long question this is. ".repeat(1000);
 
-  it("a request that cannot fit is made smaller, so that nothing is refused [GRD-18]", async () => {
+  it("a request that cannot fit is made smaller, so that nothing is refused", async () => {
     await using fixture = await connect(anthropic, { ...window(20_000), replies: [reads(6000)] }, {});
     await using session = await fixture.sessions.open(key);
     await session.setModel({ ...session.model, windowTokens: 20_000 });
@@ -340,7 +340,7 @@ describe("before the first call", () => {
     ]);
   });
 
-  it("the provider's counting endpoint is asked only where the estimate is near the limit [GRD-18b]", async () => {
+  it("the provider's counting endpoint is asked only where the estimate is near the limit", async () => {
     const counted = async (windowTokens: number): Promise<number> => {
       await using fixture = await connect(anthropic, window(windowTokens), {});
       await using session = await fixture.sessions.open(key);

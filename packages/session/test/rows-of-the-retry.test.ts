@@ -86,7 +86,7 @@ async function poor(
 }
 
 describe("a summary that no model wrote", () => {
-  it("is looked for every 60 seconds, and not at all with 0 [RTY-01]", { tags: ["slow"] }, async () => {
+  it("is looked for every 60 seconds, and not at all with 0", { tags: ["slow"] }, async () => {
     const data = createMemoryData();
     const late = switched();
     await poor(data, [late.summarizer]);
@@ -110,7 +110,7 @@ describe("a summary that no model wrote", () => {
   });
 
   it(
-    "is made again when its session is opened, also after another one, without waiting for the next look [RTY-07]",
+    "is made again when its session is opened, also after another one, without waiting for the next look",
     { tags: ["slow"] },
     async () => {
       const data = createMemoryData();
@@ -156,7 +156,7 @@ describe("a summary that no model wrote", () => {
     await fixture.sessions.close();
   });
 
-  it("is followed by the better one as a new compaction while it is the newest; its own record stays [RTY-08]", async () => {
+  it("is followed by the better one as a new compaction while it is the newest; its own record stays", async () => {
     const data = createMemoryData();
     const late = switched();
     const before = await poor(data, [late.summarizer]);
@@ -211,7 +211,7 @@ describe("a summary that no model wrote", () => {
   });
 
   it(
-    "that is not the newest gets its better text beside the branch, in a record that names it [RTY-08b]",
+    "that is not the newest gets its better text beside the branch, in a record that names it",
     { tags: ["slow"] },
     async () => {
       const data = createMemoryData();

@@ -48,25 +48,21 @@ async function summarized(
 }
 
 describe("what a summary model is asked", () => {
-  it(
-    "is a summary under four headings, as plain text of at most 2000 tokens [SUM-10]",
-    { tags: ["slow"] },
-    async () => {
-      const budgets: unknown[] = [];
-      const small = createScriptedModel((request) => {
-        budgets.push(request.maxOutputTokens);
-        return { text: workingSummary(1) };
-      });
-      await summarized(small, { turns: 13 });
-      const prompt = promptOf(small.requests[0]);
-      for (const heading of [/Topics/, /decisions/i, /Current state/, /Open items/, /plain text/])
-        expect(prompt).toMatch(heading);
-      expect(budgets).toEqual([2000]);
-      expect(small.requests[0]?.tools).toBeUndefined();
-    },
-  );
+  it("is a summary under four headings, as plain text of at most 2000 tokens", { tags: ["slow"] }, async () => {
+    const budgets: unknown[] = [];
+    const small = createScriptedModel((request) => {
+      budgets.push(request.maxOutputTokens);
+      return { text: workingSummary(1) };
+    });
+    await summarized(small, { turns: 13 });
+    const prompt = promptOf(small.requests[0]);
+    for (const heading of [/Topics/, /decisions/i, /Current state/, /Open items/, /plain text/])
+      expect(prompt).toMatch(heading);
+    expect(budgets).toEqual([2000]);
+    expect(small.requests[0]?.tools).toBeUndefined();
+  });
 
-  it("has both ends of a long message, and of what tools gave a mark, except of failures [SUM-08]", async () => {
+  it("has both ends of a long message, and of what tools gave a mark, except of failures", async () => {
     const small = createScriptedModel(workingSummary(1));
     const script = createScriptedModel();
     const failing = {
@@ -101,7 +97,7 @@ describe("what a summary model is asked", () => {
     await sessions.close();
   });
 
-  it("is three quarters of what was too long for it, at most twice [SUM-07]", { tags: ["slow"] }, async () => {
+  it("is three quarters of what was too long for it, at most twice", { tags: ["slow"] }, async () => {
     const small = createScriptedModel(tooLong, tooLong, ...Array.from({ length: 8 }, () => workingSummary(1)));
     const [record] = await summarized(small, { turns: 40 });
     expect(record?.["details"]).toMatchObject({ source: "model" });
@@ -121,7 +117,7 @@ describe("what a summary model is asked", () => {
     expect(never.requests).toHaveLength(3);
   });
 
-  it("is never under 500 tokens [SUM-07]", async () => {
+  it("is never under 500 tokens", async () => {
     const script = createScriptedModel();
     const small = createScriptedModel(tooLong, tooLong, ...Array.from({ length: 8 }, () => workingSummary(1)));
     const { sessions } = scriptedSessions(script, {
@@ -147,7 +143,7 @@ describe("what a summary model is asked", () => {
     await sessions.close();
   });
 
-  it("comes in parts of 0.4 of its window with a margin, each on top of the summary of those before [CMP-21]", async () => {
+  it("comes in parts of 0.4 of its window with a margin, each on top of the summary of those before", async () => {
     const windowTokens = 16_000;
     const small = createScriptedModel(...Array.from({ length: 20 }, (_, index) => workingSummary(index + 1)));
     const [record] = await summarized(small, { turns: 60, windowTokens });
@@ -185,7 +181,7 @@ describe.each(providerCases)("a summarizer over $name", (provider) => {
     return { sessions, session, simulator };
   };
 
-  it("gives the summary, under its own name [SUM-12]", async () => {
+  it("gives the summary, under its own name", async () => {
     const { sessions, session, simulator } = await filled(workingSummary(3));
     const result = await session.compact();
     expect(result).toMatchObject({ kind: "compacted", source: "model" });
@@ -197,7 +193,7 @@ describe.each(providerCases)("a summarizer over $name", (provider) => {
     await simulator.close();
   });
 
-  it("is left at once when the caller gives up, and nothing is written [SUM-12]", async () => {
+  it("is left at once when the caller gives up, and nothing is written", async () => {
     const { sessions, session, simulator } = await filled({
       kind: "answer",
       content: workingSummary(3),
@@ -218,7 +214,7 @@ describe.each(providerCases)("a summarizer over $name", (provider) => {
 });
 
 describe("the summarizer that needs no model", () => {
-  it("stands in the same place, and takes its words from the conversation [SUM-12]", async () => {
+  it("stands in the same place, and takes its words from the conversation", async () => {
     const script = createScriptedModel();
     const { sessions, store } = scriptedSessions(script, { summarizers: [createExtractiveSummarizer()] });
     const session = await sessions.open(key);

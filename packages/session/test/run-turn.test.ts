@@ -14,7 +14,7 @@ const callEcho = (id: string, text = "hi"): { id: string; name: string; argument
 describe("a server that gives every reply the same id", () => {
   const responseId = "chatcmpl-1";
 
-  it("has each of them kept apart, so that no request says they were one [LOOP-05]", { tags: ["slow"] }, async () => {
+  it("has each of them kept apart, so that no request says they were one", { tags: ["slow"] }, async () => {
     const script = createScriptedModel(
       { text: "First.", calls: [callEcho("a")], responseId },
       { text: "Second.", calls: [callEcho("b")], responseId },

@@ -16,7 +16,7 @@ async function setPolicy(store: Parameters<typeof updateEntry>[0], sendPolicy: "
 }
 
 describe("a session in which the agent may not send", () => {
-  it("stores the message, asks no model, and says what denied it [POL-01]", { tags: ["slow"] }, async () => {
+  it("stores the message, asks no model, and says what denied it", { tags: ["slow"] }, async () => {
     const { store, model, sessions, events, records } = createFixture();
     await using session = await sessions.open(key);
     await session.runTurn("first");

@@ -5,7 +5,7 @@ import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, modelId } from "./session-fixture.ts";
 
 describe("what a session says of its tokens", () => {
-  it("a long message at 80 % is announced before it is sent [TOK-03]", async () => {
+  it("a long message at 80 % is announced before it is sent", async () => {
     const script = createScriptedModel({
       usage: { input: 159_990, output: 10, cacheRead: 0, cacheWrite: 0 },
       text: "80 %",

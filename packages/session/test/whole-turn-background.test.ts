@@ -8,43 +8,39 @@ import { scriptedAgents, thousandTokens, usageOf } from "./scripted-agents.ts";
 import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 describe("a checkpoint beside the turns", () => {
-  it(
-    "is one at a time, ends with the sessions, and no turn waits for one that hangs [CKP-17]",
-    { tags: ["slow"] },
-    async () => {
-      const script = createScriptedModel();
-      let writes = 0;
-      const { sessions, names, store } = scriptedAgents(script, {
-        checkpoint: {
-          tokenThresholdPercents: [10, 20, 30, 40],
-          minTokensForGen: 0,
-          writers: [
-            {
-              name: "hangs",
-              write: ({ signal }) => {
-                writes += 1;
-                return new Promise((_, reject) => {
-                  signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-                });
-              },
+  it("is one at a time, ends with the sessions, and no turn waits for one that hangs", { tags: ["slow"] }, async () => {
+    const script = createScriptedModel();
+    let writes = 0;
+    const { sessions, names, store } = scriptedAgents(script, {
+      checkpoint: {
+        tokenThresholdPercents: [10, 20, 30, 40],
+        minTokensForGen: 0,
+        writers: [
+          {
+            name: "hangs",
+            write: ({ signal }) => {
+              writes += 1;
+              return new Promise((_, reject) => {
+                signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+              });
             },
-          ],
-        },
-      });
-      await using session = await sessions.open(key);
-      for (let at = 1; at <= 8; at++) {
-        script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * at) });
-        expect((await session.runTurn(`Question ${at}`)).outcome).toBe("done");
-        await until(() => names().filter((name) => name === "step.finished").length === 2 * at);
-      }
-      expect(writes).toBe(1);
-      await sessions.close();
-      expect(names()).toContain("checkpoint.failed");
-      expect((await allRecords(store)).some(({ type }) => type === "checkpoint")).toBe(false);
-    },
-  );
+          },
+        ],
+      },
+    });
+    await using session = await sessions.open(key);
+    for (let at = 1; at <= 8; at++) {
+      script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * at) });
+      expect((await session.runTurn(`Question ${at}`)).outcome).toBe("done");
+      await until(() => names().filter((name) => name === "step.finished").length === 2 * at);
+    }
+    expect(writes).toBe(1);
+    await sessions.close();
+    expect(names()).toContain("checkpoint.failed");
+    expect((await allRecords(store)).some(({ type }) => type === "checkpoint")).toBe(false);
+  });
 
-  it("that fails is an event and a wait, and fails no turn [CKP-18]", async () => {
+  it("that fails is an event and a wait, and fails no turn", async () => {
     const script = createScriptedModel();
     let writes = 0;
     const { sessions, names } = scriptedAgents(script, {
@@ -66,7 +62,7 @@ describe("a checkpoint beside the turns", () => {
     expect(names().filter((name) => name === "checkpoint.failed")).toHaveLength(1);
   });
 
-  it("is asked for once a crossing, and serves the compaction without a call [CKP-13]", async () => {
+  it("is asked for once a crossing, and serves the compaction without a call", async () => {
     const script = createScriptedModel();
     let writes = 0;
     let summaries = 0;

@@ -179,7 +179,7 @@ describe("a compaction that is begun before it is due", () => {
     await sessions.close();
   });
 
-  it("settings that the window does not leave as they are, are said once for each window [CFG-08]", async () => {
+  it("settings that the window does not leave as they are, are said once for each window", async () => {
     const script = createScriptedModel();
     const { sessions, events } = scriptedAgents(script, { compaction: { reserveTokens: 30_000 } });
     await using session = await sessions.open(key);

@@ -118,7 +118,7 @@ describe("a memory flush in a turn", () => {
   });
 
   it.each([1, 2, 5, 100])(
-    "streams no word of a reply that may be for nobody, %i characters at a time [FLU-05]",
+    "streams no word of a reply that may be for nobody, %i characters at a time",
     async (pieceLength) => {
       const script = createScriptedModel();
       const { sessions } = workingAgents(script, {

@@ -76,7 +76,7 @@ describe.each(places)("a conversation longer than its window, over store-$name",
 });
 
 describe("compaction upon compaction", () => {
-  it("over ten of them nothing that was planted is in no summary and no kept message [CMP-14]", async () => {
+  it("over ten of them nothing that was planted is in no summary and no kept message", async () => {
     await using store = createMemoryStore();
     const facts = /fact-\d+ is value-\d+/g;
     await using fixture = await createWholeTurnFixture(8000, () => ({

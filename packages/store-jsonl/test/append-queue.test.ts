@@ -235,7 +235,7 @@ describe("appends to one session that come at once", () => {
 });
 
 describe("appends that wait for a lock", () => {
-  it("are each refused at its own deadline, not one after the other [LCK-11]", { tags: ["slow"] }, async () => {
+  it("are each refused at its own deadline, not one after the other", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { lockTimeoutMs: 400, sessionsJson: false });
     const refs = Array.from({ length: 4 }, (_, index) => sessionRef({ key: `agent:main:n${index}` }));

@@ -30,7 +30,7 @@ const ways: readonly (readonly [string, Files])[] = [
 describe.for(ways)("the store keeps inside its root %s", ([, files]) => {
   const swapped = ["agents", "agents/main", "agents/main/sessions", "agents/main/throughline"];
 
-  it.for(swapped)("when %s becomes a link while it is open [LAY-15]", async (name) => {
+  it.for(swapped)("when %s becomes a link while it is open", async (name) => {
     const root = newFolder();
     const elsewhere = `${newFolder()}/copy`;
     const store = await storeWithSession(root, { files, sessionsJson: false });
@@ -165,7 +165,7 @@ describe("a file with a second name", () => {
 });
 
 describe("folders that another program made for everybody to see", () => {
-  it("are made private when the store first writes, and the root is left as it is [LAY-12]", async () => {
+  it("are made private when the store first writes, and the root is left as it is", async () => {
     const root = newFolder();
     chmodSync(root, 0o755);
     mkdirSync(`${root}/agents/main/sessions`, { recursive: true });
@@ -179,7 +179,7 @@ describe("folders that another program made for everybody to see", () => {
     await store.close();
   });
 
-  it("and that this user cannot change are reported by verify [LAY-12]", async () => {
+  it("and that this user cannot change are reported by verify", async () => {
     const root = newFolder();
     const makePrivate = (): void => {
       throw Object.assign(new Error("EPERM: operation not permitted"), { code: "EPERM" });

@@ -74,7 +74,7 @@ describe.skipIf(transcripts.length === 0)("real transcripts", () => {
     },
   );
 
-  it("are read where they lie, and stay as they are [STO-17]", { timeout: 60_000 }, async () => {
+  it("are read where they lie, and stay as they are", { timeout: 60_000 }, async () => {
     for (const path of transcripts) {
       const bytes = readFileSync(join(corpus, path));
       const root = newFolder();

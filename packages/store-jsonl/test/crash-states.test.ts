@@ -74,7 +74,7 @@ describe("the partial of an open reply", () => {
 
 describe("what is acknowledged at disk", () => {
   it.for([false, true])(
-    "is there after a power cut though its session was made with less, stores closed after each step: %s [STO-03]",
+    "is there after a power cut though its session was made with less, stores closed after each step: %s",
     { tags: ["slow"], timeout },
     async (isReopened, context) => {
       const statesPerMoment = isReopened ? testSize({ short: 1, long: 2 }) : testSize({ short: 6, long: 12 });

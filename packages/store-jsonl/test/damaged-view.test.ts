@@ -46,7 +46,7 @@ describe("a damaged sessions.json", () => {
     ["cut off at its end", cut, [theirs]],
     ["with zeros at its beginning", zeros, []],
     ["with bytes of an older one behind its end", (text: string): string => `${text}\n  }\n}`, []],
-  ])("%s is kept under another name and written anew with what can be read [IDX-03]", async (_how, change, lost) => {
+  ])("%s is kept under another name and written anew with what can be read", async (_how, change, lost) => {
     const root = newFolder();
     await storeBesideOpenclaw(root);
     const before = damage(root, change);
@@ -140,7 +140,7 @@ describe("a damaged sessions.json", () => {
 
 describe("rebuild", () => {
   it(
-    "reads every transcript for the index again, and makes sessions.json where it is gone [IDX-03]",
+    "reads every transcript for the index again, and makes sessions.json where it is gone",
     { tags: ["slow"] },
     async () => {
       const root = newFolder();

@@ -60,7 +60,7 @@ describe("a disk that fails", () => {
     await store.close();
   });
 
-  it("acknowledges nothing whose flush failed, and lets the retry with its key find out [REC-26]", async () => {
+  it("acknowledges nothing whose flush failed, and lets the retry with its key find out", async () => {
     const root = newFolder();
     const faults = faultyFiles();
     const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
@@ -90,7 +90,7 @@ describe("a disk that fails", () => {
     await store.close();
   });
 
-  it("leaves no file behind for a session whose entry could not be written [STO-03]", async () => {
+  it("leaves no file behind for a session whose entry could not be written", async () => {
     const root = newFolder();
     const faults = faultyFiles();
     const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
@@ -155,7 +155,7 @@ describe("permissions and paths", () => {
     }
   });
 
-  it("goes through no symbolic link below its root [LAY-15]", async () => {
+  it("goes through no symbolic link below its root", async () => {
     const root = newFolder();
     const outside = newFolder();
     await (await storeWithSession(root)).close();
@@ -196,7 +196,7 @@ describe("permissions and paths", () => {
     await store.close();
   });
 
-  it("refuses an agent whose folder differs by case only [ISO-01]", async () => {
+  it("refuses an agent whose folder differs by case only", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     const twin = sessionRef({ key: "agent:Main:main" });

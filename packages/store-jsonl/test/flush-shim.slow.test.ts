@@ -33,7 +33,7 @@ describe.skipIf(compiler === undefined || process.platform !== "linux")("a flush
     ["once", true],
     ["from then on", false],
   ] as const)(
-    "is never acknowledged, and what is repeated with its key is there once, by any handle and process: %s [STO-03]",
+    "is never acknowledged, and what is repeated with its key is there once, by any handle and process: %s",
     { timeout: 300_000 },
     async ([, isOnce], context) => {
       const library = join(newFolder(), "failing-flush.so");

@@ -47,7 +47,7 @@ describe("what another program writes to a transcript", () => {
     expect(await updatedAtMs(store)).toBe(startMs + hourMs);
   });
 
-  it("is activity that stays behind a later append, also when the clock is set back [IDX-07]", async () => {
+  it("is activity that stays behind a later append, also when the clock is set back", async () => {
     const root = newFolder();
     let nowMs = startMs;
     const clock: Clock = { ...systemClock, nowMs: () => nowMs };

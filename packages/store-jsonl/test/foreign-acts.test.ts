@@ -62,7 +62,7 @@ describe("an entry that was acknowledged", () => {
   });
 
   it.for([true, false])(
-    "survives a kill or a power cut followed by another program's act, beside OpenClaw: %s [STO-03]",
+    "survives a kill or a power cut followed by another program's act, beside OpenClaw: %s",
     { timeout },
     async (isOpenclaws, context) => {
       const result = await exploreForeignActs({ isOpenclaws, statesPerMoment: 3, cutEveryBytes: 64 });

@@ -13,7 +13,7 @@ const newFolder = temporaryFolders();
 
 describe("the locks of a process that writes", () => {
   it.for(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
-    "are free at once when it is ended by %s in the middle of a write, and nobody has to wait [LCK-13]",
+    "are free at once when it is ended by %s in the middle of a write, and nobody has to wait",
     { tags: ["slow"], timeout: 120_000 },
     async (signal) => {
       const root = newFolder();
@@ -38,7 +38,7 @@ describe("the locks of a process that writes", () => {
     },
   );
 
-  it("are free after a flush that the disk refused [LCK-13]", async () => {
+  it("are free after a flush that the disk refused", async () => {
     const root = newFolder();
     await (await storeWithSession(root)).close();
     const faults = faultyFiles();

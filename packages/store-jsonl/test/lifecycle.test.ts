@@ -116,7 +116,7 @@ describe("what is taken out", () => {
     await again.close();
   });
 
-  it("is redacted in place, in archives and in torn lines, and every other line keeps its bytes [REC-25]", async () => {
+  it("is redacted in place, in archives and in torn lines, and every other line keeps its bytes", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     await store.append(mainRef, [userDraft("before")], { idempotencyKey: "k0", entry: { label: "l" } });
@@ -162,7 +162,7 @@ describe("two handles", () => {
 });
 
 describe("odd transcripts", () => {
-  it("with a line that is no JSON in the middle keep it in its place, and a bad checksum is reported [REC-30]", async () => {
+  it("with a line that is no JSON in the middle keep it in its place, and a bad checksum is reported", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     await store.append(mainRef, [userDraft("first")]);
@@ -252,7 +252,7 @@ describe("odd transcripts", () => {
     await store.close();
   });
 
-  it("whose file is gone are listed and refuse to be written [STO-03]", async () => {
+  it("whose file is gone are listed and refuse to be written", async () => {
     const root = newFolder();
     await (await storeWithSession(root, { sessionsJson: false })).close();
     renameSync(transcriptOf(root), `${root}/elsewhere`);

@@ -14,7 +14,7 @@ function canMount(): boolean {
 }
 
 describe("the holder of a lock", () => {
-  it("is told from one of another disk, whose lock file has the same inode [LCK-11]", async (context) => {
+  it("is told from one of another disk, whose lock file has the same inode", async (context) => {
     context.skip(!canMount(), "need root, to mount two small disks");
     const folder = makeFolder();
     const holders: Awaited<ReturnType<typeof holdLocks>>[] = [];

@@ -226,7 +226,7 @@ describe("a folder that OpenClaw uses", () => {
   );
 
   it(
-    "tells of one that does not say whose it is when it ends, also when its time is to come [LCK-12]",
+    "tells of one that does not say whose it is when it ends, also when its time is to come",
     { tags: ["slow"] },
     async () => {
       const root = openclawFolder();
@@ -251,7 +251,7 @@ describe("a folder that OpenClaw uses", () => {
     },
   );
 
-  it("sees ours: while a transcript is written its lock file names the writer [LCK-13]", async () => {
+  it("sees ours: while a transcript is written its lock file names the writer", async () => {
     const root = openclawFolder();
     const lock = `${transcriptOf(root, "oc1")}.lock`;
     const faults = faultyFiles();
@@ -270,7 +270,7 @@ describe("a folder that OpenClaw uses", () => {
     expect(readdirSync(`${root}/agents/main/sessions`).filter((name) => name.endsWith(".lock"))).toEqual([]);
   });
 
-  it("is known to every handle once one has met a line of theirs [LCK-13]", async () => {
+  it("is known to every handle once one has met a line of theirs", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     const otherRef = sessionRef({ key: "agent:main:other" });
@@ -295,7 +295,7 @@ describe("a folder that OpenClaw uses", () => {
     await Promise.all([store.close(), other.close()]);
   });
 
-  it("is let go of before the kernel's lock, behind which another of ours would take it for left over [LCK-13]", async () => {
+  it("is let go of before the kernel's lock, behind which another of ours would take it for left over", async () => {
     const root = openclawFolder();
     const lock = `${transcriptOf(root, "oc1")}.lock`;
     const seen: boolean[] = [];

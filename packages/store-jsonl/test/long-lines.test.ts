@@ -127,7 +127,7 @@ describe("a line of another program that is too long", () => {
     ["with our mark inside", `{"type":"message","id":"big","x":{${envelope}},"message":"${long}"}`],
     ["with our mark cut off", `{"type":"message","id":"big","message":"${long}",${envelope.slice(0, -1)},"x":"`],
   ] as const)(
-    "is kept, told of by its place and size, and never read as a whole: %s [REC-29]",
+    "is kept, told of by its place and size, and never read as a whole: %s",
     { tags: ["slow"], timeout },
     async ([, line]) => {
       const root = newFolder();

@@ -203,7 +203,7 @@ describe("verify and repair", () => {
       ["one", "custom", "two", "three", "four"],
     ],
   ];
-  it.each(damages)("find %s by its line, and put it right in a copy [REC-30]", async (_name, edit, found, texts) => {
+  it.each(damages)("find %s by its line, and put it right in a copy", async (_name, edit, found, texts) => {
     const root = await sampleSession();
     const bytes = readFileSync(transcriptOf(root));
     writeFileSync(transcriptOf(root), edit(bytes, bytes.toString().trimEnd().split("\n")));

@@ -14,7 +14,7 @@ describe("an append", () => {
     ["twenty records", Array.from({ length: 20 }, (_, at) => `record ${at}`)],
     ["a record of 3 MB", ["x".repeat(3_000_000)]],
     ["text beyond ASCII", ["žluťoučký kůň 🐎"]],
-  ] as const)("reaches the file in one write that ends with a line feed: %s [REC-27]", async ([_name, texts]) => {
+  ] as const)("reaches the file in one write that ends with a line feed: %s", async ([_name, texts]) => {
     const root = newFolder();
     await (await storeWithSession(root, { sessionsJson: false })).close();
     const sizes: number[] = [];

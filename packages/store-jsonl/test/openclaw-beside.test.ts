@@ -72,7 +72,7 @@ function openclawFolder(root: string): string {
 
 describe("OpenClaw and the store in one folder", () => {
   it(
-    "change sessions.json and entries in turns, and neither loses anything [LCK-09]",
+    "change sessions.json and entries in turns, and neither loses anything",
     { tags: ["slow"], timeout: 60_000 },
     async () => {
       const root = newFolder();
@@ -126,7 +126,7 @@ describe("OpenClaw and the store in one folder", () => {
     ["OpenClaw began", true],
     ["the store began", false],
   ])(
-    "lose nothing of either in a folder that %s, as fast as both can write [LCK-09]",
+    "lose nothing of either in a folder that %s, as fast as both can write",
     { tags: ["slow"] },
     async (_who, isTheirs) => {
       const root = newFolder();

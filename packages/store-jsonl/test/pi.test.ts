@@ -59,7 +59,7 @@ async function recordsOf(root: string): Promise<readonly StoredRecord[]> {
 describe.skipIf(typeof pi === "string")(typeof pi === "string" ? pi : "pi 0.73.1", () => {
   const { SessionManager } = pi as PiModule;
 
-  it("reads what we wrote and we go on after what it appends [STO-17]", async () => {
+  it("reads what we wrote and we go on after what it appends", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     await store.append(mainRef, [userDraft("one"), { type: "message", message: assistant }], { entry: { label: "x" } });

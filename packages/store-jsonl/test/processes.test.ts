@@ -72,7 +72,7 @@ describe("several processes", () => {
     ["of 50 KB", 50_000, testSize({ short: 4, long: 100 })],
     ["of 3 MB", 3_000_000, testSize({ short: 2, long: 20 })],
   ] as const)(
-    "killed while appending records %s lose nothing they acknowledged [REC-26]",
+    "killed while appending records %s lose nothing they acknowledged",
     { timeout: testSize({ short: 120_000, long: 1_200_000 }) },
     async ([_name, bytes, rounds], context) => {
       const root = newFolder();

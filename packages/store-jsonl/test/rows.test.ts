@@ -25,7 +25,7 @@ function run(...args: readonly string[]): Promise<number | null> {
 }
 
 describe("a line of ours", () => {
-  it("has an id of the one form, another for each record of a millisecond, and other forms are taken [REC-18]", async () => {
+  it("has an id of the one form, another for each record of a millisecond, and other forms are taken", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     await store.append(
@@ -92,7 +92,7 @@ describe("a line of ours", () => {
     await store.close();
   });
 
-  it("says which record it follows, of whatever type it is: the head, or none [REC-19]", async () => {
+  it("says which record it follows, of whatever type it is: the head, or none", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     const drafts = [
@@ -116,7 +116,7 @@ describe("a line of ours", () => {
     await store.close();
   });
 
-  it("shows text as itself, for whoever reads the file with cat [REC-28]", async () => {
+  it("shows text as itself, for whoever reads the file with cat", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     const text = "Grüße, 世界! Привет 👩‍👩‍👧 ∑ é";
@@ -130,7 +130,7 @@ describe("a line of ours", () => {
 });
 
 describe("what is listed", () => {
-  it("counts messages of users, assistants and tools, and an append writes no index for it [IDX-06]", async () => {
+  it("counts messages of users, assistants and tools, and an append writes no index for it", async () => {
     const root = newFolder();
     const faults = faultyFiles();
     const store = await storeWithSession(root, { files: faults.files, sessionsJson: true });
@@ -158,7 +158,7 @@ describe("what is listed", () => {
     await again.close();
   });
 
-  it("begins with the session that was active last [IDX-08]", async () => {
+  it("begins with the session that was active last", async () => {
     const root = newFolder();
     let nowMs = 1_800_000_000_000;
     const clock = { nowMs: () => (nowMs += 1000), sleep: () => Promise.resolve() };
@@ -195,7 +195,7 @@ describe("what is listed", () => {
 
 describe("several processes and one session", () => {
   it(
-    "lose no change of its entry, and a handle that was open all along sees each [LCK-17]",
+    "lose no change of its entry, and a handle that was open all along sees each",
     { tags: ["slow"], timeout: 60_000 },
     async () => {
       const root = newFolder();
@@ -253,7 +253,7 @@ describe("several processes and one session", () => {
 });
 
 describe("a file that is replaced", () => {
-  it("is made under another name for its owner alone, flushed, renamed, and its folder flushed [LCK-18]", async () => {
+  it("is made under another name for its owner alone, flushed, renamed, and its folder flushed", async () => {
     const root = newFolder();
     await (await storeWithSession(root, { sessionsJson: false })).close();
     const calls: string[] = [];
@@ -308,7 +308,7 @@ describe("a file that is replaced", () => {
 });
 
 describe("the package", () => {
-  it("needs no database driver and no native module, neither to be installed nor to run [STO-20]", () => {
+  it("needs no database driver and no native module, neither to be installed nor to run", () => {
     const seen = new Set<string>();
     const visit = (name: string): void => {
       if (seen.has(name)) return;

@@ -83,7 +83,7 @@ async function listed(root: string): Promise<readonly unknown[]> {
 
 describe("the index of the sessions", () => {
   it(
-    "opens no transcript and reads no log for a list, however many sessions there are [IDX-04]",
+    "opens no transcript and reads no log for a list, however many sessions there are",
     { tags: ["slow"] },
     async () => {
       const costs: Record<string, number>[] = [];
@@ -160,7 +160,7 @@ describe("the index of the sessions", () => {
       ["INDEX_REBUILT"],
     ],
     ["lost a table", (path: string) => runSql(path, "DROP TABLE writing"), ["INDEX_REBUILT"]],
-  ] as const)("that %s is made anew, and nothing is missing [IDX-03]", async (_what, harm, codes) => {
+  ] as const)("that %s is made anew, and nothing is missing", async (_what, harm, codes) => {
     const root = newFolder();
     await fill(root, 20);
     const before = await listed(root);
@@ -258,7 +258,7 @@ describe("the index of the sessions", () => {
     chmodSync(own, 0o700);
   });
 
-  it("shows a session that another process is just bringing up to date [IDX-04]", async () => {
+  it("shows a session that another process is just bringing up to date", async () => {
     const root = newFolder();
     await fill(root, 5);
     await listed(root);

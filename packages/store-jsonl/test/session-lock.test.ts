@@ -9,7 +9,7 @@ import { temporaryFolders } from "./temporary-folder.ts";
 const newFolder = temporaryFolders();
 
 describe("the lock of a session", () => {
-  it("is waited for up to the deadline, and its holder is named [LCK-11]", async () => {
+  it("is waited for up to the deadline, and its holder is named", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { lockTimeoutMs: 150, sessionsJson: false });
     await store.append(mainRef, [userDraft("first")]);
@@ -29,7 +29,7 @@ describe("the lock of a session", () => {
     await store.close();
   });
 
-  it("goes to the next as soon as its holder is killed, and is not taken from one that is stopped [LCK-12]", async () => {
+  it("goes to the next as soon as its holder is killed, and is not taken from one that is stopped", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { lockTimeoutMs: 200, sessionsJson: false });
     const holder = await holdLocks(root);
@@ -44,7 +44,7 @@ describe("the lock of a session", () => {
     await store.close();
   });
 
-  it("is shared by the handles of one process, which wait for one another [LCK-15]", async () => {
+  it("is shared by the handles of one process, which wait for one another", async () => {
     const root = newFolder();
     const first = await storeWithSession(root, { sessionsJson: false });
     const second = createJsonlStore({ root, sessionsJson: false });

@@ -69,7 +69,7 @@ describe("sessions.json", () => {
     });
   });
 
-  it("may be changed and changed back before it is written here again [ENT-20]", async () => {
+  it("may be changed and changed back before it is written here again", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     const other = sessionRef({ key: "agent:main:other" });
@@ -108,7 +108,7 @@ describe("sessions.json", () => {
     ["renamed and then left out", ["rename", "look", "drop"]],
   ];
 
-  it.each(archivings)("loses no record of a session that OpenClaw archives: %s [LAY-05]", async (_name, steps) => {
+  it.each(archivings)("loses no record of a session that OpenClaw archives: %s", async (_name, steps) => {
     const root = newFolder();
     const events: SessionEvent[] = [];
     const store = await storeWithSession(root);
@@ -213,7 +213,7 @@ describe("sessions.json", () => {
     expect(Object.keys(viewOf(root))).toEqual([key]);
   });
 
-  it("brings sessions another program began, with and without a transcript [STO-17]", async () => {
+  it("brings sessions another program began, with and without a transcript", async () => {
     const root = newFolder();
     await (await storeWithSession(root)).close();
     const theirs = "agent:main:telegram:direct:42";
@@ -374,7 +374,7 @@ describe("a transcript nobody has an entry for", () => {
     }
   });
 
-  it("comes back under its own key when the log is gone [IDX-03]", async () => {
+  it("comes back under its own key when the log is gone", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     await store.append(mainRef, [userDraft("hi")], { entry: { label: "travelled" } });

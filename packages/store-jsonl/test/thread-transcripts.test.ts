@@ -30,7 +30,7 @@ async function withThread(
 }
 
 describe("a thread's transcript", () => {
-  it("has the topic in its name, percent-encoded, beside its parent's and apart from it [LAY-07] [C06] [TRN-03]", async () => {
+  it("has the topic in its name, percent-encoded, beside its parent's and apart from it [C06]", async () => {
     const root = newFolder();
     const { ref, state } = await withThread(root);
     expect(existsSync(fileOf(root, state, "a%2Fb%20c"))).toBe(true);
@@ -43,7 +43,7 @@ describe("a thread's transcript", () => {
     expect(existsSync(fileOf(root, topic.state, "7"))).toBe(true);
   });
 
-  it("is found by a reset, a deletion, a restore, a rename and a fork, under its name [LAY-07]", async () => {
+  it("is found by a reset, a deletion, a restore, a rename and a fork, under its name", async () => {
     const root = newFolder();
     const { ref, state } = await withThread(root, 7);
     const name = `${state.sessionId}-topic-7.jsonl`;
@@ -68,7 +68,7 @@ describe("a thread's transcript", () => {
     expect(filesBelow(root).filter((path) => readFileSync(`${root}/${path}`).includes("renamed"))).toEqual([]);
   });
 
-  it("is that of its session where only transcripts are left [LAY-07]", async () => {
+  it("is that of its session where only transcripts are left", async () => {
     const root = newFolder();
     const { ref, state } = await withThread(root, 7);
     rmSync(`${root}/agents/main/throughline`, { recursive: true });
@@ -121,7 +121,7 @@ describe("a thread's transcript", () => {
     expect(await kindsOf(store, sessionRef({ key }))).toEqual(["session", "in the topic"]);
   });
 
-  it("is named by sessions.json, and its header names a folder [IDX-02]", async () => {
+  it("is named by sessions.json, and its header names a folder", async () => {
     const root = newFolder();
     const { ref, state } = await withThread(root, 7);
     const view = JSON.parse(readFileSync(`${root}/agents/main/sessions/sessions.json`, "utf8")) as object;

@@ -40,7 +40,7 @@ function tear(path: string, sizeBytes: number): void {
 }
 
 describe("a write that was cut off", () => {
-  it("costs nothing but itself, wherever the last line breaks off [REC-26]", { tags: ["slow"] }, async () => {
+  it("costs nothing but itself, wherever the last line breaks off", { tags: ["slow"] }, async () => {
     const root = newQuickFolder();
     const { from, to } = await sessionEndingIn(root, ["third 😀"]);
     const path = transcriptOf(root);

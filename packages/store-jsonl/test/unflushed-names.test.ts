@@ -240,7 +240,7 @@ async function afterEveryCut(disk: SimulatedDisk, check: (store: SessionStore) =
 }
 
 describe("what is acknowledged at disk", () => {
-  it.for(cases)("survives a power cut behind %s [STO-03]", async ([, prepare, work, ref, entry]) => {
+  it.for(cases)("survives a power cut behind %s", async ([, prepare, work, ref, entry]) => {
     const disk = await prepare();
     await work(simulatedStore(disk, { called: "w" }));
     await afterEveryCut(disk, async (store) => {
@@ -249,7 +249,7 @@ describe("what is acknowledged at disk", () => {
     });
   });
 
-  it("survives a power cut behind a change of another process that is not on the disk yet [STO-03]", async () => {
+  it("survives a power cut behind a change of another process that is not on the disk yet", async () => {
     const disk = await diskOfOurs();
     let letThrough: () => void = () => undefined;
     const isLetThrough = new Promise<void>((resolve) => (letThrough = resolve));

@@ -52,7 +52,7 @@ describe("watching a session", () => {
     ["new ones", false],
     ["acknowledged ones that were cut off and are put back", true],
   ] as const)(
-    "gives no half record and no half batch, however slowly they arrive: %s [REC-27]",
+    "gives no half record and no half batch, however slowly they arrive: %s",
     { tags: ["slow"], timeout: 60_000 },
     async ([, isKnown]) => {
       const root = newFolder();

@@ -49,7 +49,7 @@ describe("memory store", () => {
     expect(second.nextCursor).toBeNull();
   });
 
-  it("loads without creating, and opens by loading or creating [C15] [STO-01]", async () => {
+  it("loads without creating, and opens by loading or creating [C15]", async () => {
     await using store = createMemoryStore();
     expect(await store.load(refOf("a"))).toBeNull();
     expect((await store.list({ state: "any" })).sessions).toEqual([]);
@@ -65,7 +65,7 @@ describe("memory store", () => {
     expect((await store.load(refOf("a")))?.entry.label).toBe("x");
   });
 
-  it("keeps two sessions apart, and switching back shows the first unchanged [KEY-15] [STO-23]", async () => {
+  it("keeps two sessions apart, and switching back shows the first unchanged", async () => {
     await using store = createMemoryStore();
     for (const name of ["a", "b"]) await openSession(store, refOf(name), { random });
     await store.append(refOf("a"), [say("a1"), say("a2")]);
@@ -75,7 +75,7 @@ describe("memory store", () => {
     expect(await readWindow(store, refOf("a"))).toEqual(before);
   });
 
-  it("keeps entry fields it does not know through every kind of write [ENT-20]", async () => {
+  it("keeps entry fields it does not know through every kind of write", async () => {
     await using store = createMemoryStore();
     const foreign = { newFeature: { deep: [1, null] }, queueMode: "steer" };
     await openSession(store, refOf("a"), { random, entry: foreign });

@@ -50,7 +50,7 @@ const work = (): Promise<string> => Promise.resolve("in");
 describe.skipIf(url === "")(
   `the lock of an agent${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    it("is free as soon as the process that held it is killed [LCK-19]", async () => {
+    it("is free as soon as the process that held it is killed", async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema });
       await store.save({ ...main, key: "agent:main:a" }, { sessionId: "a" }, { ifRevision: null });

@@ -57,7 +57,7 @@ describe.skipIf(url === "")(
       { processes: 2, turns: testSize({ short: 100, long: 2000 }), sessions: 1 },
       { processes: 8, turns: testSize({ short: 120, long: 10_000 }), sessions: 4 },
     ])(
-      "$processes processes, $turns turns, $sessions sessions: one line each, every acknowledged record once [TST-01]",
+      "$processes processes, $turns turns, $sessions sessions: one line each, every acknowledged record once",
       { tags: ["slow"], timeout: testSize({ short: 60_000, long: 600_000 }) },
       async ({ processes, turns, sessions }) => {
         const schema = newSchema();

@@ -31,34 +31,30 @@ describe("the lock of an agent", () => {
   it.each([
     ["a store", createSqliteStore],
     ["a store in a thread of its own", createSqliteWorkerStore],
-  ])(
-    "is free as soon as the process that held it is killed: %s [LCK-19]",
-    { tags: ["slow"] },
-    async (_what, create) => {
-      const path = newPath();
-      await using store = create({ path });
-      const ref = await createSession(store, "a");
-      const rounds = testSize({ short: 3, long: 50 });
-      for (let round = 0; round < rounds; round++) {
-        const holder = await startHolder({ scriptPath, args: [path, "", "main"] });
-        const refused = lock(store)(main, () => Promise.resolve(), { timeoutMs: 30, pollIntervalMs: 5 });
-        await expect(refused).rejects.toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied" });
-        if (process.platform === "linux") await expect(refused).rejects.toMatchObject({ details: { pid: holder.pid } });
-        // The database itself is free.
-        await store.append(ref, [{ type: "message", message: { role: "user", content: `round ${round}` } }]);
-        let enteredMs = 0;
-        const waiting = lock(store)(main, async () => void (enteredMs = performance.now()), patient);
-        await sleep(30);
-        expect(enteredMs).toBe(0);
-        await holder.kill();
-        const killedMs = performance.now();
-        await waiting;
-        // A lease would last for 30 s.
-        expect(enteredMs - killedMs).toBeLessThan(5000);
-      }
-      expect(await textsOf(store, ref)).toHaveLength(rounds);
-    },
-  );
+  ])("is free as soon as the process that held it is killed: %s", { tags: ["slow"] }, async (_what, create) => {
+    const path = newPath();
+    await using store = create({ path });
+    const ref = await createSession(store, "a");
+    const rounds = testSize({ short: 3, long: 50 });
+    for (let round = 0; round < rounds; round++) {
+      const holder = await startHolder({ scriptPath, args: [path, "", "main"] });
+      const refused = lock(store)(main, () => Promise.resolve(), { timeoutMs: 30, pollIntervalMs: 5 });
+      await expect(refused).rejects.toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied" });
+      if (process.platform === "linux") await expect(refused).rejects.toMatchObject({ details: { pid: holder.pid } });
+      // The database itself is free.
+      await store.append(ref, [{ type: "message", message: { role: "user", content: `round ${round}` } }]);
+      let enteredMs = 0;
+      const waiting = lock(store)(main, async () => void (enteredMs = performance.now()), patient);
+      await sleep(30);
+      expect(enteredMs).toBe(0);
+      await holder.kill();
+      const killedMs = performance.now();
+      await waiting;
+      // A lease would last for 30 s.
+      expect(enteredMs - killedMs).toBeLessThan(5000);
+    }
+    expect(await textsOf(store, ref)).toHaveLength(rounds);
+  });
 
   it("leaves no file behind, and while it is held only its owner may read the one it has", async () => {
     const path = newPath();

@@ -53,7 +53,7 @@ async function findingsOf(store: SessionStore): Promise<Finding[]> {
 
 describe("the children of a record", () => {
   it(
-    "are found by parent id through an index search, filled behind the turns, which run no statement for it [SQL-07]",
+    "are found by parent id through an index search, filled behind the turns, which run no statement for it",
     { tags: ["slow"] },
     async () => {
       const path = join(testFolder(), "store.db");

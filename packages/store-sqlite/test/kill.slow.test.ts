@@ -70,29 +70,23 @@ describe("kill -9 while appending", () => {
 });
 
 describe("several processes", () => {
-  it(
-    "append to one session, four times 200: each record once, in one line [SQL-09]",
-    { timeout: 120_000 },
-    async () => {
-      const path = join(testFolder(), "store.db");
-      await using store = createSqliteStore({ path });
-      await createSession(store, "shared");
-      const outputs = await Promise.all(["a", "b", "c", "d"].map((name) => run(appendMany, [path, name, "200"])));
-      expect(outputs.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
-        outputs.map(() => ({ code: 0, stderr: "" })),
-      );
-      const acknowledged = outputs.flatMap(({ stdout }) => stdout.trim().split("\n"));
-      const { records, said } = await readBack(path, "shared");
-      expect(acknowledged).toHaveLength(800);
-      expect(acknowledged.filter((each) => !said.has(each))).toEqual([]);
-      expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
-      expect(records.map(({ parentId }) => parentId)).toEqual([null, ...records.slice(0, -1).map(({ id }) => id)]);
-      for (const name of ["a", "b", "c", "d"]) {
-        const own = records.map(contentOf).filter((text) => text.startsWith(name));
-        expect(own).toEqual(Array.from({ length: 200 }, (_, index) => `${name}-${index}`));
-      }
-    },
-  );
+  it("append to one session, four times 200: each record once, in one line", { timeout: 120_000 }, async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path });
+    await createSession(store, "shared");
+    const outputs = await Promise.all(["a", "b", "c", "d"].map((name) => run(appendMany, [path, name, "200"])));
+    expect(outputs.map(({ code, stderr }) => ({ code, stderr }))).toEqual(outputs.map(() => ({ code: 0, stderr: "" })));
+    const acknowledged = outputs.flatMap(({ stdout }) => stdout.trim().split("\n"));
+    const { records, said } = await readBack(path, "shared");
+    expect(acknowledged).toHaveLength(800);
+    expect(acknowledged.filter((each) => !said.has(each))).toEqual([]);
+    expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
+    expect(records.map(({ parentId }) => parentId)).toEqual([null, ...records.slice(0, -1).map(({ id }) => id)]);
+    for (const name of ["a", "b", "c", "d"]) {
+      const own = records.map(contentOf).filter((text) => text.startsWith(name));
+      expect(own).toEqual(Array.from({ length: 200 }, (_, index) => `${name}-${index}`));
+    }
+  });
 });
 
 function run(

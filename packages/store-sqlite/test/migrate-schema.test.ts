@@ -31,7 +31,7 @@ function tablesOf(database: Database.Database): unknown[] {
 }
 
 describe("schema migrations", () => {
-  it("copy the database first, then run each step in a transaction of its own, and go on after a failure [SQL-14]", async () => {
+  it("copy the database first, then run each step in a transaction of its own, and go on after a failure", async () => {
     const path = await storeOfToday();
     const database = new Database(path);
     expect(() => migrateSchema(database, path, [...schemaSteps, next, failing], defaultDriver)).toThrow(/nowhere/);
@@ -136,7 +136,7 @@ describe("schema migrations", () => {
     expect(existsSync(`${path}.v6.backup`)).toBe(false);
   });
 
-  it("are refused when a step that ran differs from the one this build has [SQL-14]", async () => {
+  it("are refused when a step that ran differs from the one this build has", async () => {
     const path = await storeOfToday();
     const database = new Database(path);
     const changed = schemaSteps.map((step) => ({ ...step, sql: `${step.sql} ` }));

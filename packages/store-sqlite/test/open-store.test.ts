@@ -60,7 +60,7 @@ async function codesOf(open: () => SessionStore): Promise<ReadonlySet<string>> {
 }
 
 describe("opening a store", () => {
-  it("makes files of mode 0600 in folders of mode 0700, under umask 022 too [LAY-12]", async () => {
+  it("makes files of mode 0600 in folders of mode 0700, under umask 022 too", async () => {
     const before = process.umask(0o022);
     try {
       const path = join(testFolder(), "deep/er/store.db");
@@ -76,7 +76,7 @@ describe("opening a store", () => {
     }
   });
 
-  it("reads every setting back as it must be [SQL-08]", async () => {
+  it("reads every setting back as it must be", async () => {
     const opened: Database.Database[] = [];
     const driver: SqliteDriver = (path, options) => {
       const database = new Database(path, options);
@@ -125,7 +125,7 @@ describe("opening a store", () => {
     );
   });
 
-  it("closes to one file that can be carried elsewhere [SQL-11]", async () => {
+  it("closes to one file that can be carried elsewhere", async () => {
     const folder = testFolder();
     const store = createSqliteStore({ path: join(folder, "store.db") });
     const ref = await createSession(store, "a");
@@ -177,7 +177,7 @@ describe("opening a store", () => {
     expect(facts(folder)).toEqual(before);
   });
 
-  it("refuses a store of a newer version and leaves it as it is [SQL-14]", async () => {
+  it("refuses a store of a newer version and leaves it as it is", async () => {
     const folder = testFolder();
     const path = join(folder, "store.db");
     const store = createSqliteStore({ path });
@@ -218,7 +218,7 @@ describe("opening a store", () => {
     expect((await again.list()).sessions).toHaveLength(1);
   });
 
-  it("names the process that holds the lock, once the deadline has passed, and keeps the loop running [SQL-08]", async () => {
+  it("names the process that holds the lock, once the deadline has passed, and keeps the loop running", async () => {
     const path = join(testFolder(), "store.db");
     await using store = createSqliteStore({ path, lockTimeoutMs: 150 });
     const ref = await createSession(store, "a");

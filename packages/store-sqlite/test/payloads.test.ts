@@ -99,7 +99,7 @@ describe("forks", () => {
     expect([state?.head.lastSeq, state?.messageCount]).toEqual([2500, 2500]);
   });
 
-  it("show what they share in the views [SQL-05]", async () => {
+  it("show what they share in the views", async () => {
     const path = join(testFolder(), "store.db");
     await using store = createSqliteStore({ path });
     const ref = await createSession(store, "a");

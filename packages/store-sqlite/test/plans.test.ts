@@ -75,7 +75,7 @@ function listPlan(database: Database.Database, query: ListQuery): string[] {
 }
 
 describe("query plans", () => {
-  it("search by index, on empty tables and on full ones with statistics [SQL-06] [SQL-10]", async () => {
+  it("search by index, on empty tables and on full ones with statistics", async () => {
     const path = join(testFolder(), "store.db");
     await using store = createSqliteStore({ path });
     await store.list();

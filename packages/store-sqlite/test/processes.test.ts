@@ -35,7 +35,7 @@ function runWriter(path: string, name: string, count: number): Promise<WriterRep
 
 describe("eight processes", () => {
   it(
-    "write to one session without an error, each record once and in one line [SQL-09]",
+    "write to one session without an error, each record once and in one line",
     { tags: ["slow"], timeout: 120_000 },
     async () => {
       const path = join(testFolder(), "store.db");

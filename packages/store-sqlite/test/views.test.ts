@@ -74,7 +74,7 @@ function rows(path: string, sql: string): unknown[] {
 }
 
 describe("views", () => {
-  it("show messages by role and tool, calls and results apart [SQL-01] [SQL-02] [C37]", async () => {
+  it("show messages by role and tool, calls and results apart [C37]", async () => {
     const path = await filled();
     const columns = "id, session_key, timestamp, role, content, tool_name, tool_input, tool_result, tool_is_error";
     const none = {
@@ -112,7 +112,7 @@ describe("views", () => {
   });
 
   // The columns that the compactor and the checkpointer fill: apps/cli/test/summary-views.slow.test.ts.
-  it("show compactions, checkpoints and sessions by the columns of their documents [SQL-04] [C46]", async () => {
+  it("show compactions, checkpoints and sessions by the columns of their documents [C46]", async () => {
     const path = await filled();
     expect(
       rows(path, "SELECT id, session_key, timestamp, summary, first_kept_entry_id, tokens_before FROM compactions"),
@@ -151,7 +151,7 @@ describe("views", () => {
     ).toEqual([{ key: "agent:main:a", created: "integer", updated: "integer", label: "x", message_count: 4 }]);
   });
 
-  it("show every record with its whole content [SQL-05]", async () => {
+  it("show every record with its whole content", async () => {
     const path = await filled();
     const records = rows(
       path,
@@ -178,7 +178,7 @@ describe("views", () => {
 });
 
 describe("foreign keys", () => {
-  it("refuse a record without its session, and take a purged session's rows with it [SQL-13]", async () => {
+  it("refuse a record without its session, and take a purged session's rows with it", async () => {
     const path = await filled();
     const store = createSqliteStore({ path });
     const ref = await createSession(store, "b");

@@ -49,7 +49,7 @@ describe("the breaker", () => {
     expect(written).toEqual(breakerSteps);
   });
 
-  it("skips a summarizer after three failures in a row, not after two [SUM-03]", async () => {
+  it("skips a summarizer after three failures in a row, not after two", async () => {
     const breakers = createSummarizerBreakers({ clock: createTestClock() });
     const model = scripted("fails");
     const guarded = breakers.guard("ollama", model);
@@ -58,7 +58,7 @@ describe("the breaker", () => {
     expect(model.calls()).toBe(3);
   });
 
-  it("counts anew after a success [SUM-06]", async () => {
+  it("counts anew after a success", async () => {
     const breakers = createSummarizerBreakers({ clock: createTestClock() });
     const model = scripted("fails", "fails", "works", "fails", "fails", "works");
     const guarded = breakers.guard("ollama", model);
@@ -67,7 +67,7 @@ describe("the breaker", () => {
     expect(breakers.status()).toMatchObject([{ state: "closed", failures: 0, lastError: null }]);
   });
 
-  it("tries again after 30 minutes, with one probe alone [SUM-04]", async () => {
+  it("tries again after 30 minutes, with one probe alone", async () => {
     const clock = createTestClock();
     const breakers = createSummarizerBreakers({ clock });
     const { promise: held, resolve: answer } = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ describe("the breaker", () => {
     expect(await code(guarded.summarize(request))).toBe("done");
   });
 
-  it("counts no more failures than the threshold, in a probe, in a snapshot, and in what it says [SUM-03]", async () => {
+  it("counts no more failures than the threshold, in a probe, in a snapshot, and in what it says", async () => {
     const clock = createTestClock();
     const breakers = createSummarizerBreakers({ clock });
     const guarded = breakers.guard("ollama", scripted("fails", "fails", "fails", "fails", "fails"));

@@ -74,7 +74,7 @@ describe.each(providers)("a summary by %s", (_name, modelId, create) => {
     expect(simulator.refusals).toEqual([]);
   });
 
-  it("is made in smaller parts when the model refuses the size, and everything is sent in the end [SUM-07]", async () => {
+  it("is made in smaller parts when the model refuses the size, and everything is sent in the end", async () => {
     await start({ fallback: () => good, models: { "*": { windowTokens: 2600 } } });
     const text = Array.from({ length: 80 }, (_, index) => `[User]: Message ${index} ${"word ".repeat(25)}`).join(
       "\n\n",
@@ -96,7 +96,7 @@ describe.each(providers)("a summary by %s", (_name, modelId, create) => {
 });
 
 describe("what a summarizer is asked", () => {
-  it("is for topics, decisions, the state and open items, as plain text within its room [SUM-10]", async () => {
+  it("is for topics, decisions, the state and open items, as plain text within its room", async () => {
     await start({ replies: [good] });
     await byClaude().summarize({ ...request, maxOutputTokens: 2000 });
     expect(simulator.requests[0]?.body).toMatchObject({ max_tokens: 2000 });
@@ -119,7 +119,7 @@ describe("what a summarizer is asked", () => {
     expect(asked(0)).toContain("Bring the previous summary up to date");
   });
 
-  it("shows long messages by their ends, and what tools gave only where it failed [SUM-08]", async () => {
+  it("shows long messages by their ends, and what tools gave only where it failed", async () => {
     await start({ replies: [good, good, good] });
     const text = [
       `[User]: begin ${"x".repeat(5000)} end`,
@@ -150,7 +150,7 @@ describe("what a summarizer is asked", () => {
 });
 
 describe("a conversation longer than the window", () => {
-  it("is summarized part by part, each on top of the parts before, and no request is refused [CMP-21]", async () => {
+  it("is summarized part by part, each on top of the parts before, and no request is refused", async () => {
     const windowTokens = 4000;
     await start({
       fallback: ({ number }) => `Topics:\n- Everything up to part ${number}.`,
@@ -215,7 +215,7 @@ describe("a conversation longer than the window", () => {
 });
 
 describe("the local summarizer of the documents", () => {
-  it("asks its model for its window, and is given ten minutes [SUM-05]", async () => {
+  it("asks its model for its window, and is given ten minutes", async () => {
     expect(localSummaryModel.baseUrl).toBe("http://localhost:11434");
     await start({ replies: [{ kind: "answer", content: good, delayMs: 60_000 }] });
     const { windowTokens, deadlineMs, modelId } = localSummaryModel;
@@ -238,7 +238,7 @@ describe("what is no summary", () => {
     ["cut-off", { kind: "answer" as const, content: good, stop: "length" as const }],
     ["tool-call", { kind: "answer" as const, content: [{ type: "tool-call" as const, name: "read", input: {} }] }],
     ["tool-call", '<tool_call>{"name": "read", "arguments": {}}</tool_call>'],
-  ])("is refused: %s [CMP-15]", async (problem, reply) => {
+  ])("is refused: %s", async (problem, reply) => {
     await start({ replies: [reply] });
     await expect(byClaude().summarize(request)).rejects.toMatchObject({
       code: "SUMMARY_REJECTED",
@@ -269,7 +269,7 @@ describe("what is no summary", () => {
     expect(simulator.requests).toHaveLength(1);
   });
 
-  it("is a conversation that stays too long however often it is made smaller, after two attempts more [SUM-07]", async () => {
+  it("is a conversation that stays too long however often it is made smaller, after two attempts more", async () => {
     await start({ models: { "*": { windowTokens: 350 } } });
     const text = Array.from({ length: 60 }, (_, index) => `[User]: Message ${index} ${"word ".repeat(25)}`).join(
       "\n\n",

@@ -28,7 +28,7 @@ const reply = (input: number, output: number): object => ({
 const letters = (length: number): string => "some words ".repeat(Math.ceil(length / 11)).slice(0, length);
 
 describe("estimateContext", () => {
-  it("is the actual while nothing is new [TOK-04]", () => {
+  it("is the actual while nothing is new", () => {
     const messages = [user("hello"), reply(1000, 50)];
     const estimate = estimateContext(
       { messages },
@@ -37,7 +37,7 @@ describe("estimateContext", () => {
     expect(estimate).toEqual({ tokens: 1050, lowTokens: 1050, highTokens: 1050, source: "actual" });
   });
 
-  it("adds what is new to the actual, and only what is new [TOK-03]", () => {
+  it("adds what is new to the actual, and only what is new", () => {
     const messages = [user("hello"), reply(1000, 50), user(letters(100)), result(letters(200))];
     const options = { counter, calibration: emptyCalibration, actual: lastActual(messages, opus) };
     const estimate = estimateContext({ messages, system: letters(9999) }, options);
@@ -63,7 +63,7 @@ describe("estimateContext", () => {
     expect(source).toBe("heuristic");
   });
 
-  it("reaches 90 % before the turn when 30,000 tokens arrive at 80 % [TOK-03]", () => {
+  it("reaches 90 % before the turn when 30,000 tokens arrive at 80 %", () => {
     const messages = [user("hello"), reply(159_000, 1000), user(letters(30_000 / 1.1))];
     const actual = lastActual(messages, opus);
     expect(actual?.tokens).toBe(160_000);
@@ -101,7 +101,7 @@ describe("breakDown", () => {
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   const summary = { role: "compactionSummary", content: [{ type: "text", text: letters(100) }] };
 
-  it("tells system, tools, summary, messages and tool results apart [TOK-08]", () => {
+  it("tells system, tools, summary, messages and tool results apart", () => {
     const request = {
       messages: [summary, user(letters(200)), result(letters(400))],
       system: letters(300),
@@ -139,7 +139,7 @@ describe("breakDown", () => {
     expect(breakdown).toMatchObject({ systemTokens: 10_000, messageTokens: 125 });
   });
 
-  it("adds up exactly, whatever the total [TOK-08]", () => {
+  it("adds up exactly, whatever the total", () => {
     const texts = fc.array(fc.nat(2000), { maxLength: 6 });
     fc.assert(
       fc.property(

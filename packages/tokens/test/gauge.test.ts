@@ -46,7 +46,7 @@ describe("contextLine", () => {
     [0, 200_000, "[Context: 0k/200k tokens (0%)]"],
     [114_000, 200_000, "[Context: 114k/200k tokens (57%)]"],
     [456_000, 200_000, "[Context: 456k/200k tokens (100%)]"],
-  ])("of %i in %i is %s [TOK-05]", (tokens, windowTokens, line) => {
+  ])("of %i in %i is %s", (tokens, windowTokens, line) => {
     expect(contextLine(gauge(tokens, windowTokens))).toBe(line);
   });
 
@@ -54,7 +54,7 @@ describe("contextLine", () => {
     expect(contextLine(gauge(156_000, 0))).toBe("[Context: 156k tokens]");
   });
 
-  it("is left out when it is switched off, and there by default [TOK-11]", () => {
+  it("is left out when it is switched off, and there by default", () => {
     expect(contextLine(gauge(1, 2), { showInSystemPrompt: false })).toBeNull();
     expect(contextLine(gauge(1, 2), {})).not.toBeNull();
   });

@@ -33,18 +33,15 @@ describe("occupancy", () => {
     expect(after(usage(0, 0, 0))).toBeNull();
   });
 
-  it.each<StaleReason>(["compaction", "edit", "redaction", "model-change"])(
-    "decides nothing after a %s [TOK-10]",
-    (reason) => {
-      const stale = markStale({ tokens: 110, model: opus, staleBecause: null }, reason);
-      expect(stale).toMatchObject({ tokens: 110, staleBecause: reason });
-      expect(freshTokens(stale, opus)).toBeNull();
-      expect(markStale(stale, "edit").staleBecause).toBe(reason);
-      expect(freshTokens(after(usage(60, 0, 5), stale), opus)).toBe(65);
-    },
-  );
+  it.each<StaleReason>(["compaction", "edit", "redaction", "model-change"])("decides nothing after a %s", (reason) => {
+    const stale = markStale({ tokens: 110, model: opus, staleBecause: null }, reason);
+    expect(stale).toMatchObject({ tokens: 110, staleBecause: reason });
+    expect(freshTokens(stale, opus)).toBeNull();
+    expect(markStale(stale, "edit").staleBecause).toBe(reason);
+    expect(freshTokens(after(usage(60, 0, 5), stale), opus)).toBe(65);
+  });
 
-  it("does not hold for another model, but for the same under another name [TOK-10]", () => {
+  it("does not hold for another model, but for the same under another name", () => {
     const measured = after(usage(100, 0, 10));
     expect(freshTokens(measured, { provider: "openai", modelId: "gpt-5" })).toBeNull();
     expect(freshTokens(measured, { provider: "bedrock", modelId: "us.anthropic.claude-opus-4-5-20251101-v1:0" })).toBe(
@@ -92,7 +89,7 @@ describe("lastActual", () => {
     expect(lastActual([withImages, reply({ usage: usage(260_000, 0, 5) })], opus)).toMatchObject({ tokens: 260_005 });
   });
 
-  it("is none when what stands before the reply has changed since, or the model has [TOK-10]", () => {
+  it("is none when what stands before the reply has changed since, or the model has", () => {
     expect(lastActual([user, reply({ usage: usage(10, 0, 5), isPrefixChanged: true })], opus)).toBeNull();
     expect(lastActual([user, reply({ usage: usage(10, 0, 5), model: "claude-sonnet-4-5" })], opus)).toBeNull();
     expect(lastActual([user], opus)).toBeNull();

@@ -110,7 +110,7 @@ describe("countMessages", () => {
     expect(await count(message)).toEqual({ bareTokens: 0, fixedTokens: 0, messages: 0 });
   });
 
-  it("counts images and tool calls also without a vocabulary [TOK-01]", async () => {
+  it("counts images and tool calls also without a vocabulary", async () => {
     const counter = await byCharacter().counterFor(anyModel, { method: "chars4" });
     const message = {
       role: "assistant",

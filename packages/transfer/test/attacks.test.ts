@@ -100,7 +100,7 @@ describe("a transcript that is cut", () => {
 describe("a source that changes while it is imported", () => {
   const begun = jsonLines(header, message("a1", null));
 
-  it("and grows: what it had is there, and the rest with the next import [MIG-09]", async () => {
+  it("and grows: what it had is there, and the rest with the next import", async () => {
     using folder = stateFolder(begun);
     const store = createMemoryStore();
     const grow = (): void => appendFileSync(folder.at(transcript), jsonLines(message("a2", "a1")));
@@ -162,25 +162,21 @@ describe("a source that is odd from the beginning", () => {
     expect([source?.state, source?.error?.code]).toEqual(["refused", code]);
   });
 
-  it(
-    "a line of 200 MB is lost with its place, and those around it are there [MIG-14]",
-    { tags: ["slow"] },
-    async () => {
-      using folder = stateFolder(`${JSON.stringify(header)}\n`);
-      const path = folder.at(transcript);
-      const sizeBytes = 200 * 1024 * 1024;
-      truncateSync(path, `${JSON.stringify(header)}\n`.length + sizeBytes);
-      appendFileSync(path, `\n${JSON.stringify(message("a1", null))}\n`);
-      const store = createMemoryStore();
-      const before = process.memoryUsage().arrayBuffers;
-      const [source] = await importAll(store, folder.at("state"));
-      expect(source).toMatchObject({ state: "imported", lines: 3, records: 2 });
-      expect(source?.lost).toEqual([{ line: 2, bytes: sizeBytes, reason: "too-long" }]);
-      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(150 * 1024 * 1024);
-    },
-  );
+  it("a line of 200 MB is lost with its place, and those around it are there", { tags: ["slow"] }, async () => {
+    using folder = stateFolder(`${JSON.stringify(header)}\n`);
+    const path = folder.at(transcript);
+    const sizeBytes = 200 * 1024 * 1024;
+    truncateSync(path, `${JSON.stringify(header)}\n`.length + sizeBytes);
+    appendFileSync(path, `\n${JSON.stringify(message("a1", null))}\n`);
+    const store = createMemoryStore();
+    const before = process.memoryUsage().arrayBuffers;
+    const [source] = await importAll(store, folder.at("state"));
+    expect(source).toMatchObject({ state: "imported", lines: 3, records: 2 });
+    expect(source?.lost).toEqual([{ line: 2, bytes: sizeBytes, reason: "too-long" }]);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(150 * 1024 * 1024);
+  });
 
-  it("a folder and files that cannot be written are read like others, and stay as they are [MIG-07]", async () => {
+  it("a folder and files that cannot be written are read like others, and stay as they are", async () => {
     using folder = stateFolder(jsonLines(header, message("a1", null)));
     const before = folder.state();
     const made = [folder.at(sessions), folder.at("state/agents/main"), folder.at("state")];
@@ -329,7 +325,7 @@ describe("a target that takes no files", () => {
 });
 
 describe("two imports of one folder at once", () => {
-  it("make each session once, also one that is only a header [MIG-09]", async () => {
+  it("make each session once, also one that is only a header", async () => {
     using folder = fixtureFolder();
     const index: Record<string, unknown> = {};
     const texts = [

@@ -18,7 +18,7 @@ async function withStores(run: (store: SessionStore) => Promise<void>): Promise<
 
 describe.skipIf(corpus === undefined)("real transcripts", () => {
   it.each(["golden", "pi", "openclaw-sqlite-v23/source-sessions"])(
-    "%s: export equals import, a second import adds nothing [MIG-09] [MIG-10]",
+    "%s: export equals import, a second import adds nothing",
     async (folder) => {
       const before = stateOf(at(folder));
       await withStores(async (store) => {
@@ -40,7 +40,7 @@ describe.skipIf(corpus === undefined)("real transcripts", () => {
     },
   );
 
-  it("version 1 files leave as the version 3 files pi's own migration gives, but for the order of fields [MIG-11]", async () => {
+  it("version 1 files leave as the version 3 files pi's own migration gives, but for the order of fields", async () => {
     const store = createMemoryStore();
     for (const source of await importAll(store, at("pi"))) {
       const golden = readFileSync(at("golden", basename(source.path).replace(".jsonl", ".v3.jsonl")), "utf8");
@@ -54,7 +54,7 @@ describe.skipIf(corpus === undefined)("real transcripts", () => {
     }
   });
 
-  it("the odd sessions: state, records, repaired, findings; sources unchanged [MIG-02] [MIG-05]", async () => {
+  it("the odd sessions: state, records, repaired, findings; sources unchanged", async () => {
     const folder = at("openclaw-legacy-variants");
     const before = stateOf(folder);
     await withStores(async (store) => {

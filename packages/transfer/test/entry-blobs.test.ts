@@ -101,7 +101,7 @@ describe("large fields of an entry that is imported", () => {
     }
   });
 
-  it("stay where they are when the source grows, when the session goes on and when it is copied [MIG-09]", async () => {
+  it("stay where they are when the source grows, when the session goes on and when it is copied", async () => {
     using folder = stateFolder();
     const store = createMemoryStore();
     await importAll(store, folder.at("state"));
@@ -124,7 +124,7 @@ describe("large fields of an entry that is imported", () => {
     expect((await exported(store, ref, "jsonl")).startsWith(`${Buffer.from(open).toString("latin1")}\n{`)).toBe(true);
   });
 
-  it("are there whenever the import was cut off, once, also of a session without a transcript [MIG-09]", async () => {
+  it("are there whenever the import was cut off, once, also of a session without a transcript", async () => {
     for (const text of [transcript, "", null]) {
       for (const writes of [0, 1, 2]) {
         using folder = stateFolder(text);

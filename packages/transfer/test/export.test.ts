@@ -60,7 +60,7 @@ describe("export to jsonl", () => {
       ),
     ],
     ["empty", ""],
-  ])("gives back the file: %s [MIG-10]", async (_name, text) => {
+  ])("gives back the file: %s", async (_name, text) => {
     expect(await exported(await importedText(text), ref, "jsonl")).toBe(Buffer.from(text).toString("latin1"));
   });
 

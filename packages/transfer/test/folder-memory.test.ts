@@ -51,7 +51,7 @@ async function liveAlongTheWay(folder: FixtureFolder, most: number): Promise<rea
 
 describe("a folder of many sessions", () => {
   it(
-    "leaves as little in memory with 10,000 as with 10, at the first and as it goes on [MIG-14]",
+    "leaves as little in memory with 10,000 as with 10, at the first and as it goes on",
     { tags: ["slow"] },
     async () => {
       const live: (readonly number[])[] = [];
@@ -75,7 +75,7 @@ describe("a folder of many sessions", () => {
 
 describe("a database of many sessions", () => {
   it(
-    "is read entry by entry, however large they are, those of the windows before too [MIG-14]",
+    "is read entry by entry, however large they are, those of the windows before too",
     { tags: ["slow"] },
     async () => {
       const live: number[] = [];

@@ -73,7 +73,7 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
 
   const grow = (): void => appendFileSync(folder.at(sessions, `${idA}.jsonl`), jsonLines(message("02", "01", "three")));
 
-  it("finds a session that was renamed, and what came since goes there [MIG-09]", async () => {
+  it("finds a session that was renamed, and what came since goes there", async () => {
     await again();
     await store.move(ref, { kind: "rename", key: "agent:main:kept" });
     expect(await again()).toEqual([["agent:main:kept", "unchanged", 0, false, null]]);
@@ -82,7 +82,7 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
     expect(await all()).toEqual([["agent:main:kept", idA, false, 4]]);
   });
 
-  it("leaves one that was reset or deleted where it is, and says when its source goes on [MIG-09]", async () => {
+  it("leaves one that was reset or deleted where it is, and says when its source goes on", async () => {
     await again();
     await resetSession(store, ref, { random: systemRandom });
     expect(await again()).toEqual([[key, "unchanged", 0, true, null]]);
@@ -98,7 +98,7 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
     expect(await again()).toEqual([[key, "grown", 1, false, null]]);
   });
 
-  it("brings nothing back that was redacted, wherever the session went [MIG-09]", async () => {
+  it("brings nothing back that was redacted, wherever the session went", async () => {
     await again();
     await redactRecords(store, ref, ["01"], { reason: "private" });
     await store.move(ref, { kind: "rename", key: "agent:main:kept" });
@@ -131,7 +131,7 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
     expect((await store.load(ref))?.head.headId).toBe("03");
   });
 
-  it("a purged session stays away, and comes under another key when it is asked for [MIG-09]", async () => {
+  it("a purged session stays away, and comes under another key when it is asked for", async () => {
     await again();
     await store.remove(ref, { purge: true });
     grow();
@@ -238,7 +238,7 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
     expect(await again()).toEqual([]);
   });
 
-  it("follows a reset of the program's: its session is archived, the new one has the key [MIG-09]", async () => {
+  it("follows a reset of the program's: its session is archived, the new one has the key", async () => {
     await again();
     grow();
     renameSync(folder.at(sessions, `${idA}.jsonl`), folder.at(sessions, `${idA}.jsonl.reset.${asideAt}`));
@@ -288,7 +288,7 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
     ]);
   });
 
-  it("a torn index that is whole the second time, and a file before its directory, make nothing twice [MIG-09]", async () => {
+  it("a torn index that is whole the second time, and a file before its directory, make nothing twice", async () => {
     folder.write(`${sessions}/sessions.json`, '{"agent:main:main": {"sessionId"');
     const [first] = (await again()) as [unknown[]];
     folder.write(`${sessions}/sessions.json`, indexOf({ [key]: idA }));
@@ -310,7 +310,7 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
     ]);
   });
 
-  it("says of a source that goes on beside a conversation here how to have all of it, and does so [MIG-02]", async () => {
+  it("says of a source that goes on beside a conversation here how to have all of it, and does so", async () => {
     await again();
     await store.append(ref, [{ type: "message", id: "own", message: { role: "user", content: "here" } }]);
     expect(await again()).toEqual([[key, "unchanged", 0, false, null]]);

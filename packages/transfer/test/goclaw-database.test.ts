@@ -30,7 +30,7 @@ const records = async (
 ): Promise<Record<string, unknown>[]> => (await recordsOf(store, refOf(source))).map(({ record }) => ({ ...record }));
 
 describe("a database of GoClaw", () => {
-  it("gives messages, calls, results, checkpoints and compactions in the order they were written [MIG-05] [MIG-10] [MIG-12] [C36] [C37]", async () => {
+  it("gives messages, calls, results, checkpoints and compactions in the order they were written [C36] [C37]", async () => {
     using folder = fixtureFolder();
     // Ids sort against the order, and times are whole seconds: only the order of insertion is right.
     database(
@@ -102,7 +102,7 @@ describe("a database of GoClaw", () => {
     expect(folder.state()).toEqual(before);
   });
 
-  it("finds sessions of which only messages exist, and pairs results without ids by tool and order [MIG-05] [C37]", async () => {
+  it("finds sessions of which only messages exist, and pairs results without ids by tool and order [C37]", async () => {
     using folder = fixtureFolder();
     database(
       folder.at("sessions.db"),
@@ -135,7 +135,7 @@ describe("a database of GoClaw", () => {
     expect(found[6]).toMatchObject({ type: "custom_message", customType: "goclaw.system", content: "woken" });
   });
 
-  it("reads records kept as JSON, as the second document shows them [C37] [SQL-05]", async () => {
+  it("reads records kept as JSON, as the second document shows them [C37]", async () => {
     using folder = fixtureFolder();
     const data = JSON.stringify({ message: { role: "user", content: [{ type: "text", text: "Hello" }] }, more: [1] });
     database(
@@ -160,7 +160,7 @@ describe("a database of GoClaw", () => {
     expect(await exported(store, refOf(source!), "jsonl")).toContain("{broken\n");
   });
 
-  it("is refused, and not guessed at, when a retry has rewritten what was imported [MIG-09]", async () => {
+  it("is refused, and not guessed at, when a retry has rewritten what was imported", async () => {
     using folder = fixtureFolder();
     const path = folder.at("sessions.db");
     database(
@@ -210,7 +210,7 @@ describe("a session of ClawCode", () => {
     expect(ids).toEqual(["sdk-1", "own"]);
   });
 
-  it("says of every row what was odd in it, and keeps what has no place in a record [SQL-03] [C36]", async () => {
+  it("says of every row what was odd in it, and keeps what has no place in a record [C36]", async () => {
     using folder = fixtureFolder();
     database(
       folder.at("sessions.db"),
@@ -254,7 +254,7 @@ describe("a session of ClawCode", () => {
     file.close();
   });
 
-  it("goes on when the row of a session, or a message of a checkpoint's second, comes later [MIG-09]", async () => {
+  it("goes on when the row of a session, or a message of a checkpoint's second, comes later", async () => {
     using folder = fixtureFolder();
     const path = folder.at("sessions.db");
     const nowSeconds = Math.floor(Date.now() / 1000);
@@ -277,7 +277,7 @@ describe("a session of ClawCode", () => {
     );
   });
 
-  it("is found in a state directory that holds nothing else, and beside another [MIG-05] [C36]", async () => {
+  it("is found in a state directory that holds nothing else, and beside another [C36]", async () => {
     using folder = fixtureFolder({ "home/goclaw/other.txt": "" });
     const sql = (key: string): string =>
       `${shipped} INSERT INTO messages (id, session_key, timestamp, role, content) VALUES ('a', '${key}', 1, 'user', 'x');`;

@@ -28,7 +28,7 @@ async function outcome(store: SessionStore, path: string): Promise<unknown[]> {
 }
 
 describe("importing again", () => {
-  it("adds nothing, then only the tail [MIG-09]", async () => {
+  it("adds nothing, then only the tail", async () => {
     using folder = fixtureFolder({ "x.jsonl": jsonLines(header, message("a", null)) });
     const store = createMemoryStore();
     const path = folder.at("x.jsonl");
@@ -72,7 +72,7 @@ describe("importing again", () => {
     expect(await outcome(store, folder.at("y.jsonl"))).toEqual(["grown", 1, 1, null]);
   });
 
-  it("refuses a file whose beginning changed, and leaves the session alone [MIG-09]", async () => {
+  it("refuses a file whose beginning changed, and leaves the session alone", async () => {
     using folder = fixtureFolder({ "x.jsonl": jsonLines(header, message("a", null), message("b", "a")) });
     const store = createMemoryStore();
     const path = folder.at("x.jsonl");
@@ -122,7 +122,7 @@ describe("importing again", () => {
     );
   });
 
-  it("goes on where an import was cut off, wherever that was [MIG-09]", async () => {
+  it("goes on where an import was cut off, wherever that was", async () => {
     const rows = Array.from({ length: 40 }, (_, index) =>
       message(index % 9 === 8 ? "dup" : `m${index}`, index === 0 ? null : `m${index - 1}`),
     );
@@ -249,61 +249,55 @@ describe("the counts", () => {
     expect(await exported(store, { namespace: "", agentId: "main", key: "agent:main:whole" }, "jsonl")).toBe(text);
   });
 
-  it(
-    "for any file: nothing is lost, and the export is the file, byte for byte [MIG-10]",
-    { tags: ["slow"] },
-    async () => {
-      const row = fc
-        .oneof(
-          fc.constantFrom(
-            JSON.stringify(header),
-            JSON.stringify(message("a", null)),
-            JSON.stringify(message("a", "a")),
-            JSON.stringify(message("b", "zzz")),
-            "",
-            "\r",
-            "{",
-            '{"type":"user","content":"x","ts":1.0}',
-            '{"n":1e3,"n":-0}',
-            "\uFEFF{}",
-            "\0",
-          ),
-          fc.string(),
-        )
-        .map((text) => Buffer.from(text.replaceAll("\n", "")));
-      const file = fc.tuple(
-        fc.array(
-          fc.oneof(
-            row,
-            fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
-          ),
-          { maxLength: 8 },
+  it("for any file: nothing is lost, and the export is the file, byte for byte", { tags: ["slow"] }, async () => {
+    const row = fc
+      .oneof(
+        fc.constantFrom(
+          JSON.stringify(header),
+          JSON.stringify(message("a", null)),
+          JSON.stringify(message("a", "a")),
+          JSON.stringify(message("b", "zzz")),
+          "",
+          "\r",
+          "{",
+          '{"type":"user","content":"x","ts":1.0}',
+          '{"n":1e3,"n":-0}',
+          "\uFEFF{}",
+          "\0",
         ),
-        fc.boolean(),
-      );
-      await fc.assert(
-        fc.asyncProperty(file, async ([rows, isTerminated]) => {
-          const bytes = Buffer.concat(
-            rows.flatMap((line, index) =>
-              index < rows.length - 1 || isTerminated ? [line, Buffer.from("\n")] : [line],
-            ),
-          );
-          using folder = fixtureFolder({ "x.jsonl": bytes });
-          const store = createMemoryStore({ limits: { batchRecords: 3 } });
-          const [source] = await Array.fromAsync(
-            importPaths(store, [folder.at("x.jsonl")], { from: "pi", key: "agent:main:x" }),
-          );
-          expect(source?.error).toBe(null);
-          expect(source?.lost).toEqual([]);
-          expect(source?.lines).toBe(source?.records);
-          expect(await exported(store, { ...ref, key: "agent:main:x" }, "jsonl")).toBe(bytes.toString("latin1"));
-        }),
-        { numRuns: 150 },
-      );
-    },
-  );
+        fc.string(),
+      )
+      .map((text) => Buffer.from(text.replaceAll("\n", "")));
+    const file = fc.tuple(
+      fc.array(
+        fc.oneof(
+          row,
+          fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
+        ),
+        { maxLength: 8 },
+      ),
+      fc.boolean(),
+    );
+    await fc.assert(
+      fc.asyncProperty(file, async ([rows, isTerminated]) => {
+        const bytes = Buffer.concat(
+          rows.flatMap((line, index) => (index < rows.length - 1 || isTerminated ? [line, Buffer.from("\n")] : [line])),
+        );
+        using folder = fixtureFolder({ "x.jsonl": bytes });
+        const store = createMemoryStore({ limits: { batchRecords: 3 } });
+        const [source] = await Array.fromAsync(
+          importPaths(store, [folder.at("x.jsonl")], { from: "pi", key: "agent:main:x" }),
+        );
+        expect(source?.error).toBe(null);
+        expect(source?.lost).toEqual([]);
+        expect(source?.lines).toBe(source?.records);
+        expect(await exported(store, { ...ref, key: "agent:main:x" }, "jsonl")).toBe(bytes.toString("latin1"));
+      }),
+      { numRuns: 150 },
+    );
+  });
 
-  it("memory stays bounded: the whole file is never held [MIG-14]", async () => {
+  it("memory stays bounded: the whole file is never held", async () => {
     using folder = fixtureFolder();
     const path = folder.write("x.jsonl", jsonLines(header));
     const row = jsonLines(message("m", null, "x".repeat(20_000)));

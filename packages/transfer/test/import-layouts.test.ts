@@ -16,7 +16,7 @@ const otherId = "1b83cd1e-54ce-4a39-9089-188d2669ead4";
 const plain = (id: string): string => jsonLines({ ...header, id }, message("a", null), message("b", "a"));
 
 describe("importing other layouts", () => {
-  it("claw0 with the index one level up, by id [LAY-01] [C05]", async () => {
+  it("claw0 with the index one level up, by id [C05]", async () => {
     const index = {
       abc123: { label: "my-project", created_at: 1735689600.5, last_active: 1735689605.5, message_count: 2 },
     };
@@ -49,7 +49,7 @@ describe("importing other layouts", () => {
     ]);
   });
 
-  it("claw0 with transcripts in a folder of their own, by key [LAY-02] [LAY-03] [IDX-01] [C05] [C06]", async () => {
+  it("claw0 with transcripts in a folder of their own, by key [C05] [C06]", async () => {
     const meta = {
       session_key: "main:cli:user",
       session_id: "abc123",
@@ -103,7 +103,7 @@ describe("importing other layouts", () => {
     }
   });
 
-  it("a lone file: by its header, by the key that is given, under a free key [MIG-01]", async () => {
+  it("a lone file: by its header, by the key that is given, under a free key", async () => {
     using folder = fixtureFolder({
       "mine.jsonl": plain("from-the-header"),
       "copy.jsonl": jsonLines({ ...header, id: "from-the-header" }, message("z", null)),
@@ -170,7 +170,7 @@ describe("importing other layouts", () => {
     expect(forced).toMatchObject({ state: "imported", records: 1 });
   });
 
-  it("the records keep their lines, ids and order [MIG-10] [MIG-12]", async () => {
+  it("the records keep their lines, ids and order", async () => {
     const text = jsonLines(
       header,
       message("a", null),

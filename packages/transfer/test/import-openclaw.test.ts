@@ -19,7 +19,7 @@ const entry = {
 };
 
 describe("importing an OpenClaw state directory", () => {
-  it("takes every agent's sessions, with the whole of their entries [MIG-01] [MIG-05] [IDX-09]", async () => {
+  it("takes every agent's sessions, with the whole of their entries", async () => {
     using folder = fixtureFolder({
       [`${sessions}/sessions.json`]: JSON.stringify({
         "agent:main:main": entry,
@@ -220,7 +220,7 @@ describe("importing an OpenClaw state directory", () => {
     ]);
   });
 
-  it("keeps an entry whose transcript is gone, and reads transcripts whose index is broken [IDX-03]", async () => {
+  it("keeps an entry whose transcript is gone, and reads transcripts whose index is broken", async () => {
     using folder = fixtureFolder({
       [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:main": { sessionId, sendPolicy: "deny" } }),
       [`${sessions}/x.md`]: "",
@@ -268,7 +268,7 @@ describe("importing an OpenClaw state directory", () => {
     ).toBe("agent:main:main");
   });
 
-  it("one bad file blocks nothing [LAY-15]", async () => {
+  it("one bad file blocks nothing", async () => {
     using folder = fixtureFolder({
       [`${sessions}/${sessionId}.jsonl`]: plain(sessionId),
       [`${sessions}/${thirdId}.jsonl/x`]: "a folder by a transcript's name",
@@ -310,7 +310,7 @@ describe("importing an OpenClaw state directory", () => {
     ]);
   });
 
-  it("never changes the source [MIG-02] [MIG-07]", async () => {
+  it("never changes the source", async () => {
     using folder = fixtureFolder({
       [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:main": entry }),
       [`${sessions}/${sessionId}.jsonl`]: plain(sessionId) + "{torn",

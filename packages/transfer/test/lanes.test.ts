@@ -65,7 +65,7 @@ const ids = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, at) => `s${String(at).padStart(3, "0")}`);
 
 describe("many sources", () => {
-  it("are written several at a time, no more than sixteen, and told in their order [MIG-16]", async () => {
+  it("are written several at a time, no more than sixteen, and told in their order", async () => {
     writeFolder(
       "main",
       ids(60).map((id) => ({ id, key: `agent:main:telegram:direct:${id}` })),
@@ -77,7 +77,7 @@ describe("many sources", () => {
     expect(sources.map(({ sessionId, state }) => [sessionId, state])).toEqual(ids(60).map((id) => [id, "imported"]));
   });
 
-  it("that are large are fewer at a time: together no more than two megabytes [MIG-16]", async () => {
+  it("that are large are fewer at a time: together no more than two megabytes", async () => {
     const text = "x".repeat(900_000);
     writeFolder(
       "main",
@@ -115,7 +115,7 @@ describe("many sources", () => {
     expect(await run(slow(createMemoryStore()))).toEqual(await run(createMemoryStore()));
   });
 
-  it("with one id in two agents are both kept, and found again [MIG-09]", async () => {
+  it("with one id in two agents are both kept, and found again", async () => {
     for (const agent of ["one", "two"])
       writeFolder(agent, [{ id: "same", key: `agent:${agent}:telegram:direct:a`, text: agent }]);
     const store = slow(createMemoryStore());

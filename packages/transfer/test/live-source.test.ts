@@ -171,7 +171,7 @@ describe("a line that went on after it had been imported", () => {
     expect(receiptOf((await store.load(ref))?.entry ?? { sessionId })).toMatchObject({ lineCount: 4, recordCount: 4 });
   });
 
-  it("may not have another beginning [MIG-09]", async () => {
+  it("may not have another beginning", async () => {
     using folder = fixtureFolder({ "x.jsonl": begun + next.slice(0, 20) });
     const store = createMemoryStore();
     await importNow(store, folder.at("x.jsonl"), "pi");
@@ -229,7 +229,7 @@ describe("a line that went on after it had been imported", () => {
     }
   });
 
-  it("is there once when imports are killed, one commit further each time [MIG-09]", async () => {
+  it("is there once when imports are killed, one commit further each time", async () => {
     const text = jsonLines(...rows);
     for (const appends of [0, 1, 2]) {
       const store = createMemoryStore({ limits: { batchRecords: 2 } });
@@ -331,12 +331,12 @@ describe("imports of a growing file that run at once", () => {
     expect(await exported(store, ref, "jsonl")).toBe(bytes.toString("latin1"));
   }
 
-  it("take every line once [MIG-09]", { tags: ["slow"] }, async () => {
+  it("take every line once", { tags: ["slow"] }, async () => {
     for (const step of [11, 29, 61, 97, 250]) await crowd(createMemoryStore(), step);
     await crowd(createMemoryStore({ limits: { batchRecords: 2 } }), 190);
   });
 
-  it("do not take back what a faster one has said it read [MIG-09]", async () => {
+  it("do not take back what a faster one has said it read", async () => {
     const store = createMemoryStore();
     using folder = fixtureFolder({ "x.jsonl": jsonLines(header, message("a", null)).trimEnd() });
     await importNow(store, folder.at("x.jsonl"), "pi");
@@ -357,7 +357,7 @@ describe("imports of a growing file that run at once", () => {
     expect((await recordsOf(store, ref)).length).toBe(3);
   });
 
-  it("take every line once in files [MIG-09]", async () => {
+  it("take every line once in files", async () => {
     using folder = fixtureFolder();
     await using store = createJsonlStore({ root: folder.at("store"), create: true });
     await crowd(store, 97);

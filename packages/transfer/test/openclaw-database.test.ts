@@ -21,7 +21,7 @@ const summary = (sources: Awaited<ReturnType<typeof importAll>>): unknown[] =>
   ]);
 
 describe("a database of OpenClaw since 2026.8", () => {
-  it("gives back the lines of its rows, packed ones too, and keeps the entry [MIG-13] [C47]", async () => {
+  it("gives back the lines of its rows, packed ones too, and keeps the entry [C47]", async () => {
     using folder = fixtureFolder();
     const lines = talk("s1", ["Hello \u2028 é", "Hi", "How many?", "x".repeat(3000), "1e3 and 1.0"]);
     {
@@ -52,7 +52,7 @@ describe("a database of OpenClaw since 2026.8", () => {
     expect(folder.state()).toEqual(before);
   });
 
-  it("imports what a reset put aside as archives of the key, and the rest when the key moves on [MIG-05] [MIG-09]", async () => {
+  it("imports what a reset put aside as archives of the key, and the rest when the key moves on", async () => {
     using folder = fixtureFolder();
     const path = folder.at("openclaw-agent.sqlite");
     using fixture = openclawFixture(path);
@@ -82,7 +82,7 @@ describe("a database of OpenClaw since 2026.8", () => {
     ]);
   });
 
-  it("reads its archives and its cold storage, and refuses alone what cannot be read [MIG-12]", async () => {
+  it("reads its archives and its cold storage, and refuses alone what cannot be read", async () => {
     using folder = fixtureFolder();
     const path = folder.at("openclaw-agent.sqlite");
     using fixture = openclawFixture(path);
@@ -120,7 +120,7 @@ describe("a database of OpenClaw since 2026.8", () => {
     expect(sources[4]?.error?.message).toContain("y.zst");
   });
 
-  it("keeps a row that cannot be unpacked in its place, and says so [MIG-10]", async () => {
+  it("keeps a row that cannot be unpacked in its place, and says so", async () => {
     using folder = fixtureFolder();
     const path = folder.at("openclaw-agent.sqlite");
     using fixture = openclawFixture(path);
@@ -160,7 +160,7 @@ describe("a database of OpenClaw since 2026.8", () => {
   });
 
   it.each(["open elsewhere", "left behind by a kill", "left behind by a power cut"])(
-    "reads what only the log has, the database being %s [MIG-07]",
+    "reads what only the log has, the database being %s",
     async (kind) => {
       using folder = fixtureFolder();
       const path = folder.at("openclaw-agent.sqlite");
@@ -184,7 +184,7 @@ describe("a database of OpenClaw since 2026.8", () => {
     },
   );
 
-  it("names its sessions by paths that can be imported alone, under another key too [MIG-02]", async () => {
+  it("names its sessions by paths that can be imported alone, under another key too", async () => {
     using folder = fixtureFolder();
     const path = folder.at("openclaw-agent.sqlite");
     {
@@ -220,7 +220,7 @@ describe("a database of OpenClaw since 2026.8", () => {
     expect(missing?.error?.code).toBe("FILE_NOT_FOUND");
   });
 
-  it("is found in a state directory, beside transcripts that were not taken over [MIG-01] [MIG-13]", async () => {
+  it("is found in a state directory, beside transcripts that were not taken over", async () => {
     using folder = fixtureFolder({ "agents/ops/sessions/rest.jsonl": `${talk("rest", ["left"]).join("\n")}\n` });
     folder.write("agents/ops/agent/placeholder", "");
     rmSync(folder.at("agents/ops/agent/placeholder"));
@@ -240,7 +240,7 @@ describe("a database of OpenClaw since 2026.8", () => {
     ).toEqual(["s1"]);
   });
 
-  it("imports one key under another, and nothing else [MIG-02] [MIG-03]", async () => {
+  it("imports one key under another, and nothing else", async () => {
     using folder = fixtureFolder();
     const path = folder.at("openclaw-agent.sqlite");
     using fixture = openclawFixture(path);
@@ -268,7 +268,7 @@ describe("a database of OpenClaw since 2026.8", () => {
 });
 
 describe.skipIf(corpus === undefined)("a real database of OpenClaw 2026.9", () => {
-  it("has 2,045 events, byte for byte the lines they were made of [MIG-13] [C47]", async () => {
+  it("has 2,045 events, byte for byte the lines they were made of [C47]", async () => {
     const root = join(corpus ?? "", "openclaw-sqlite-v23");
     const before = stateOf(root);
     const [fromDatabase, fromFiles] = [createMemoryStore(), createMemoryStore()];

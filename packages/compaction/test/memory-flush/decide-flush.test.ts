@@ -84,7 +84,7 @@ describe("a flush", () => {
     expect(decision.roomTokens).toBe(20_000);
   });
 
-  it("takes the date of the place [FLU-17]", () => {
+  it("takes the date of the place", () => {
     const at = (timeZone: string): unknown => textOf(decide(entry, 180_000, {}, { timeZone }));
     expect(at("Asia/Tokyo")).toContain("memory/2026-03-02.md");
     expect(at("America/New_York")).toContain("memory/2026-03-01.md");
@@ -154,7 +154,7 @@ describe("a flush", () => {
     expect(decide(asked, 146_000, smaller).fired).toBeNull();
   });
 
-  it("is nothing when it is off, and shows nothing when the system text is off [FLU-16]", () => {
+  it("is nothing when it is off, and shows nothing when the system text is off", () => {
     expect(decide(entry, 190_000, { isCompactionNext: true }, { enabled: false })).toMatchObject({
       message: null,
       systemText: null,

@@ -3,7 +3,7 @@ import { isMemoryPath, observeFlush } from "../../src/memory-flush/observe-flush
 import { isSilentReply, mayBecomeSilent } from "../../src/memory-flush/silent-reply.ts";
 
 describe("a reply to a flush", () => {
-  it("is hidden when it is the token or begins with it, and never because the token is in it [FLU-05]", () => {
+  it("is hidden when it is the token or begins with it, and never because the token is in it", () => {
     for (const silent of ["NO_REPLY", "  NO_REPLY\n", "NO_REPLY.", "NO_REPLY nothing to store"])
       expect(isSilentReply(silent)).toBe(true);
     for (const shown of [

@@ -24,7 +24,7 @@ describe("the thresholds of a flush", () => {
     expect(repairs.at(-1)).toEqual({ askedPercent: 50, usedPercent: null, reason: "no room below the ones above it" });
   });
 
-  it("are none without a window, or when they are off [FLU-16]", () => {
+  it("are none without a window, or when they are off", () => {
     for (const windowTokens of [null, 0]) {
       expect(reachableThresholds({}, { windowTokens, compactAtTokens: null })).toEqual({ thresholds: [], repairs: [] });
     }
@@ -57,7 +57,7 @@ describe("the thresholds of a flush", () => {
     );
   });
 
-  it("are refused by name when they make no sense [CFG-08]", () => {
+  it("are refused by name when they make no sense", () => {
     const thresholds = [
       { percent: 120, prompt: "x" },
       { percent: 50, prompt: " " },

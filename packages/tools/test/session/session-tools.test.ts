@@ -21,7 +21,7 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
     expect(grandchild.ref.key.startsWith(`${child.ref.key}:subagent:`)).toBe(true);
   });
 
-  it("sends nothing to or from a session that may not send, and makes no child for a task it may not have [POL-01]", async () => {
+  it("sends nothing to or from a session that may not send, and makes no child for a task it may not have", async () => {
     const sendPolicy = readSendPolicy({ rules: [{ match: { chatType: "group" }, action: "deny" }] });
     await using fixture = await openFixture(open, { visibility: "agent", sendPolicy });
     await fixture.open(main);
@@ -44,7 +44,7 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
     expect(allowed).toMatchObject({ isError: false });
   });
 
-  it("gives no task to sub-agents where the configuration denies their keys [POL-07]", async () => {
+  it("gives no task to sub-agents where the configuration denies their keys", async () => {
     const sendPolicy = readSendPolicy({ rules: [{ match: { keyPrefix: "subagent:" }, action: "deny" }] });
     await using fixture = await openFixture(open, { sendPolicy });
     await fixture.open(main);
@@ -71,7 +71,7 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
   });
 
   it(
-    "sees itself, its tree, its agent or the archived too, as configured, and no other agent [ISO-05]",
+    "sees itself, its tree, its agent or the archived too, as configured, and no other agent",
     { tags: ["slow"] },
     async () => {
       const expected = {

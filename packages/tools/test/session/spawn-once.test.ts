@@ -14,7 +14,7 @@ async function childrenOf({ store }: ToolFixture): Promise<readonly SessionState
 }
 
 describe.each(storeKinds)("a call of sessions_spawn made again, over %s", (_, open) => {
-  it("after a crash at any step makes one child with one task [ISO-06]", { tags: ["slow"] }, async () => {
+  it("after a crash at any step makes one child with one task", { tags: ["slow"] }, async () => {
     const spawnLimits = { maxChildren: 100, maxTotal: 100 };
     await using fixture = await openFixture(open, { spawnLimits });
     await fixture.open(main);

@@ -77,7 +77,7 @@ const stores = [
 ] as const;
 
 describe("memory_search in files", () => {
-  it("finds by some of the words, says file and line, best place first [DEF-02]", async () => {
+  it("finds by some of the words, says file and line, best place first", async () => {
     const root = await workspace({
       "memory/2026-01-02.md": "# Notes\n\nThe staging database is called orchid.\nDeploys happen on Tuesday.\n",
       "memory/people/ada.md": "Ada prefers short answers.\n",
@@ -198,7 +198,7 @@ describe("memory_search with hostile questions", () => {
 
 describe.each(stores)("memory_search in transcripts of %s", (_, open) => {
   it(
-    "finds the exchange by what the user said, with session, seq and what is named there [DEF-02]",
+    "finds the exchange by what the user said, with session, seq and what is named there",
     { tags: ["slow"] },
     async () => {
       await using store = await open();
@@ -282,7 +282,7 @@ describe.each(stores)("memory_search in transcripts of %s", (_, open) => {
 });
 
 describe("memory_search and a scorer", () => {
-  it("finds by meaning what has no word in common [DEF-02]", async () => {
+  it("finds by meaning what has no word in common", async () => {
     const root = await workspace({ "memory/a.md": "The dog barks.\n", "memory/b.md": "A feline purrs.\n" });
     const asked: string[] = [];
     const scorer = {
