@@ -4,7 +4,7 @@ import { createProviderSimulator } from "@throughline/testing";
 import { createModel } from "@throughline/models";
 import { chatSettings } from "@throughline/config/internal";
 import { createSessions } from "@throughline/session";
-import { createAgentSessions } from "@throughline/session/internal";
+import { createAgentSessions } from "@throughline/session/whole-turn";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../src/open-store.ts";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";

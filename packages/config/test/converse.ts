@@ -11,7 +11,7 @@ import type {
   SessionEntry,
   StoredRecord,
 } from "@throughline/core";
-import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/internal";
+import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 
 import { createMemoryStore } from "@throughline/store-memory";
 import { type ChainedSummarizer } from "@throughline/summarizer-providers/internal";

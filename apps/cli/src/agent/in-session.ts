@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import type { AgentSession } from "@throughline/session/internal";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import { modelText } from "../chat/greeting.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { eventNote, eventObject } from "../chat/event-note.ts";

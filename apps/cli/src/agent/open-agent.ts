@@ -2,8 +2,9 @@ import { join } from "node:path";
 import type { SessionSettings } from "@throughline/config/internal";
 import type { SessionStore, AgentTool } from "@throughline/core";
 
-import { createAgentSessions } from "@throughline/session/internal";
-import type { AgentSessions, AgentSessionsOptions, WholeTurnListener } from "@throughline/session/internal";
+import { createAgentSessions } from "@throughline/session/whole-turn";
+import type { WholeTurnListener } from "@throughline/session/internal";
+import type { AgentSessions, AgentSessionsOptions } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
 import type { ChosenModel } from "../chat/choose-model.ts";
 import { openBreakers } from "./breaker-file.ts";

@@ -1,7 +1,7 @@
 import { readCheckpointState } from "@throughline/checkpoint/internal";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
-import type { WholeTurnEvent } from "@throughline/session/internal";
+import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 
 /** What goes on beside the turns, so that a program does not end in the middle of it. */
 export interface BackgroundWork {

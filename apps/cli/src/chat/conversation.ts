@@ -4,7 +4,7 @@ import { forkToNewSession, freeRef, systemRandom, updateEntry } from "@throughli
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { SessionModel } from "@throughline/core/internal";
 import type { Turn } from "@throughline/session";
-import type { AgentSession, AgentSessions, WholeTurnEvent } from "@throughline/session/internal";
+import type { AgentSession, AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
 import { openAgent } from "../agent/open-agent.ts";
 import { createBackgroundWork } from "./background-work.ts";

@@ -1,4 +1,4 @@
-import type { WholeTurnEvent } from "@throughline/session/internal";
+import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 import { shellWord, turnHolder } from "@throughline/core/internal";
 import { counted, grouped } from "../counted.ts";
 import { timeText } from "../time-text.ts";

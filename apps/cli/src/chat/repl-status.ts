@@ -1,5 +1,6 @@
 import type { Session } from "@throughline/session";
-import type { AgentSessionStatus, RetryStatus } from "@throughline/session/internal";
+import type { RetryStatus } from "@throughline/session/internal";
+import type { AgentSessionStatus } from "@throughline/session/whole-turn";
 import type { BreakerStatus } from "@throughline/summarizer-providers/internal";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";

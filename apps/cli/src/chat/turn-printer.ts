@@ -1,5 +1,5 @@
 import type { ChatDelta } from "@throughline/core";
-import type { WholeTurnEvent } from "@throughline/session/internal";
+import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { Output } from "../output.ts";
 import { messageRole } from "@throughline/core/internal";
 import { eventNote, eventObject } from "./event-note.ts";

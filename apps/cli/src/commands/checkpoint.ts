@@ -2,7 +2,7 @@ import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { checkpointJson, plannedCheckpointJson, type SessionNames } from "@throughline/server/json";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { inSession } from "../agent/in-session.ts";
-import type { AgentSession } from "@throughline/session/internal";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import { causeText } from "../chat/event-note.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
