@@ -1,9 +1,8 @@
 import { nearestName } from "@throughline/core/internal";
 
-/** What a field of an entry holds; a list names all of its values. */
 type FieldKind = "text" | "number" | "flag" | "any" | readonly string[];
 
-/** Every field of an entry that some package of ours or OpenClaw acts on. Other fields may hold anything. */
+/** Throughline or OpenClaw acts on each of these fields. Other fields may hold any value. */
 const entryFields: Readonly<Record<string, FieldKind>> = {
   sessionId: "text",
   updatedAt: "number",
@@ -54,7 +53,7 @@ const entryFields: Readonly<Record<string, FieldKind>> = {
   fastMode: "any",
   responseUsage: ["on", "off", "tokens", "full"],
   ttsAuto: "text",
-  // OpenClaw has more of these words than are known here, and keeps any.
+  // OpenClaw has more modes than this project knows, and keeps any text.
   queueMode: "text",
   queueDebounceMs: "number",
   queueCap: "number",
@@ -74,23 +73,21 @@ const entryFields: Readonly<Record<string, FieldKind>> = {
   previousSessionIds: "any",
 };
 
-/** Shorter names are one edit from too many words. */
+/** A shorter name is one edit away from too many words. */
 const shortestMisspelt = 5;
 
-/** Why somebody who sets a field by hand does not mean that. */
 interface EntryFieldProblem {
-  /** A sentence that names the field. */
   readonly message: string;
-  /** The field that was meant, of a misspelt one. */
+  /** A misspelled name probably means this field; null for other problems. */
   readonly meant: string | null;
-  /** The values the field takes; null: those of its kind. */
+  /** The field allows only these values; null means all values of its kind. */
   readonly values: readonly string[] | null;
 }
 
 /**
- * The problem of a field that a person sets; null if there is none. Its name differs from a known one by case or one
- * letter, or the field does not allow its value. Null: nothing. Programs may write any field, and stores keep it;
- * whoever takes fields from a person asks here first.
+ * Returns the problem of a field that a person sets, or null without a problem. A problem is a name that differs from a
+ * known name by case or one letter, or a value that the field does not allow. Programs may write any field, and stores
+ * keep it, so only callers that accept fields from people use this check.
  */
 export function findEntryFieldProblem(field: string, value: unknown): EntryFieldProblem | null {
   const kind = Object.hasOwn(entryFields, field) ? entryFields[field] : undefined;
@@ -116,12 +113,11 @@ export function findEntryFieldProblem(field: string, value: unknown): EntryField
     : { message: `${field} takes ${wanted}, not ${JSON.stringify(value)}.`, meant: null, values: null };
 }
 
-/** The names of the fields of an entry that programs read. */
 export function entryFieldNames(): readonly string[] {
   return Object.keys(entryFields);
 }
 
-/** The known field of which a name is a misspelling; null for a known name and for one that is far from all of them. */
+/** Returns the known field that a name misspells; null for a known name and for a name that resembles no field. */
 export function misspeltEntryField(field: string): string | null {
   const known = Object.keys(entryFields);
   if (known.includes(field) || field.length > 100) return null;

@@ -1,6 +1,5 @@
 import type { SettingTable } from "./setting-definition.ts";
 
-/** Who answers in a conversation, what of, and what the tools may do. */
 export const chatSettings: SettingTable = {
   area: "chat",
   settings: [

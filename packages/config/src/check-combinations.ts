@@ -6,11 +6,14 @@ import type { SettingSet } from "./setting-set.ts";
 
 type Check = (settings: SettingSet, say: Say, notes: ConfigNote[]) => void;
 
-/** Uses another value; it is only worth a word where somebody wrote the one it replaces. */
+/**
+ * Replaces a value. Only a value that the user wrote gets a note, because the user does not expect a note about a
+ * default.
+ */
 type Say = (key: string, used: SettingValue, why: string) => void;
 
 /**
- * Refuses what could have no effect, whatever the window; repairs what one reading makes whole.
+ * Refuses combinations that could have no effect in any window, and repairs combinations with one obvious meaning.
  * @throws {ThroughlineError} CONFIG_INVALID
  */
 export function checkCombinations(settings: SettingSet): readonly ConfigNote[] {
@@ -45,7 +48,10 @@ const checks: readonly Check[] = [
   cacheTime,
 ];
 
-/** A written time implies that sessions reset then. */
+/**
+ * A written time implies that the user wants sessions to reset then. A time without a matching mode is therefore
+ * refused.
+ */
 function resets(settings: SettingSet): void {
   const mode = String(settings.value("session.reset.mode"));
   for (const [key, modes] of [
@@ -59,7 +65,10 @@ function resets(settings: SettingSet): void {
   }
 }
 
-/** The same of the rules by type and by channel; and no type has two. */
+/**
+ * The rules by type and by channel follow the same rule as `resets`. Two rules for one type are refused, because `dm`
+ * means `direct`.
+ */
 function resetRules(settings: SettingSet): void {
   for (const key of ["session.resetByType", "session.resetByChannel"]) {
     const rules = (settings.value(key) ?? {}) as Readonly<Record<string, Readonly<Record<string, SettingValue>>>>;
@@ -77,7 +86,7 @@ function resetRules(settings: SettingSet): void {
   }
 }
 
-/** OpenClaw's functions read no file of ours. */
+/** The functions of openclaw-compat do not read the configuration file, so the setting has no effect there. */
 function cacheTime(settings: SettingSet, _say: Say, notes: ConfigNote[]): void {
   const key = "session.cacheTtlMs";
   if (settings.get(key).source !== "file") return;
@@ -123,7 +132,10 @@ function keptParts(settings: SettingSet, say: Say): void {
   say(emergency, settings.value(keep), `never less stays than ${keep} says`);
 }
 
-/** Names of the documents that no provider serves, and the model that has their place now. */
+/**
+ * The documents behind the presets name these models, which no provider serves. Each name maps to its current
+ * replacement.
+ */
 const replacedModels: Readonly<Record<string, string>> = { "anthropic/claude-3-haiku": "anthropic/claude-haiku-4-5" };
 
 function servedModels(settings: SettingSet, say: Say): void {
@@ -171,7 +183,7 @@ function retries(settings: SettingSet, say: Say): void {
 function flushPrompts(settings: SettingSet, say: Say): void {
   if (settings.value("session.memoryFlush.enabled") === false) return;
   const key = "session.memoryFlush.thresholds";
-  // The schema of the setting has checked each member.
+  // The schema of the setting has already checked each member, so the cast is safe.
   const thresholds = settings.value(key) as unknown as readonly FlushThreshold[];
   const timeZone = settings.value("session.memoryFlush.timeZone") as string | null;
   const [problem] = checkFlushSettings({ thresholds, ...(timeZone === null ? {} : { timeZone }) });
@@ -181,7 +193,7 @@ function flushPrompts(settings: SettingSet, say: Say): void {
     throw settings.refusal(at, message, problem.allowed);
   }
   const ordered = thresholds.toSorted((one, other) => one.percent - other.percent);
-  // Thresholds are plain JSON; their interface has no index signature.
+  // Thresholds are plain JSON, but their interface has no index signature, so the compiler needs a cast.
   say(key, ordered as unknown as SettingValue, "they are crossed from below");
   const shows = settings.value("session.memoryFlush.showInSystemPrompt") !== false;
   if (shows || !thresholds.every(({ injectAs }) => injectAs === "system")) return;
@@ -190,7 +202,7 @@ function flushPrompts(settings: SettingSet, say: Say): void {
   throw settings.refusal("session.memoryFlush.showInSystemPrompt", message, allowed);
 }
 
-/** A flush that somebody asked for needs a tool that writes, and no more than that. */
+/** A flush that the user enabled needs a tool that writes files. `memory` is the smallest set with such a tool. */
 function flushTools(settings: SettingSet, say: Say, notes: ConfigNote[]): void {
   const key = "session.memoryFlush.enabled";
   if (settings.value(key) !== true) return;

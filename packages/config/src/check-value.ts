@@ -4,19 +4,18 @@ import type { SettingField, SettingKind, SettingValue } from "@throughline/core/
 import { z } from "zod";
 import { describeKind } from "./setting-definition.ts";
 
-/** What is wrong with a value, and where in it. */
 export interface ValueProblem {
-  /** Behind the setting's key: `.1.percent`. */
+  /** The path follows the setting's key: `.1.percent`. */
   readonly path: string;
   readonly value: unknown;
   readonly allowed: string;
-  /** The fields there are, where the path names one that is not among them. */
+  /** Lists the valid field names when the path ends in an unknown field. */
   readonly known?: readonly string[];
 }
 
 /**
- * Checks a value against its kind; the first thing that is wrong, or null. This module loads the schema library, so it is
- * itself loaded only where there is something to check.
+ * Returns the first problem of a value, or null. This module loads the schema library, so callers import it only when
+ * they have a value to check.
  */
 export function checkValue(kind: SettingKind, value: SettingValue): ValueProblem | null {
   if (kind.type === "block") return checkBlock(value);
@@ -77,7 +76,7 @@ function valueAt(value: unknown, steps: readonly PropertyKey[]): unknown {
   return steps.reduce<unknown>((at, step) => (at as Readonly<Record<PropertyKey, unknown>> | null)?.[step], value);
 }
 
-/** The one block there is: a send policy, which its own reader understands or refuses whole. */
+/** A send policy is the only block. Its own reader accepts or refuses the policy as a whole. */
 function checkBlock(value: SettingValue): ValueProblem | null {
   try {
     readSendPolicy(value);

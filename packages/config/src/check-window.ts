@@ -8,9 +8,9 @@ import type { SettingSet } from "./setting-set.ts";
 const area = "session.compaction";
 
 /**
- * The settings within a window of this size, in tokens; null for a window that is not known yet. The packages that use
- * them do the same once they know the window, and report it in their events. The values stay as written, because
- * another model has another window.
+ * Checks the settings against a window of this size, in tokens; null means that the window is unknown. The packages
+ * that use the settings do the same once they know the window, and report it in their events. The values stay as
+ * written, because another model has another window.
  * @throws {ThroughlineError} CONFIG_INVALID for what no window of that size could follow
  */
 export function checkWindow(settings: SettingSet, windowTokens: number | null): readonly ConfigNote[] {
@@ -45,7 +45,7 @@ export function checkWindow(settings: SettingSet, windowTokens: number | null): 
   return notes;
 }
 
-/** A reserve this small is used as it is written; the request asks for a shorter answer when it has to. */
+/** A small reserve is used as written, because the request asks for a shorter answer when the reserve is too small. */
 function noteShortAnswers(settings: SettingSet, note: Note): void {
   const [reserve, output] = [settings.number(`${area}.reserveTokens`), settings.number("maxOutputTokens")];
   if (reserve >= output) return;
@@ -87,7 +87,7 @@ function checkpointsInReach(settings: SettingSet, windowTokens: number, triggerT
 function flushInReach(settings: SettingSet, windowTokens: number, triggerTokens: number, note: Note): void {
   if (settings.value("session.memoryFlush.enabled") === false) return;
   const key = "session.memoryFlush.thresholds";
-  // The schema of the setting has checked each member.
+  // The schema of the setting has already checked each member, so the cast is safe.
   const thresholds = settings.value(key) as unknown as readonly FlushThreshold[];
   const sizes = { windowTokens, compactAtTokens: triggerTokens };
   for (const { askedPercent, usedPercent, reason } of reachableThresholds({ thresholds }, sizes).repairs) {

@@ -1,9 +1,8 @@
 import type { SettingTable } from "./setting-definition.ts";
 
-/** The longest wait that a timer takes: 2^31 - 1 milliseconds. */
+/** A timer accepts at most 2^31 - 1 milliseconds. */
 const maxTimerMs = 2_147_483_647;
 
-/** Where things are and how the command line talks. */
 export const cliSettings: SettingTable = {
   area: "cli",
   settings: [
@@ -13,9 +12,9 @@ export const cliSettings: SettingTable = {
       kind: { type: "text", minLength: 1 },
       environment: [{ name: "THROUGHLINE_HOME" }],
       flag: "--home",
-      // The file is looked for in it.
+      // The file is searched in this directory, so the file itself cannot set the directory.
       isFileAllowed: false,
-      // ~/.throughline, which whoever resolves settings fills in.
+      // The resolver of the settings replaces null with ~/.throughline.
       default: null,
     },
     {
@@ -25,7 +24,7 @@ export const cliSettings: SettingTable = {
       environment: [{ name: "THROUGHLINE_STORE" }],
       flag: "--store",
       isFileAllowed: true,
-      // By session.store and session.storePath.
+      // Null means that session.store and session.storePath decide.
       default: null,
     },
     {

@@ -1,22 +1,22 @@
 import type { SettingValue } from "@throughline/core/internal";
 
-/** A value that is used in another way than it was written: the user should see it. */
+/** Reports a value that is used differently from how it was written, because the user should see the difference. */
 export interface ConfigNote {
   /**
-   * `alias`: another word for a setting. `repaired`: another value is used, because the one given could have no effect.
-   * `ignored`: it has no effect as things stand.
+   * States the type of the note. `alias`: the key is another name for a setting. `repaired`: another value is used,
+   * because the given value could have no effect. `ignored`: the value has no effect in this configuration.
    */
   readonly kind: "alias" | "repaired" | "ignored";
-  /** The key as it was written, such as `session.compaction.keepPercent`. */
+  /** States the key as it was written, such as `session.compaction.keepPercent`. */
   readonly key: string;
-  /** The setting that an alias stands for. */
+  /** Names the setting that an alias stands for. */
   readonly meant?: string;
-  /** What was written and what is used, as a sentence for people. */
+  /** Explains in one sentence for people what was written and which value is used. */
   readonly message: string;
-  /** The value that is used in place of the given one; only of `repaired`. */
+  /** Holds the value that replaces the given value; only a `repaired` note has it. */
   readonly used?: SettingValue;
-  /** The file or the variable; null where a default or preset is meant. */
+  /** Names the file or the environment variable; null for a default or preset value. */
   readonly path: string | null;
-  /** The line in the file, from 1; null outside a file. */
+  /** States the line in the file, from 1; null outside a file. */
   readonly line: number | null;
 }

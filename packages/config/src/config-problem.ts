@@ -1,17 +1,19 @@
 import { ThroughlineError } from "@throughline/core";
 import { nearestName } from "@throughline/core/internal";
 
-/** A place in a configuration file, or the name of a variable or flag. */
+/** The path names a configuration file. For an environment variable or a flag it is the name, and the line is null. */
 export interface ConfigPlace {
   readonly path: string;
   readonly line: number | null;
 }
 
-/** The general remedy of the code names a command that reads the same configuration, and fails as this one did. */
+/**
+ * The general remedy of the error code names a command that reads the same configuration, so that command would fail
+ * too.
+ */
 export const configRemedy =
   "Correct it where the message says, or take it away; `throughline config` then lists every key with its value and source.";
 
-/** @returns an error that names the place, and in its details what else is known */
 export function configProblem(place: ConfigPlace | null, message: string, details: object): ThroughlineError {
   const at = place === null ? "" : `${placeText(place)}: `;
   return new ThroughlineError("CONFIG_INVALID", `${at}${message}`, {
@@ -24,7 +26,6 @@ export function placeText({ path, line }: ConfigPlace): string {
   return line === null ? path : `${path}:${line}`;
 }
 
-/** A field that no block of this kind has. */
 export function unknownField(
   place: ConfigPlace | null,
   name: string | null,
@@ -37,7 +38,7 @@ export function unknownField(
   return configProblem(place, `${of}${shown(key)} is not a setting; ${hint}`, { key, nearest, ...named });
 }
 
-/** A value for a message, on one line and no longer than is good to read. */
+/** A message must fit on one line, so a value is cut at 120 characters. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;

@@ -3,23 +3,26 @@ import { placeText } from "./config-problem.ts";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";
 
-/** A setting as it is shown. */
+/** Describes a setting and its source for display. */
 export interface ExplainedSetting {
-  /** The whole path of the setting, such as `session.compaction.keepPercent`. */
+  /** States the full path of the setting, such as `session.compaction.keepPercent`. */
   readonly key: string;
-  /** `***` for what must not be shown. */
+  /** Holds the value, or `***` for a secret. */
   readonly value: SettingValue;
-  /** What kind of place set the value. */
+  /** States what kind of source set the value. */
   readonly source: Setting["source"];
-  /** `default`, `preset goclaw-doc`, `file /home/ada/.throughline/config.json:7`, `environment NAME`, `flag --name`. */
+  /**
+   * Names the source: `default`, `preset goclaw-doc`, `file /home/ada/.throughline/config.json:7`, `environment NAME`,
+   * `flag --name`.
+   */
   readonly from: string;
-  /** What was written, where another value is used. */
+  /** Holds the written value when another value is used, else null. */
   readonly given: SettingValue | null;
-  /** The value that holds when nothing sets it; null for none. */
+  /** Holds the value that applies when no source sets the setting; null for none. */
   readonly default: SettingValue;
 }
 
-/** Every setting with what set it, in the order they are declared, without secrets. */
+/** Lists every setting with its source, in the order of declaration. Secrets are masked. */
 export function explainSettings({ settings }: Config): readonly ExplainedSetting[] {
   return settings.map(({ key, value, source, sourceName, line, default: fallback, isSecret, given }) => ({
     key,

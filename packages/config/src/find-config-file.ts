@@ -3,27 +3,24 @@ import { ThroughlineError } from "@throughline/core";
 import { assertReadable, isThere, readBoundedFile } from "./node/file-access.ts";
 import type { ConfigFile } from "./read-config-file.ts";
 
-/** Larger than any configuration that a person writes. */
+/** No configuration that a person writes is larger than this. */
 const mostBytes = 4_194_304;
 const remedy = "Name another file with --config.";
 
-/** Where a configuration file is looked for. */
 interface ConfigFilePlace {
-  /** Relative paths start here. */
   readonly workingDirectory: string;
-  /** The home, which may hold `config.json`. */
   readonly home: string;
-  /** The file that the user named, in place of the one in the home. */
+  /** The user may name a file that replaces `config.json` in the home. */
   readonly named: string | undefined;
 }
 
-/** The path of the configuration file: the one that was named, else `config.json` in the home. It may not exist. */
+/** Returns the path of the named file, else of `config.json` in the home. The file may not exist. */
 export function configFilePath({ workingDirectory, home, named }: ConfigFilePlace): string {
   return named === undefined ? join(resolve(workingDirectory, home), "config.json") : resolve(workingDirectory, named);
 }
 
 /**
- * Reads the configuration file; null when none was named and the home has none.
+ * Reads the configuration file. Returns null when no file was named and the home has no `config.json`.
  * @throws {ThroughlineError} FILE_NOT_FOUND for a named file, FILE_UNREADABLE
  */
 export function loadConfigFile(place: ConfigFilePlace): ConfigFile | null {

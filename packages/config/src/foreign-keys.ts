@@ -1,4 +1,7 @@
-/** Keys of other programs' configurations that have no effect here, each with the reason. They are taken with a note. */
+/**
+ * These keys of other programs' configurations have no effect here, each for the stated reason. A note reports them, so
+ * that an existing configuration still loads.
+ */
 export const foreignKeys: Readonly<Record<string, string>> = {
   "agents.defaults.memorySearch":
     "memory_search finds words in the memory folder and in sessions, without a provider, a model or an index of its own",

@@ -2,7 +2,6 @@ import { tableOf, type SettingTable } from "./setting-definition.ts";
 
 const text = { type: "text", minLength: 1 } as const;
 
-/** The providers that the server passes requests on to. */
 export const gatewaySettings: SettingTable = tableOf({
   area: "gateway",
   fields: [

@@ -1,7 +1,8 @@
 /**
- * Hides the secrets in a text: passwords of URLs (`postgres://ada:***@host/db?password=***`), the words behind "Bearer" and
- * "Basic", and API keys with a known prefix. A password ends at the last `@` before white space, because passwords are
- * often written with an unescaped `@` or `/`. Takes linear time: an error may quote the whole page of a proxy.
+ * Hides the secrets in a text: passwords of URLs (`postgres://ada:***@host/db?password=***`), the words after "Bearer"
+ * and "Basic", and API keys with a known prefix. A password ends at the last `@` before white space, because passwords
+ * are often written with an unescaped `@` or `/`. The function takes linear time, because an error may quote the whole
+ * page of a proxy.
  */
 export function maskSecrets(text: string): string {
   return text
@@ -24,10 +25,10 @@ function maskPassword(word: string): string {
   return hostAt < passwordAt ? word : `${word.slice(0, passwordAt)}***${word.slice(hostAt)}`;
 }
 
-/** Nobody reads deeper levels, and JSON.stringify may fail on them. */
+/** JSON.stringify may fail on deeper levels, and no person reads them. */
 const deepestShown = 100;
 
-/** Hides the secrets in every text of a value, for the details of an error. Values below 100 levels are left out. */
+/** Hides the secrets in every text of a value, for the details of an error. A note replaces values below 100 levels. */
 export function maskDeep(value: unknown): unknown {
   return maskAt(value, []);
 }
@@ -46,5 +47,5 @@ function maskAt(value: unknown, inside: readonly object[]): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Fields whose whole value is a secret, as an error of another program may hold them. */
+/** Errors of other programs may hold these fields, whose whole value is a secret. */
 const secretField = /(?:password|passwd|secret|api[-_]?key|authorization|(?:access|auth|bearer)[-_]?token)$/i;

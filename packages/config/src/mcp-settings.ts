@@ -42,7 +42,6 @@ const flags: Readonly<Record<string, string>> = {
   "mcp.keyPrefixes": "--key-prefixes",
 };
 
-/** What MCP clients see and may do. */
 export const mcpSettings: SettingTable = {
   area,
   settings: settings.map((setting) => ({ ...setting, flag: flags[setting.key] ?? null })),

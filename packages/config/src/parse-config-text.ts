@@ -2,7 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import type { SettingValue } from "@throughline/core/internal";
 import { configRemedy, shown } from "./config-problem.ts";
 
-/** A value of a configuration file, with the line it begins in. */
+/** Each value keeps the line where it starts, because errors name the line. */
 export type ConfigNode =
   | { readonly type: "scalar"; readonly value: string | number | boolean | null; readonly line: number }
   | { readonly type: "list"; readonly items: readonly ConfigNode[]; readonly line: number }
@@ -10,26 +10,25 @@ export type ConfigNode =
 
 export interface ConfigMember {
   readonly key: string;
-  /** Of the key. */
+  /** The line of the key may differ from the line of its value. */
   readonly line: number;
   readonly node: ConfigNode;
 }
 
-/** Deeper nesting is no configuration, and would end the stack. */
+/** Deeper nesting would overflow the stack, and no configuration needs it. */
 const mostDepth = 64;
 
 /**
  * Reads JSON as people write it. It also accepts comments, a comma after the last member, keys without quotes and
- * single quotes, because the programs that used these files accept them. A key that stands twice is refused: one of
- * them would be ignored without a word. An error names the line and does not repeat the text, because it may hold keys
- * of providers.
+ * single quotes, because the programs that used these files accept them. A duplicate key is refused, because one of its
+ * values would be ignored silently. An error names the line and does not repeat the text, because the text may hold
+ * keys of providers.
  * @throws {ThroughlineError} CONFIG_INVALID with `details.line`
  */
 export function parseConfigText(text: string, name: string): ConfigNode {
   return new ConfigParser(text, name).run();
 }
 
-/** The plain value of a node. */
 export function valueOfNode(node: ConfigNode): SettingValue {
   if (node.type === "scalar") return node.value;
   if (node.type === "list") return node.items.map(valueOfNode);
@@ -104,7 +103,6 @@ class ConfigParser {
     return items;
   }
 
-  /** What stands between brackets, separated by commas. */
   #list(end: "}" | "]", readOne: () => void): void {
     this.#at += 1;
     for (let isFirst = true; ; isFirst = false) {
@@ -154,7 +152,6 @@ class ConfigParser {
     return !wordCharacter.test(this.#text[this.#at] ?? "");
   }
 
-  /** Passes white space and comments. */
   #skip(): void {
     for (;;) {
       const character = this.#text[this.#at] ?? "";

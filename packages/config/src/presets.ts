@@ -1,12 +1,14 @@
 import type { SettingValue } from "@throughline/core/internal";
 
 /**
- * The values of the documents this project began with, by name. A preset says how sessions are kept small and who
- * summarizes them; where they are stays as it is, since a name must not move anybody's sessions to another file.
+ * Holds the values of the documents that this project started with, by name. A preset sets how sessions are kept small
+ * and which models summarize them. It does not set where sessions are kept, because a name must not move a user's
+ * sessions to another file.
  */
 export const presets: Readonly<Record<string, Readonly<Record<string, SettingValue>>>> = {
-  // The lesson: 180,000 tokens are the limit, and nothing is done before a request does not fit. Then tool results over 30 %
-  // of the limit keep their beginning; after that one summary replaces the older half, and at least four messages stay.
+  // The claw0 lesson has a limit of 180,000 tokens, and acts only when a request does not fit. Then tool results over
+  // 30 % of the limit keep their beginning. After that one summary replaces the older half, and at least four messages
+  // stay.
   claw0: {
     windowTokens: 180_000,
     maxOutputTokens: 8096,
@@ -27,7 +29,8 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
     "session.checkpoint.enabled": false,
     "session.memoryFlush.enabled": false,
   },
-  // The page on session management: Ollama, then Anthropic. It names no model of Anthropic's.
+  // The page on session management asks Ollama, then Anthropic. The page names no Anthropic model, so the preset
+  // chooses one.
   "goclaw-doc": {
     "session.compaction.reserveTokens": 30_000,
     "session.compaction.background": false,
@@ -50,13 +53,13 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
     "session.checkpoint.turnThreshold": 10,
     "session.checkpoint.minTokensForGen": 5000,
   },
-  // The specification of session persistence.
+  // These values come from the specification of session persistence.
   "goclaw-spec": {
     "session.inherit.readKey": "agent:main:main",
     "session.inherit.writeKey": "goclaw:main:main",
     "session.defaultKey": "agent:main:main",
     "session.compaction.reserveTokens": 4000,
-    // The document's number holds as it is printed.
+    // The document's number must hold as printed, so the floor is lowered to it.
     "session.compaction.reserveFloorTokens": 4000,
     "session.compaction.background": false,
     "session.compaction.preferCheckpoint": true,
@@ -87,8 +90,8 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
       },
     ],
   },
-  // OpenClaw: a fixed reserve, recent tokens and no count of messages, one flush 4,000 tokens before the compaction
-  // (176,000 of 200,000), /new resets, any matching deny wins.
+  // OpenClaw has a fixed reserve, keeps recent tokens and does not count messages. It flushes once, 4,000 tokens before
+  // the compaction (176,000 of 200,000). Its /new resets the session, and any matching deny wins.
   openclaw: {
     newResets: true,
     "session.cacheTtlMs": 45_000,

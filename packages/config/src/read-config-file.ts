@@ -8,18 +8,15 @@ import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from
 import { impliedByAlias, settingAliases } from "./setting-aliases.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
 
-// Loaded with this module, so that the start of a program has one module less to find.
+// The function is exported from here, so that a program resolves one module less when it starts.
 export { checkValue };
 
-/** A configuration file that was found. */
 export interface ConfigFile {
-  /** The absolute path of the file. */
+  /** States the absolute path of the file. */
   readonly path: string;
-  /** The content of the file. */
   readonly text: string;
 }
 
-/** A value as the file has it. */
 export interface FileValue {
   readonly value: SettingValue;
   readonly line: number;
@@ -30,10 +27,7 @@ export interface FileValues {
   readonly notes: readonly ConfigNote[];
 }
 
-/**
- * The values of a configuration file, by key.
- * @throws {ThroughlineError} CONFIG_INVALID naming the file, the line, the key, the value and what is allowed
- */
+/** @throws {ThroughlineError} CONFIG_INVALID naming the file, the line, the key, the value and what is allowed */
 export function readConfigFile(file: ConfigFile, definitions: readonly SettingDefinition[]): FileValues {
   const root = parseConfigText(file.text, file.path);
   if (root.type !== "object") {
@@ -50,7 +44,7 @@ class FileReader {
   readonly notes: ConfigNote[] = [];
   readonly #path: string;
   readonly #definitions: ReadonlyMap<string, SettingDefinition>;
-  /** Every key and every object above one. */
+  /** The set holds every object above a setting, such as `session` and `session.checkpoint`. */
   readonly #areas: ReadonlySet<string>;
 
   constructor({ path }: ConfigFile, definitions: readonly SettingDefinition[]) {
@@ -62,13 +56,13 @@ class FileReader {
   readMembers(area: string, members: readonly ConfigMember[]): void {
     for (const member of members) {
       const key = area === "" ? member.key : `${area}.${member.key}`;
-      // A dot in a key would reach a setting past the object it belongs to.
+      // A dot in a key would reach a setting outside of the object that holds the key.
       if (member.key.includes(".")) throw this.#unknown(key, member);
       this.#readMember(key, member);
     }
   }
 
-  /** After all members: what the file sets itself holds. */
+  /** Runs after all members, because a value that the file sets overrides an implied value. */
   addImplied(): void {
     for (const { key: alias, kind, line } of this.notes) {
       const implied = kind === "alias" ? impliedByAlias[alias] : undefined;
@@ -108,7 +102,7 @@ class FileReader {
   #take(definition: SettingDefinition, node: ConfigNode, line: number, key: string = definition.key): void {
     if (!definition.isFileAllowed) throw this.#outside(definition, line);
     const value = valueOfNode(node);
-    // As if it were not there: what a default is written as.
+    // Null in the file stands for the default, so the member counts as absent.
     if (value === null) return;
     const problem = checkValue(definition.kind, value);
     if (problem !== null) {
@@ -154,7 +148,6 @@ class FileReader {
   }
 }
 
-/** The line of a part of a value; null when the part is not there. */
 function lineAt(node: ConfigNode, path: string): number | null {
   let at: ConfigNode = node;
   for (const step of path.split(".").slice(1)) {
@@ -167,16 +160,16 @@ function lineAt(node: ConfigNode, path: string): number | null {
   return at === node ? null : at.line;
 }
 
-/** Objects that hold nothing but keys without effect. */
+/** These objects hold only keys without effect, so no setting lies in them. */
 const foreignAreas: ReadonlySet<string> = new Set(Object.keys(foreignKeys).flatMap(areasOf));
 
-/** `session.checkpoint.model` lies in `session` and in `session.checkpoint`. */
+/** For `session.checkpoint.model` the areas are `session` and `session.checkpoint`. */
 function areasOf(key: string): readonly string[] {
   const steps = key.split(".");
   return steps.slice(1).map((_, index) => steps.slice(0, index + 1).join("."));
 }
 
-/** The setting that may have been meant: one beside it, or one that is called the same elsewhere. */
+/** A misspelled key probably means a similar name in the same object, else the same name in another object. */
 function nearestSetting(key: string, known: readonly string[]): string | null {
   const cut = key.lastIndexOf(".");
   const [area, name] = [key.slice(0, Math.max(0, cut)), key.slice(cut + 1)];

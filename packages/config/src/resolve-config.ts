@@ -9,29 +9,29 @@ import { settingTables } from "./setting-tables.ts";
 import { SettingSet, type Setting } from "./setting-set.ts";
 import { settleStore } from "./settle-store.ts";
 
-/** What is in force, where each value came from, and what was taken otherwise than it was written. */
+/** Holds the effective settings, the source of each value, and notes about values that are used differently. */
 export interface Config {
-  /** In the order they are declared. */
+  /** Lists the settings in the order of declaration. */
   readonly settings: readonly Setting[];
-  /** Values that are used otherwise than they were written, in the order in which they were found. */
+  /** Lists the values that are used differently from how they were written, in the order they were found. */
   readonly notes: readonly ConfigNote[];
 }
 
-/** Where settings come from: files, environment and flags. */
+/** Holds the sources of settings: files, environment and flags. */
 export interface ResolveConfigOptions {
-  /** The user's own directory, from which `home` follows. */
+  /** States the user's home directory, from which the default of `home` derives. */
   readonly userHome: string;
-  /** The environment variables by name; an empty one counts as not set. */
+  /** Holds the environment variables by name; an empty variable counts as not set. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** By setting key, as the command line gave them. */
+  /** Holds the values of the command line by setting key. */
   readonly flags: Readonly<Record<string, SettingValue | undefined>>;
-  /** Called once the home is known; null when there is no file. */
+  /** Reads the configuration file once the home is known; null means that there is no file. */
   readonly readFile: (home: string) => ConfigFile | null;
 }
 
 /**
- * The effective settings. A flag wins over the environment, that over the file, that over the preset, that over the
- * default. A combination that could have no effect is refused, or repaired with a note.
+ * Resolves the effective settings. A flag overrides the environment, then follow the file, the preset and the default.
+ * A combination that could have no effect is refused, or repaired with a note.
  * @throws {ThroughlineError} CONFIG_INVALID
  */
 export async function resolveConfig(options: ResolveConfigOptions): Promise<Config> {
@@ -59,7 +59,8 @@ export async function resolveConfig(options: ResolveConfigOptions): Promise<Conf
   settings.setDefault("home", join(options.userHome, ".throughline"));
   settings.setDefault("store", `sqlite:${join(homePath, "sessions.db")}`);
   settleStore(settings, options.userHome, notes);
-  // Where nobody wrote anything there is nothing to check, and the packages whose settings they are stay out of the start.
+  // Default values need no check. Skipping it keeps the packages that define these settings out of the start of a
+  // program.
   if (settings.all.some(({ key, source }) => source !== "default" && isOfTurns(key))) {
     notes.push(...(await import("./settle-settings.ts")).settleSettings(settings));
   }
@@ -122,7 +123,7 @@ function fromEnvironment(
   return null;
 }
 
-/** A variable may hold a list or an object: it is held to the same rules as one in the file. */
+/** A variable or a flag may hold a list or an object, which must pass the same checks as a value of the file. */
 async function checkStructures(settings: SettingSet, definitions: readonly SettingDefinition[]): Promise<void> {
   for (const { key, kind } of definitions) {
     const { source, sourceName, value } = settings.get(key);
@@ -141,7 +142,7 @@ async function checkStructures(settings: SettingSet, definitions: readonly Setti
   }
 }
 
-/** Flags and variables arrive as text; a flag that the parser has turned into a value already is taken as it is. */
+/** Flags and variables arrive as text. A flag that the parser has already converted passes unchanged. */
 function checkText(definition: SettingDefinition, name: string, given: SettingValue): SettingValue {
   if (typeof given !== "string") return given;
   const value = parseSettingText(definition.kind, given);

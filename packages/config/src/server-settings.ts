@@ -128,7 +128,6 @@ const flags: Readonly<Record<string, string>> = {
   "server.tokenFile": "--token-file",
 };
 
-/** How a server is run. */
 export const serverSettings: SettingTable = {
   area,
   settings: settings.map((setting) => ({

@@ -7,105 +7,120 @@ import type { SettingValue } from "@throughline/core/internal";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";
 
-/** A model beside the one that answers. */
+/** Describes a model that works beside the answering model, such as a summarizer. */
 export interface HelperModel {
-  /** The provider, such as `anthropic` or `ollama`. */
+  /** Names the provider, such as `anthropic` or `ollama`. */
   readonly provider: string;
-  /** The model by the provider's own name. */
+  /** Names the model by the provider's own name. */
   readonly modelId: string;
-  /** Null: the provider's usual address. */
+  /** States the address of the provider; null means its usual address. */
   readonly baseUrl: string | null;
-  /** Null: what the model states. */
+  /** States the context window in tokens; null means the size that the model states. */
   readonly contextTokens: number | null;
-  /** For one summary; null: the usual. */
+  /** Limits the time for one summary, in milliseconds; null means the usual limit. */
   readonly deadlineMs: number | null;
 }
 
-/** What configuration says of a conversation, as the facade and the makers of summaries take it. */
+/** Holds the configuration of conversations in the form that the facade and the summarizers accept. */
 export interface SessionSettings {
-  /** When sessions are compacted, and what is kept; holds only what was set. */
+  /** Sets when sessions are compacted, and what is kept; holds only values that were set. */
   readonly compaction: CompactionSettings & {
-    /** Whether a summary is begun beside the turns before compaction is due. @default true */
+    /** Starts a summary in parallel with the turns before a compaction is due. @default true */
     readonly background?: boolean;
-    /** Whether a checkpoint that covers half of the context replaces a new summary. @default true */
+    /** Lets a checkpoint that covers half of the context replace a new summary. @default true */
     readonly preferCheckpoint?: boolean;
-    /** The time that all summarizers of one compaction may take together, in milliseconds. @default 180_000 */
+    /** Limits the time of all summarizers of one compaction together, in milliseconds. @default 180_000 */
     readonly deadlineMs?: number;
   };
-  /** When checkpoints are made; holds only what was set. */
+  /** Sets when checkpoints are written; holds only values that were set. */
   readonly checkpoint: CheckpointSettings & {
-    /** How long all models asked for one checkpoint may take together. @default 600_000 */
+    /** Limits the time of all models asked for one checkpoint together, in milliseconds. @default 600_000 */
     readonly deadlineMs?: number;
   };
-  /** Asked for checkpoints before the model that answers; null: none. */
+  /** Names the model that is asked for checkpoints before the answering model; null for none. */
   readonly checkpointModel: HelperModel | null;
-  /** Whether the model that answers writes a checkpoint when the one above could not. */
+  /** Lets the answering model write a checkpoint when `checkpointModel` could not. */
   readonly checkpointFallsBack: boolean;
-  /** Undefined: on where the agent can write files. */
+  /** Sets the memory flush; undefined enables the flush when the agent can write files. */
   readonly memoryFlush: MemoryFlushSettings | undefined;
-  /** When summaries that no model wrote are made again; holds only what was set. */
+  /** Sets when summaries that no model wrote are written again; holds only values that were set. */
   readonly retry: RetryLimits & {
-    /** How often they are looked for; 0 switches it off. @default 60 */
+    /** Sets how often such summaries are searched for, in seconds; 0 disables the search. @default 60 */
     readonly intervalSeconds?: number;
   };
-  /** How tool results are shortened where a request does not fit. */
+  /** Sets how tool results are shortened when a request does not fit. */
   readonly results: {
-    /** What stays of a tool result that is shortened. @default "head-and-tail" */
+    /** Sets which parts of a shortened tool result stay. @default "head-and-tail" */
     readonly keep?: "head" | "head-and-tail";
-    /** The largest tool result in percent of the window, at four characters a token. @default by the window */
+    /**
+     * Limits the size of a tool result, in percent of the window at four characters per token.
+     * @default by the window
+     */
     readonly resultPercent?: number;
   };
-  /** How a model is asked for a summary: under headings, or in prose with a short instruction. */
+  /** Sets how a model is asked for a summary: under headings, or in prose with a short instruction. */
   readonly summaryStyle: "sections" | "concise";
-  /** What a model that writes a summary reads of tool results. */
+  /**
+   * Sets how a model that writes a summary reads successful tool results: `marker` shows their length alone, `keep`
+   * shows their text up to a limit.
+   */
   readonly summaryToolResults: "marker" | "keep";
-  /** The longest message that a model reads uncut for a summary, in characters; null: by its window. */
+  /**
+   * Limits the length of a message that a model reads uncut for a summary, in characters; null derives it from the
+   * window.
+   */
   readonly summaryMessageChars: number | null;
-  /** Asked for summaries before the model that answers, in this order. Nothing goes to a provider that is not named here. */
+  /**
+   * Lists the models that are asked for summaries before the answering model, in this order. Nothing is sent to a
+   * provider that is not named here.
+   */
   readonly summaryModels: readonly HelperModel[];
-  /** Whether the model that answers is asked for summaries after those. */
+  /** Asks the answering model for summaries after `summaryModels`. */
   readonly asksMainModel: boolean;
-  /** When a summary model that keeps failing is skipped. */
+  /** Sets when a summary model that keeps failing is skipped. */
   readonly breaker: {
-    /** After how many failures in a row it is skipped. */
+    /** Sets after how many failures in a row a model is skipped. */
     readonly threshold: number;
-    /** How long it is skipped, in milliseconds. */
+    /** Sets how long a model is skipped, in milliseconds. */
     readonly resetMs: number;
   };
-  /** How turns run. */
+  /** Sets how turns run. */
   readonly turn: {
-    /** The most model calls in one turn. */
+    /** Limits the model calls in one turn. */
     readonly maxSteps: number;
-    /** Whether the tools of one reply run at the same time. */
+    /** Runs the tools of one reply at the same time. */
     readonly parallelTools: boolean;
-    /** How long a turn may go without a sign of life before another process may take it over. */
+    /** Sets how long a turn may show no sign of life before another process may take it over, in milliseconds. */
     readonly leaseMs: number;
-    /** Shares of the window, in percent, at which a prompt is announced before it is sent. */
+    /** Sets the shares of the window, in percent, at which a prompt is announced before it is sent. */
     readonly warnAtPercents: readonly number[];
-    /** Whether an older history that does not fit is summarized, or its oldest turns are left out of requests. */
+    /**
+     * Sets what happens when an older history does not fit: `compact` summarizes it, `cut` leaves its oldest turns out
+     * of requests.
+     */
     readonly restore: "compact" | "cut";
-    /** Whether the system prompt ends with a line that says how full the context is. */
+    /** Ends the system prompt with a line that states how full the context is. */
     readonly showContextLine: boolean;
   };
-  /** Null leaves it to the provider. */
+  /** Limits the tokens of an answer; null leaves the limit to the provider. */
   readonly maxOutputTokens: number | null;
-  /** Null: everything may be sent. */
+  /** Holds the send policy; null allows every message. */
   readonly sendPolicy: SendPolicy | null;
-  /** When sessions reset by themselves. */
+  /** Sets when sessions reset automatically. */
   readonly reset: ResetPolicy;
-  /** Of OpenClaw's functions. */
+  /** Sets how long the functions of openclaw-compat may reuse loaded entries, in milliseconds. */
   readonly cacheTtlMs: number;
-  /** The session that a conversation opens where nobody names one; null: the newest of the folder. */
+  /** Names the session that a conversation opens by default; null opens the newest session of the folder. */
   readonly defaultKey: string | null;
-  /** What of another program's sessions is taken over. */
+  /** Sets which sessions of another program are imported. */
   readonly inherit: {
-    /** Null: it is to be asked. */
+    /** Enables the import; null asks the user first. */
     readonly enabled: boolean | null;
-    /** The directory that holds the other program's sessions. */
+    /** States the directory that holds the other program's sessions. */
     readonly source: string;
-    /** The only key that is taken over; null: every session. */
+    /** Limits the import to one key; null imports every session. */
     readonly readKey: string | null;
-    /** The key that the session continues under; null: its own. */
+    /** Sets the key under which the session continues; null keeps its original key. */
     readonly writeKey: string | null;
   };
 }
@@ -128,7 +143,7 @@ const compactionKeys: readonly (keyof SessionSettings["compaction"])[] = [
   "deadlineMs",
 ];
 
-/** The settings of a configuration, sorted by who uses them. Pure. */
+/** Returns the settings of a configuration, grouped by the packages that use them. The function is pure. */
 export function sessionSettings({ settings }: Config): SessionSettings {
   const values = new Values(settings);
   const maxOutputTokens = values.number("maxOutputTokens");
@@ -204,20 +219,22 @@ class Values {
     return Number(this.of(key));
   }
 
-  /** Somebody wrote it, or it is used in place of the default. */
+  /** A value counts as set when it was written, or when it replaces the default. */
   isSet(key: string): boolean {
     const setting = this.#settings.get(key);
     return setting !== undefined && (setting.source !== "default" || setting.given !== undefined);
   }
 
-  /** The members that are set; the package knows what holds for the others. */
+  /** Only members that are set are passed on, because the package knows the defaults of the other members. */
   block<Block extends object>(area: string, names: readonly (keyof Block & string)[]): Block {
     const set = names.filter((name) => this.isSet(`${area}.${name}`) && this.of(`${area}.${name}`) !== null);
     return Object.fromEntries(set.map((name) => [name, this.of(`${area}.${name}`)])) as Block;
   }
 }
 
-/** Rules take what they leave out from the general one. A written time implies that sessions reset then. */
+/**
+ * A rule takes missing fields from the general rule. A written time implies that the user wants sessions to reset then.
+ */
 function resetRules(values: Values, key: string): Readonly<Record<string, WrittenResetRule>> {
   const general = values.block<WrittenResetRule>("session.reset", ["mode", "idleMinutes", "atHour"]);
   const written = (values.of(key) ?? {}) as Readonly<Record<string, WrittenResetRule>>;
@@ -266,14 +283,14 @@ function retry(values: Values): SessionSettings["retry"] {
   return Object.fromEntries(named) as SessionSettings["retry"];
 }
 
-/** A session that is continued under another key is opened under that key. */
+/** A session that continues under another key is opened under that key. */
 function defaultKey(values: Values): string | null {
   const key = values.of("session.defaultKey") as string | null;
   const writeKey = values.of("session.inherit.writeKey") as string | null;
   return key !== null && key === values.of("session.inherit.readKey") ? (writeKey ?? key) : key;
 }
 
-/** The line belongs to the memory flush: without a flush only who asks for it by name gets it. */
+/** The line belongs to the memory flush. Without a flush the line appears only when a setting asks for it by name. */
 function showsContextLine(values: Values): boolean {
   const line = values.of("session.turn.showContextLine");
   if (line !== null) return line === true;
@@ -281,7 +298,10 @@ function showsContextLine(values: Values): boolean {
   return isMeant && values.of("session.memoryFlush.showInSystemPrompt") === true;
 }
 
-/** Switched off where the agent has no tool to write a file with; otherwise only what was set. */
+/**
+ * The flush is disabled when the agent has no tool that writes files. Otherwise only the values that were set are
+ * returned.
+ */
 function memoryFlush(values: Values): MemoryFlushSettings | undefined {
   const set = values.block<MemoryFlushSettings>("session.memoryFlush", [
     "enabled",

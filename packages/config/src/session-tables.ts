@@ -1,6 +1,5 @@
 import type { SettingFragment } from "@throughline/core/internal";
 
-/** Where sessions are kept, and whose are taken over. */
 export const storeSettings: SettingFragment = {
   area: "session",
   fields: [
@@ -71,7 +70,6 @@ export const inheritSettings: SettingFragment = {
   ],
 };
 
-/** What is done with tool results when a request does not fit. */
 export const guardSettings: SettingFragment = {
   area: "session.guard",
   fields: [
@@ -91,7 +89,6 @@ export const guardSettings: SettingFragment = {
   ],
 };
 
-/** What the facade does around the calls of a turn. */
 export const turnSettings: SettingFragment = {
   area: "session.turn",
   fields: [

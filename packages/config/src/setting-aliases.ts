@@ -1,9 +1,12 @@
-/** Other words for a setting, by the programs whose configuration is taken as it stands. */
+/**
+ * Other programs use these names for a setting. They are accepted, so that those programs' configurations work
+ * unchanged.
+ */
 export const settingAliases: Readonly<Record<string, string>> = {
   "session.preset": "preset",
   "session.storage": "session.store",
   "session.path": "session.storePath",
-  // A boolean; the object of that name is the setting's own block.
+  // The alias applies to a boolean; an object of that name is the setting's own block.
   "session.inherit": "session.inherit.enabled",
   "session.inheritPath": "session.inherit.source",
   "session.inheritFrom": "session.inherit.readKey",
@@ -12,7 +15,10 @@ export const settingAliases: Readonly<Record<string, string>> = {
   "session.checkpoint.thresholds": "session.checkpoint.tokenThresholdPercents",
 };
 
-/** The settings that an alias implies, where the file does not set them: OpenClaw's `session.idleMinutes` has no mode. */
+/**
+ * An alias implies these settings when the file does not set them, because OpenClaw's `session.idleMinutes` has no
+ * mode.
+ */
 export const impliedByAlias: Readonly<Record<string, { readonly key: string; readonly value: string }>> = {
   "session.idleMinutes": { key: "session.reset.mode", value: "idle" },
 };

@@ -1,43 +1,39 @@
 import type { SettingField, SettingFragment, SettingKind, SettingValue } from "@throughline/core/internal";
 import { parseConfigText, valueOfNode } from "./parse-config-text.ts";
 
-/** An environment variable that sets a value. */
 interface EnvironmentVariable {
   readonly name: string;
   /**
-   * The value that any non-empty content stands for, for switches such as NO_COLOR.
+   * Any non-empty content of the variable stands for this value, for switches such as NO_COLOR.
    * @default the content itself, read as the setting's kind
    */
   readonly meaning?: SettingValue;
-  /** Another program's: what it cannot mean here is passed over with a note. @default false */
+  /** Another program owns the variable, so a value that is invalid here is ignored with a note. @default false */
   readonly isForeign?: boolean;
 }
 
-/** One setting with everything that can set it, as plain data. */
 export interface SettingDefinition {
-  /** The whole path: `session.compaction.reserveTokens`. */
+  /** The key is the full path: `session.compaction.reserveTokens`. */
   readonly key: string;
   readonly description: string;
   readonly kind: SettingKind;
-  /** True for what must not be shown. @default false */
+  /** @default false */
   readonly isSecret?: boolean;
-  /** The first one that is set counts. */
+  /** The first variable that is set counts. */
   readonly environment: readonly EnvironmentVariable[];
-  /** As the command line spells it; null when there is no flag. */
+  /** The command line spells the flag this way; null means no flag. */
   readonly flag: string | null;
-  /** False for what must be known before the file can be found. */
+  /** False marks a setting that must be known before the file can be found. */
   readonly isFileAllowed: boolean;
-  /** The value when nothing sets it; null: none. */
+  /** The value applies when no source sets the setting; null means no value. */
   readonly default: SettingValue;
 }
 
-/** The settings of one area of the program. */
 export interface SettingTable {
   readonly area: string;
   readonly settings: readonly SettingDefinition[];
 }
 
-/** The settings of a package, with the variables that follow from their keys. */
 export function tableOf({ area, fields }: SettingFragment): SettingTable {
   return { area, settings: fields.map((field) => definitionOf(area, field)) };
 }
@@ -56,12 +52,11 @@ function definitionOf(area: string, field: SettingField): SettingDefinition {
   };
 }
 
-/** `session.checkpoint.turnThreshold` is THROUGHLINE_SESSION_CHECKPOINT_TURN_THRESHOLD. */
+/** `session.checkpoint.turnThreshold` becomes THROUGHLINE_SESSION_CHECKPOINT_TURN_THRESHOLD. */
 function variableOf(key: string): string {
   return `THROUGHLINE_${key.replaceAll(/([a-z])([A-Z])/g, "$1_$2").replaceAll(".", "_")}`.toUpperCase();
 }
 
-/** The values a kind takes, for messages. */
 export function describeKind(kind: SettingKind): string {
   switch (kind.type) {
     case "text":
@@ -86,8 +81,8 @@ export function describeKind(kind: SettingKind): string {
 }
 
 /**
- * Reads the text of a flag or an environment variable; undefined when it is not of the kind. Lists stand with commas
- * between their parts, or as JSON; objects as JSON.
+ * Reads the text of a flag or an environment variable; undefined when the text does not fit the kind. Lists are
+ * separated by commas or written as JSON; objects are JSON.
  */
 export function parseSettingText(kind: SettingKind, text: string): SettingValue | undefined {
   switch (kind.type) {
@@ -123,7 +118,7 @@ function jsonOf(text: string): SettingValue | undefined {
   try {
     return valueOfNode(parseConfigText(text, "value"));
   } catch {
-    // The caller says what is allowed in its place, which tells more than where the text broke off.
+    // The caller states the allowed values instead, which helps more than the position of a syntax error.
     return undefined;
   }
 }

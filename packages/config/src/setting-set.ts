@@ -1,30 +1,28 @@
 import type { SettingValue } from "@throughline/core/internal";
 import { configProblem, type ConfigPlace } from "./config-problem.ts";
 
-/** What set a value. */
 type SettingSource = "default" | "preset" | "file" | "environment" | "flag";
 
-/** One effective value. */
+/** Holds one effective value and its source. */
 export interface Setting {
-  /** The whole path of the setting, such as `session.compaction.keepPercent`. */
+  /** States the full path of the setting, such as `session.compaction.keepPercent`. */
   readonly key: string;
-  /** The value in force; null when the setting has none. */
+  /** Holds the value in force; null when the setting has none. */
   readonly value: SettingValue;
-  /** What kind of place set the value. */
+  /** States what kind of source set the value. */
   readonly source: SettingSource;
-  /** The path, the variable, the flag or the preset; null for a default. */
+  /** Names the file, the variable, the flag or the preset; null for a default. */
   readonly sourceName: string | null;
-  /** In the file; null elsewhere. */
+  /** States the line in the file; null elsewhere. */
   readonly line: number | null;
-  /** The value that holds when nothing sets it; null for none. */
+  /** Holds the value that applies when no source sets the setting; null for none. */
   readonly default: SettingValue;
-  /** True for what must not be shown. */
+  /** States whether the value is a secret, which must not be shown. */
   readonly isSecret: boolean;
-  /** What was set, where another value is used. */
+  /** Holds the value that was set, when another value is used. */
   readonly given?: SettingValue;
 }
 
-/** Settings that are being put together. */
 export class SettingSet {
   readonly #settings: Map<string, Setting>;
 
@@ -50,12 +48,12 @@ export class SettingSet {
     return Number(this.get(key).value);
   }
 
-  /** Somebody wrote it: in the file, the environment or a flag, or by a preset. */
+  /** A value counts as set when the file, the environment, a flag or a preset wrote it. */
   isSet(key: string): boolean {
     return this.get(key).source !== "default";
   }
 
-  /** Somebody wrote it by itself. */
+  /** A value counts as given when the user wrote the setting itself, not only a preset that implies it. */
   isGiven(key: string): boolean {
     return this.isSet(key) && this.get(key).source !== "preset";
   }
@@ -65,7 +63,7 @@ export class SettingSet {
     return sourceName === null || source === "preset" ? null : { path: sourceName, line };
   }
 
-  /** The value of a setting that nobody wrote; its source is that of the one it follows from. */
+  /** Sets a value that no source wrote. Its source becomes that of the setting it follows from. */
   fill(key: string, value: SettingValue, follows: string | null = null): void {
     const setting = this.get(key);
     const cause = follows === null ? setting : this.get(follows);
@@ -73,18 +71,17 @@ export class SettingSet {
     this.#settings.set(key, { ...setting, value, source, sourceName, line });
   }
 
-  /** What would hold if nobody had written anything. */
+  /** Some defaults depend on other settings, so they are set after those settings are resolved. */
   setDefault(key: string, value: SettingValue): void {
     this.#settings.set(key, { ...this.get(key), default: value });
   }
 
-  /** Another value than the one that was written. */
+  /** Replaces a value, and keeps the written value in `given` so that users can see both. */
   repair(key: string, value: SettingValue): void {
     const setting = this.get(key);
     this.#settings.set(key, { ...setting, value, given: setting.given ?? setting.value });
   }
 
-  /** An error that names the key, its value and what would do. */
   refusal(key: string, message: string, allowed: string): Error {
     return configProblem(this.place(key), message, { key, value: this.value(key), allowed });
   }

@@ -10,7 +10,6 @@ import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./s
 import { serverSettings } from "./server-settings.ts";
 import { tableOf, type SettingTable } from "./setting-definition.ts";
 
-/** Every setting there is, area by area. */
 export const settingTables: readonly SettingTable[] = [
   cliSettings,
   chatSettings,

@@ -4,7 +4,7 @@ import type { ConfigNote } from "./config-note.ts";
 import type { SettingSet } from "./setting-set.ts";
 
 /**
- * The last step: what follows from other settings, and what cannot stand beside them.
+ * Runs last: sets the values that follow from other settings, and refuses combinations that contradict each other.
  * @throws {ThroughlineError} CONFIG_INVALID
  */
 export function settleSettings(settings: SettingSet): readonly ConfigNote[] {
@@ -13,7 +13,7 @@ export function settleSettings(settings: SettingSet): readonly ConfigNote[] {
   return [...checkCombinations(settings), ...checkWindow(settings, windowTokens > 0 ? windowTokens : null)];
 }
 
-/** Whoever configures an Ollama server for summaries wants it asked for them, and for checkpoints as well. */
+/** A user who configures an Ollama server for summaries wants the server to write them, and checkpoints as well. */
 function settleSummaries(settings: SettingSet): void {
   const block = ["url", "model", "timeoutSeconds", "contextTokens"].map((name) => `session.compaction.ollama.${name}`);
   const named = block.find((key) => settings.isGiven(key));

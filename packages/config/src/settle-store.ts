@@ -6,7 +6,6 @@ import { expandHome, storePlace } from "./store-place.ts";
 
 const openclawFolder = [".openclaw", "agents", "main", "sessions"];
 
-/** Puts the store's URL, the agent and what is inherited together from what was written of them. */
 export function settleStore(settings: SettingSet, userHome: string, notes: ConfigNote[]): void {
   for (const key of ["session.storePath", "session.inherit.source"]) {
     const expanded = expandHome(settings.value(key), userHome);
@@ -38,7 +37,7 @@ export function settleStore(settings: SettingSet, userHome: string, notes: Confi
   }
 }
 
-/** What is inherited from where nobody said: the folder of sessions that was named, else OpenClaw's. */
+/** Without a setting, sessions are inherited from the named folder of sessions, else from OpenClaw's folder. */
 function settleSource(settings: SettingSet, userHome: string): void {
   if (settings.isSet("session.inherit.source")) return;
   const storePath = settings.value("session.storePath");
@@ -48,7 +47,7 @@ function settleSource(settings: SettingSet, userHome: string): void {
   else settings.fill("session.inherit.source", join(userHome, ...openclawFolder));
 }
 
-/** Two names for one store in one file: one of them would be passed over. */
+/** A file that names the store twice is refused, because one of the two names would be ignored. */
 function refuseTwoStores(settings: SettingSet, named: string): void {
   if (settings.get("store").source !== "file" || settings.get(named).source !== "file") return;
   const other = settings.place(named);

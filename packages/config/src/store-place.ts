@@ -1,33 +1,30 @@
 import { join, sep } from "node:path";
 import type { SettingValue } from "@throughline/core/internal";
 
-/** What decides where sessions are kept. */
 export interface StorePlaceOptions {
-  /** `session.store` */
   readonly store: string;
-  /** `session.storePath`, with `~` replaced; null: in the home. */
+  /** This is `session.storePath` with `~` replaced; null means a path in the home. */
   readonly storePath: string | null;
   readonly home: string;
-  /** `session.inherit.enabled`, and the folder that is inherited from. */
+  /** Sessions are inherited from this folder; null means that `session.inherit.enabled` is false. */
   readonly inheritsFrom: string | null;
 }
 
-/** Where sessions are kept. */
 export interface StorePlace {
   readonly url: string;
-  /** Of a folder that belongs to one agent; null: none is meant. */
+  /** A path may name the folder of one agent; null means that it does not. */
   readonly agentId: string | null;
-  /** True when the place given is one that is only read. */
+  /** True means that the given folder is only read, because its program still writes there. */
   readonly isElsewhere: boolean;
 }
 
-/** The folder of one agent's sessions: `<root>/agents/<id>/sessions`. */
+/** One agent's sessions are in `<root>/agents/<id>/sessions`. */
 const agentFolder = /^(.*)[/\\]agents[/\\]([^/\\]+)[/\\]sessions[/\\]?$/s;
 
 /**
- * The store of `session.store` and `session.storePath`. A path is used as given, with two exceptions. The folder of one
- * agent's sessions stands for the whole tree around it. An inherited folder is never written to, because its program
- * still uses it.
+ * Returns the store for `session.store` and `session.storePath`. A path is used as given, with two exceptions. The
+ * folder of one agent's sessions stands for the whole tree around it. An inherited folder is never written to, because
+ * its program still uses it.
  */
 export function storePlace({ store, storePath, home, inheritsFrom }: StorePlaceOptions): StorePlace {
   const place = (url: string, agentId: string | null = null): StorePlace => ({ url, agentId, isElsewhere: false });
@@ -41,7 +38,7 @@ export function storePlace({ store, storePath, home, inheritsFrom }: StorePlaceO
   return root === undefined ? place(`jsonl:${storePath}`) : place(`jsonl:${root === "" ? sep : root}`, agentId ?? null);
 }
 
-/** `~` and `~/…` are the user's directory. */
+/** A configuration is not read by a shell, so `~` and `~/…` are expanded here. */
 export function expandHome(path: SettingValue, userHome: string): string | null {
   if (typeof path !== "string") return null;
   if (path === "~") return userHome;
@@ -49,7 +46,7 @@ export function expandHome(path: SettingValue, userHome: string): string | null 
 }
 
 function samePath(one: string, other: string): boolean {
-  // `join` leaves one separator at the end.
+  // `join` leaves one separator at the end, which must not make equal paths differ.
   const plain = (path: string): string => join(path, ".").replace(/[/\\]$/, "");
   return plain(one) === plain(other);
 }

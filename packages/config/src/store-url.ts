@@ -2,39 +2,39 @@ import { isAbsolute, resolve, sep } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 import { maskSecrets } from "./mask-secrets.ts";
 
-/** The parts of a store URL. */
+/** Holds the parts of a store URL. */
 export type StoreAddress =
-  /** A database in one file. */
+  /** Addresses a database in one file. */
   | {
       readonly scheme: "sqlite";
-      /** The absolute path of the database file. */
+      /** States the absolute path of the database file. */
       readonly path: string;
     }
-  /** A folder of JSON Lines files. */
+  /** Addresses a folder of JSON Lines files. */
   | {
       readonly scheme: "jsonl";
-      /** The absolute path of the folder. */
+      /** States the absolute path of the folder. */
       readonly root: string;
     }
-  /** A database on a PostgreSQL server. */
+  /** Addresses a database on a PostgreSQL server. */
   | {
       readonly scheme: "postgres";
-      /** The connection URL as it was given, with its password. */
+      /** Holds the connection URL as given, with its password. */
       readonly url: string;
     }
-  /** A Throughline server. */
+  /** Addresses a Throughline server. */
   | {
       readonly scheme: "http";
-      /** The address of the server, without a slash at the end. */
+      /** States the address of the server, without a slash at the end. */
       readonly url: string;
     }
-  /** A store in the memory of the process. */
+  /** Addresses a store in the memory of the process. */
   | { readonly scheme: "memory" };
 
 const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "postgres://…", "http://…", "memory:"];
 
 /**
- * Parses a store URL; a relative path is resolved from `workingDirectory`.
+ * Parses a store URL. A relative path is resolved from `workingDirectory`.
  * @throws {ThroughlineError} STORE_URL_INVALID
  */
 export function parseStoreUrl(url: string, workingDirectory: string): StoreAddress {
@@ -44,7 +44,8 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
   const shown = JSON.stringify(maskSecrets(url));
   if (scheme === "memory" && rest === "") return { scheme };
   if (scheme === "jsonl" || scheme === "sqlite") {
-    // Half of a URL: nobody can tell whether a host, a relative or an absolute path is meant.
+    // Two slashes without an absolute path are ambiguous: the next part may be a host, a relative path or an absolute
+    // path.
     if (sep === "/" && rest.startsWith("//") && !isAbsolute(rest.slice(2)))
       throw invalid(
         `The store URL ${shown} has two slashes and no absolute path: write ${scheme}:${rest.slice(2)} or ${scheme}:///….`,
@@ -58,7 +59,7 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
     return scheme === "jsonl" ? { scheme, root: path } : { scheme, path };
   }
   if (scheme === "postgres" || scheme === "postgresql") {
-    // Special characters of a password have to be percent-encoded, or nobody can tell where the host begins.
+    // Special characters of a password must be percent-encoded, because otherwise the start of the host is ambiguous.
     if (!rest.startsWith("//") || !URL.canParse(url)) throw invalid(`The store URL ${shown} cannot be read.`);
     return { scheme: "postgres", url };
   }
@@ -66,12 +67,12 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
   throw invalid(`The store URL ${shown} is none of ${availableSchemes.join(", ")}.`);
 }
 
-/** Replaces a leading `~` of the path by the user's directory: no shell does it behind `sqlite:`. */
+/** Replaces a leading `~` of the path by the user's directory, because no shell expands it behind `sqlite:`. */
 export function expandStoreUrl(url: string, userHome: string): string {
   return url.replace(/^((?:sqlite|jsonl):)~(?=[/\\]|$)/i, (_all, scheme: string) => `${scheme}${userHome}`);
 }
 
-/** The address of a server. A token in it would be printed and logged wherever a store URL is. */
+/** A token in the URL is refused, because a store URL is printed and logged. */
 function serverUrl(text: string, rest: string, shown: string): string {
   const url = rest.startsWith("//") ? URL.parse(text) : null;
   if (url === null) throw invalid(`The store URL ${shown} cannot be read.`);

@@ -3,7 +3,8 @@ import type { Config } from "./resolve-config.ts";
 import { SettingSet } from "./setting-set.ts";
 
 /**
- * What a model's window leaves of a configuration, for whoever learns the window after the settings were read.
+ * Checks a configuration against a model's window and returns notes about the values that change. Callers use it when
+ * they learn the window after the settings were read.
  * @throws {ThroughlineError} CONFIG_INVALID
  */
 export async function windowNotes({ settings }: Config, windowTokens: number | null): Promise<readonly ConfigNote[]> {

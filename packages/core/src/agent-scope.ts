@@ -7,11 +7,11 @@ import type { PartialsFacet, SearchQuery } from "./store-facets.ts";
 import { readWindow } from "./read-window.ts";
 import { refused } from "./refused.ts";
 
-/** Which agent and namespace a scope is for. */
+/** Sets the agent and the namespace of a scope. */
 export interface AgentScopeOptions {
-  /** The agent whose sessions the scope shows. */
+  /** Names the agent whose sessions the scope shows. */
   readonly agentId: string;
-  /** The namespace whose sessions the scope shows. @default "" */
+  /** Names the namespace whose sessions the scope shows. @default "" */
   readonly namespace?: string;
 }
 
@@ -19,9 +19,10 @@ const { required, text } = optionKinds;
 const scopeTable: OptionTable<AgentScopeOptions> = { agentId: required(text), namespace: text };
 
 /**
- * A store in which only one agent's sessions exist. Refuses every request for another agent's session before it reaches
- * the store, whether an address, a query or a key names it. Lists and searches never leave the agent. Checking and
- * repairing concern every session of a store, so a scope has no `maintenance`. Closing it closes the store.
+ * Returns a store in which only one agent's sessions exist. The scope refuses every request for another agent's session
+ * before the store receives it, whether an address, a query or a key names it. Lists and searches return only sessions
+ * of the agent. Checks and repairs concern every session of a store, so a scope has no `maintenance`. Closing the scope
+ * closes the store.
  * @throws {ThroughlineError} INPUT_INVALID, AGENT_ID_INVALID, NAMESPACE_INVALID; every operation: KEY_AGENT_MISMATCH
  */
 export function createAgentScope(store: SessionStore, options: AgentScopeOptions): SessionStore {
@@ -63,7 +64,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
           },
         }),
     ...(partials === undefined ? {} : { partials: scopedPartials(partials, inScope) }),
-    // Async: a refusal is a rejection like every other, and not thrown past the caller's `catch`.
+    // The methods are async, so that a refusal is a rejection and not an error thrown past the caller's `catch`.
     append: async (ref, drafts, given) => store.append(inScope(ref), drafts, given),
     read: (ref, given) => store.read(inScope(ref), given),
     ...(store.readWindow === undefined

@@ -6,16 +6,16 @@ import type { SessionRef } from "./session-ref.ts";
 import type { AppendOptions, AppendResult, SessionStore } from "./session-store.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** The store is asked this many times in all before the caller gets the error. */
+/** The limit includes the first attempt; after the last attempt the caller gets the error. */
 const maxAttempts = 4;
 
 /**
- * A store answers these only after it has looked for the key. When it answers a repeated append with one of them, the
- * first attempt did not reach the log.
+ * A store reports these errors only after it has searched for the key. A repeated append that fails with one of them
+ * proves that the first attempt did not reach the log.
  */
 const saidAfterTheKey: ReadonlySet<ErrorCode> = new Set(["APPEND_CONFLICT", "SESSION_BUSY", "TURN_FENCED"]);
 
-/** Options of `appendOnce`: those of an append, with a key. */
+/** Extends the options of an append with a required idempotency key. */
 export interface AppendOnceOptions extends AppendOptions {
   readonly idempotencyKey: string;
 }
@@ -26,12 +26,13 @@ const appendOnceTable: OptionTable<AppendOnceOptions> = {
 };
 
 /**
- * Appends exactly once. When a store reports that the outcome of an append is unknown, this repeats the append with the
- * same key. The store decides: it makes the first attempt durable and answers for it, writes the records, or fails again.
- * Nobody decides it by reading the log: what a read returns may be in the page cache only.
+ * Appends exactly once. When a store reports that the outcome of an append is unknown, the append is repeated with the
+ * same key. The store then makes the first attempt durable and returns its result, writes the records, or fails again.
+ * Reading the log cannot decide the outcome, because a read may return records that are only in the page cache.
  *
  * A repeat ignores `signal`, because an abort would hide that the first attempt may have been applied.
- * @throws {ThroughlineError} INPUT_INVALID for a wrong option; what the store throws; after the last attempt the first error, with `outcome: "unknown"`
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; what the store throws; after the last attempt the first
+ * error, with `outcome: "unknown"`
  */
 export async function appendOnce(
   store: SessionStore,
@@ -54,7 +55,6 @@ export async function appendOnce(
   }
 }
 
-/** Whether a write failed in a way that leaves its outcome open. */
 export function isUnknown(error: unknown): error is ThroughlineError {
   return ThroughlineError.isInstance(error) && error.outcome === "unknown";
 }

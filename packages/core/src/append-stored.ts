@@ -4,7 +4,10 @@ import type { SessionRef } from "./session-ref.ts";
 import type { AppendedRecord, AppendOptions, AppendResult, SessionStore } from "./session-store.ts";
 import type { StoredRecord } from "./stored-records.ts";
 
-/** The result with the records, where the caller asked for them. They are read where an earlier append is answered. */
+/**
+ * Adds the stored records to the result of an append when the caller asked for them. The result of an earlier append
+ * lacks the records, so they are read from the store.
+ */
 export async function withStored(
   store: SessionStore,
   ref: SessionRef,
@@ -15,7 +18,6 @@ export async function withStored(
   return { ...result, stored: await readAppended(store, ref, result) };
 }
 
-/** The records of an append, as a read gives them. */
 async function readAppended(
   store: SessionStore,
   ref: SessionRef,
@@ -30,8 +32,8 @@ async function readAppended(
 }
 
 /**
- * A record that was just written, as a read will give it, made of the text that is kept: nothing in it is shared with the
- * caller's draft. `bytes` and `crc`: what the store has put beside it.
+ * Returns a record that was just written in the form that a read returns. The record is parsed from the stored text, so
+ * it shares nothing with the caller's draft. `bytes` and `crc` are the values that the store keeps beside the record.
  */
 export function storedRecord(
   { record: { type }, text }: Pick<LinkedRecord, "record" | "text">,

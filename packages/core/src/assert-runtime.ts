@@ -1,13 +1,14 @@
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** The oldest Node that has all that the packages use. */
+/** Older versions of Node lack features that the packages use. */
 const oldestNode = [22, 18] as const;
 
 let isChecked = false;
 
 /**
- * Refuses a Node that is too old, wherever a package is first called in a process. Later something of the language would be
- * missing in the middle of a write. Other runtimes name a version of Node too, which says nothing.
+ * Refuses a Node that is too old when a package is first called in a process. Otherwise a missing feature of the
+ * language would fail in the middle of a write. Other runtimes also report a version of Node, which does not describe
+ * their features.
  * @throws {ThroughlineError} RUNTIME_UNSUPPORTED
  */
 export function assertRuntime(): void {

@@ -1,58 +1,59 @@
 import { hasToolCall } from "./find-tool-call.ts";
 
-/** Why a text cannot take the place of a conversation. */
 export type AuditProblem =
-  /** It has no text. */
+  /** The text says nothing: it is empty, or only acknowledges the instruction. */
   | "empty"
-  /** The writer declined, or asked for the conversation. */
+  /** The writer declined the task, or asked for the conversation. */
   | "refusal"
-  /** It ends in the middle of a sentence, and at its limit. */
+  /** The text reaches its limit and ends in the middle of a sentence. */
   | "cut-off"
-  /** It holds a call of a tool instead of, or within, a text. */
+  /** The text is a tool call, or contains one. */
   | "tool-call"
-  /** It has as many tokens as what it replaces, or more. */
+  /** The text has at least as many tokens as the text that it replaces. */
   | "too-large";
 
 interface AuditOptions {
-  /** Tokens of what it replaces. @default no limit */
+  /** The summary must have fewer tokens than the text that it replaces. @default no limit */
   readonly replacedTokens?: number;
-  /** Tokens of what it summarizes: a word or two say nothing of many tokens. @default `replacedTokens` */
+  /** One or two words cannot summarize many tokens, so the covered tokens are counted. @default `replacedTokens` */
   readonly coveredTokens?: number;
-  /** What the writer was allowed. A text that reaches it is looked at for a broken end. @default no limit */
+  /** A text that reaches the writer's limit is checked for a broken end. @default no limit */
   readonly maxOutputTokens?: number;
   /** @default a token for four characters */
   readonly countText?: (text: string) => number;
 }
 
-/** The word by which an agent says nothing to people: no summary, whoever talked the model into it. */
+/**
+ * An agent writes this word to say nothing to people. It is never a summary, even when a user made the model write it.
+ */
 const silencePattern = /^[\s\p{P}\p{S}]*no[ _-]?reply[\s\p{P}\p{S}]*$/iu;
 const refusalPattern =
   /^(?:i(?:'m| am) (?:sorry|unable|not able)|sorry[,.!]|i (?:can(?:no|')t|cannot|won't|will not) (?:help|assist|comply|provide|summari[sz]e|do that)|as an ai\b|(?:please )?(?:provide|share|paste) (?:me )?(?:with )?the (?:conversation|text)|there is no (?:conversation|text) to)/i;
-/** A refusal is short; a long text that begins with an apology is one that quotes somebody. */
+/** A refusal is short. A long text that starts with an apology quotes another person. */
 const longestRefusal = 600;
-/** More than the longest runs that tokenizers have one token for. */
+/** Tokenizers have no single token for longer runs of characters. */
 const charactersOfToken = 40;
 const leastMost = 250;
-/** A summary of at least this number of tokens needs more than a word or two. */
+/** A summary that covers at least this number of tokens needs more than a word or two. */
 const longEnough = 500;
 const fewestLetters = 8;
-/** Words with which models answer an instruction, in place of following it. */
+/** Models answer an instruction with these words instead of following it. */
 const acknowledgement = /^(?:ok(?:ay)?|sure|understood|got it|done|noted|yes|thanks?|all ?right|great|will do)\b/i;
 const longestAcknowledgement = 40;
-/** A Chinese, Japanese or Korean letter says as much as several letters of an alphabet. */
+/** A Chinese, Japanese or Korean letter carries as much meaning as several letters of an alphabet. */
 const lettersOfOne = 3;
 const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;
 
 /**
- * What is wrong with a summary; null when it may take the place of what it summarizes. A summary that fails is a
- * failure of its writer: the next one is asked.
+ * Returns the problem of a summary, or null when the summary may replace the text. A failed summary counts as a failure
+ * of its writer, so that the next writer is asked.
  */
 export function auditSummary(summary: string, options: AuditOptions = {}): AuditProblem | null {
   const text = summary.trim();
   const countText = options.countText ?? ((body: string): number => Math.ceil(body.length / 4));
   if (!/[\p{L}\p{N}]/u.test(text)) return "empty";
   if (text.length <= longestRefusal && silencePattern.test(text)) return "empty";
-  // No text has so few tokens for its length: what is far too long is not counted, which could take longer than writing it.
+  // No text has so few tokens for its length. Counting the tokens of such a text could take longer than writing it.
   const most = Math.min(options.replacedTokens ?? Infinity, (options.maxOutputTokens ?? Infinity) * 4);
   if (text.length > Math.max(most, leastMost) * charactersOfToken) return "too-large";
   const covered = options.coveredTokens ?? options.replacedTokens ?? 0;

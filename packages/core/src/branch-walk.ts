@@ -6,9 +6,9 @@ import type { SessionHead } from "./session-state.ts";
 import type { RecordHead, StoredRecord } from "./stored-records.ts";
 
 /**
- * Says which records of a log lie on the branch of a head. Takes them newest first and keeps one id, so that a branch can
- * be followed page by page. A branch is followed only where each parent comes before its child: `isAtRoot` stays false
- * where one does not, and then the log has to be read whole.
+ * Decides which records of a log lie on the branch of a head. Takes records newest first and keeps one id, so that a
+ * branch can be followed page by page. A branch can be followed only when each parent comes before its child. Otherwise
+ * `isAtRoot` stays false, and the log must be read whole.
  */
 export class BranchWalk {
   #wantedId: string | null;
@@ -17,12 +17,12 @@ export class BranchWalk {
     this.#wantedId = headId;
   }
 
-  /** True once the record without a parent was taken: no other record is on the branch. */
+  /** True after the record without a parent was taken, because no older record is on the branch. */
   get isAtRoot(): boolean {
     return this.#wantedId === null;
   }
 
-  /** Whether the next older record is on the branch. */
+  /** Returns whether the record is on the branch. The caller passes the next older record each time. */
   take({ id, parentId }: Pick<RecordHead, "id" | "parentId">): boolean {
     if (this.#wantedId === null || id !== this.#wantedId) return false;
     this.#wantedId = parentId;
@@ -30,17 +30,20 @@ export class BranchWalk {
   }
 }
 
-/** Finds the settings that the messages of a context may lack: the last model that was set or heard, and the thinking level. */
+/**
+ * Finds the settings that the messages of a context may lack: the last model that was set or answered, and the thinking
+ * level.
+ */
 export class SettingsSearch {
   #hasModel = false;
   #hasLevel = false;
 
-  /** Whether nothing before the records that were taken can set anything. */
+  /** True when no older record can set anything. */
   get isDone(): boolean {
     return this.#hasModel && this.#hasLevel;
   }
 
-  /** Takes a record of the branch, the newest first. True when it sets what no later one did. */
+  /** Takes a record of the branch, newest first. Returns true when the record sets a value that no later record set. */
   take({ type, record }: Pick<StoredRecord, "type" | "record">): boolean {
     if (type === "thinking_level_change" && !this.#hasLevel)
       return (this.#hasLevel = findRecordProblem(record) === null);
@@ -50,11 +53,11 @@ export class SettingsSearch {
   }
 }
 
-/** Finds the first record that the context of a head needs, going back from the head. */
+/** Finds the first record that the context of a head needs, searching back from the head. */
 class WindowSearch {
   readonly settings: SettingsSearch = new SettingsSearch();
   readonly #walk: BranchWalk;
-  /** What the newest boundary keeps from; null until one is found. */
+  /** Holds the id of the first record that the newest boundary keeps; null until a boundary is found. */
   #keptId: string | null = null;
   #isLost = false;
 
@@ -62,10 +65,10 @@ class WindowSearch {
     this.#walk = new BranchWalk(headId);
   }
 
-  /** Whether the window begins with the next older record. */
+  /** Takes the next older record, and returns true when the window starts with it. */
   take(stored: StoredRecord): boolean {
     const isOnBranch = this.#walk.take(stored);
-    // What a boundary names beside the branch counts by its place, which only the whole log tells.
+    // A boundary may keep a side record. Only the whole log shows the position of that record, so the search gives up.
     if (!isOnBranch) this.#isLost ||= stored.side && stored.id === this.#keptId;
     if (isOnBranch) this.settings.take(stored);
     if (!isOnBranch || this.#isLost) return false;
@@ -81,12 +84,12 @@ class WindowSearch {
 }
 
 /**
- * The records that a context at a head needs, in order of seq. They start with what the newest compaction or reset of
- * its branch keeps; without one, with the first record. Reads from the end, so that memory and time grow with what is
- * needed.
+ * Reads the records that a context at a head needs, in order of seq. They start with the first record that the newest
+ * compaction or reset of its branch keeps, else with the first record of the log. Reading starts at the end, so that
+ * memory and time grow only with the needed records.
  *
- * @param options `fromSeq`: nothing before this seq is read. @default 1. `withSettings`: they start earlier where the model or the
- * thinking level was set before. @default false
+ * @param options `fromSeq`: nothing before this seq is read. @default 1. `withSettings`: the records start earlier when
+ * the model or the thinking level was set before the window. @default false
  */
 export async function readContextRecords(
   store: SessionStore,
@@ -100,7 +103,7 @@ export async function readContextRecords(
   const range = { ...given, order: "descending", beforeSeq: lastSeq + 1, afterSeq: fromSeq - 1 } as const;
   const slices = createWorkSlices();
   for await (const { records } of store.read(ref, range)) {
-    // A store that answers at once would let nobody in until all of it is read.
+    // A store that answers without waiting would block other work until every page is read.
     const pause = slices.next();
     if (pause !== undefined) await pause;
     for (const stored of records) {
@@ -117,8 +120,9 @@ export async function readContextRecords(
 }
 
 /**
- * The seq from which the branch sets its model and thinking level, when nothing in the window does. Programs do not repeat them
- * behind a compaction. Null where they were never set. Only one page at a time is held.
+ * Returns the seq from which the branch sets its model and thinking level, when no record in the window sets them.
+ * Programs do not repeat these settings after a compaction. Returns null when they were never set. Only one page is
+ * held at a time.
  */
 async function settingsSeq(
   store: SessionStore,

@@ -3,22 +3,22 @@ import { assertAgentId, quote } from "./session-id.ts";
 import { formatSessionKey, parseSessionKey, type PeerKind, type SessionKeySuffix } from "./session-key.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** What separates direct messages: nothing, the peer, channel and peer, or the account too. */
+/** Sets what separates direct messages: nothing, the peer, channel and peer, or the account too. */
 type DirectMessageScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
 
-/** Options of `peerSessionKey`. */
+/** Sets the parts of the key that `peerSessionKey` builds. */
 export interface PeerKeyOptions {
-  /** The agent that the key names. */
+  /** Names the agent in the key. */
   readonly agentId: string;
-  /** The channel, such as `telegram`; lower case in the key. */
+  /** Names the channel, such as `telegram`. The key holds it in lower case. */
   readonly channel: string;
-  /** Whether the conversation is with one person, a group or a channel. */
+  /** States whether the conversation is with one person, a group or a channel. */
   readonly peerKind: PeerKind;
-  /** The channel's id of the person, group or channel. */
+  /** States the channel's id of the person, group or channel. */
   readonly peerId: string;
-  /** Used with dmScope `per-account-channel-peer`. */
+  /** Names the account, which only the dmScope `per-account-channel-peer` uses. */
   readonly accountId?: string;
-  /** Applies to direct messages only. @default "per-channel-peer" */
+  /** Sets what separates direct messages; groups and channels ignore it. @default "per-channel-peer" */
   readonly dmScope?: DirectMessageScope;
   /** Names a thread or topic below the conversation. */
   readonly suffix?: SessionKeySuffix;
@@ -35,13 +35,16 @@ const peerTable: OptionTable<PeerKeyOptions> = {
   suffix: objectOf<SessionKeySuffix>({ kind: required(oneOf(["thread", "topic"])), id: required(text) }),
 };
 
-/** The key of an agent's main session. */
+/** Returns the key of an agent's main session. */
 export function mainSessionKey(agentId = "main", mainKey = "main"): string {
   assertAgentId(agentId);
   return checked(`agent:${agentId}:${mainKey}`);
 }
 
-/** The key of a conversation with a peer. @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID, AGENT_ID_INVALID */
+/**
+ * Returns the key of a conversation with a peer.
+ * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID, AGENT_ID_INVALID
+ */
 export function peerSessionKey(options: PeerKeyOptions): string {
   assertKnownOptions<PeerKeyOptions>("peerSessionKey", options, peerTable);
   assertAgentId(options.agentId);
@@ -63,18 +66,18 @@ export function peerSessionKey(options: PeerKeyOptions): string {
   return checked(key);
 }
 
-/** The key of a session that another one spawned. */
+/** Returns the key of a session that another session spawned. */
 export function subagentSessionKey(agentId: string, path: string): string {
   assertAgentId(agentId);
   return checked(`agent:${agentId}:subagent:${path}`);
 }
 
-/** A longer slug would make keys that nobody can read. */
+/** People cannot read keys with a longer slug. */
 const maxSlugLength = 64;
 
 /**
- * The key of the session that a label names: `agent:<agent>:cli:direct:<label-slug>`. Labels that differ in case,
- * spaces or punctuation alone name the same session.
+ * Returns the key of the session that a label names: `agent:<agent>:cli:direct:<label-slug>`. Labels that differ only
+ * in case, spaces or punctuation name the same session.
  *
  * @param label 1 to 512 characters, without white space at its ends
  * @throws {ThroughlineError} AGENT_ID_INVALID; KEY_INVALID for a label that a key cannot hold, that has no letter and
@@ -91,15 +94,18 @@ export function labelSessionKey(agentId: string, label: string): string {
   return peerSessionKey({ agentId, channel: "cli", peerKind: "direct", peerId: slug });
 }
 
-/** Label text as one key segment of at most 64 characters: lower case, the letters and digits of any script, dashes between. */
+/**
+ * Converts a label to one key segment of at most 64 characters. The segment is in lower case and keeps the letters and
+ * digits of any script, with dashes between words.
+ */
 export function sessionKeySlug(label: string): string {
   const slug = wordsOf(label).join("-").slice(0, maxSlugLength);
-  // The cut may have left half a character or a dash at the end.
+  // The cut may leave half a character or a dash at the end.
   const whole = slug.isWellFormed() ? slug : slug.slice(0, -1);
   return whole.replace(/-$/, "") || "session";
 }
 
-/** A mark, such as a vowel sign, belongs to the letter before it. */
+/** A mark, such as a vowel sign, belongs to the letter before it and must not separate words. */
 function wordsOf(label: string): readonly string[] {
   return (
     label

@@ -1,4 +1,6 @@
-/** A module of the runtime, loaded on first use; undefined where the runtime has none, as in a browser. */
+/**
+ * Loads a module of the runtime on first use. Returns undefined when the runtime has no such module, as in a browser.
+ */
 export function builtinModule(name: "node:crypto" | "node:zlib"): unknown {
   const runtime = (globalThis as { readonly process?: { readonly getBuiltinModule?: (id: string) => unknown } })
     .process;

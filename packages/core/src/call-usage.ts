@@ -2,38 +2,39 @@ import { isFields, type Fields } from "./json-object.ts";
 import type { Usage } from "./record.ts";
 
 /**
- * Tokens of one model call of any provider, by the classes that a record keeps. `input` excludes cache reads and
- * writes. `reasoning` is part of `output`, `cacheWrite1h` part of `cacheWrite`. A record may keep it as its usage.
+ * Holds the tokens of one model call of any provider, by the classes that a record keeps. `input` excludes cache reads
+ * and writes. `reasoning` is part of `output`, `cacheWrite1h` part of `cacheWrite`. A record may keep the object as its
+ * usage.
  */
 export interface CallUsage extends Required<
   Pick<Usage, "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning">
 > {
-  /** What was written to Anthropic's one-hour cache, which costs more. */
+  /** Counts the tokens written to Anthropic's one-hour cache, which cost more. */
   readonly cacheWrite1h: number;
   /**
-   * The prompt of the call's last pass, cached or not. Not the sum of the above when the provider compacted on its own
-   * side in between.
+   * Counts the prompt of the call's last pass, cached or not. It is not the sum of the other counts when the provider
+   * compacted the context during the call.
    */
   readonly promptTokens: number;
-  /** What the window holds after the call: prompt and output of its last pass. */
+  /** Counts the tokens in the window after the call: prompt and output of its last pass. */
   readonly occupancyTokens: number;
 }
 
 /**
- * Reads the usage of a reply in the shape of any provider, or as a record stores it. Null when there is none, when it
- * is all zero, as after an abort, or when it cannot be right.
+ * Reads the usage of a reply in the shape of any provider, or in the shape that a record stores. Returns null without a
+ * usage, when all counts are zero, as after an abort, and when a count cannot be right.
  *
- * Sources of the semantics: Anthropic's `input_tokens` excludes the cache, as do the record format's `input` and
+ * Sources of the semantics: Anthropic's `input_tokens` excludes the cache, and so do the record format's `input` and
  * Bedrock's `inputTokens`. OpenAI's `prompt_tokens` and `input_tokens`, Gemini's `promptTokenCount` and the AI SDK's
  * `inputTokens` include it. Gemini's `thoughtsTokenCount` lies outside its `candidatesTokenCount`. Ollama's
- * `prompt_eval_count` counts the whole prompt and is absent when it was not evaluated.
+ * `prompt_eval_count` counts the whole prompt and is absent when the prompt was not evaluated.
  */
 export function readUsage(usage: unknown): CallUsage | null {
   if (!isFields(usage)) return null;
   const reader = readers.find(({ field }) => usage[field] !== undefined && usage[field] !== null);
   const found = reader?.read(usage) ?? null;
   if (found === null) return null;
-  // No call has an empty prompt: a count of none is a count that was not made.
+  // No call has an empty prompt, so a count of zero means that the prompt was not counted.
   return Object.values(found).every((value) => Number.isFinite(value) && value >= 0) && found.promptTokens > 0
     ? found
     : null;
@@ -41,7 +42,10 @@ export function readUsage(usage: unknown): CallUsage | null {
 
 type ReadFields = (usage: Fields) => CallUsage | null;
 
-/** The first whose field is there reads. Anthropic's and OpenAI's newer shape share `input_tokens`. */
+/**
+ * The first reader whose field is present reads the usage. The order matters, because Anthropic's shape and OpenAI's
+ * newer shape share `input_tokens`.
+ */
 const readers: readonly { readonly field: string; readonly read: ReadFields }[] = [
   { field: "cacheRead", read: readStored },
   { field: "promptTokenCount", read: readGemini },
@@ -68,7 +72,7 @@ function usageOf({ input, output, cacheRead = 0, cacheWrite = 0, cacheWrite1h = 
   return { input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning, promptTokens, occupancyTokens };
 }
 
-/** A missing count is none; one that is no number makes the whole usage unreadable. */
+/** A missing count is 0. A count that is not a number makes the whole usage unreadable. */
 function count(fields: unknown, name: string): number {
   const value = isFields(fields) ? (fields[name] ?? 0) : 0;
   return typeof value === "number" ? value : Number.NaN;
@@ -92,7 +96,7 @@ function readAnthropic(usage: Fields): CallUsage | null {
   const whole = anthropicPass(usage);
   const passes = Array.isArray(usage["iterations"]) ? usage["iterations"].filter(isFields) : [];
   if (passes.length === 0) return whole;
-  // The totals leave out the pass that compacted; the window holds what the last pass of the conversation saw.
+  // The totals exclude the pass that compacted. The window holds the content of the last pass of the conversation.
   const compactions = passes.filter((pass) => pass["type"] === "compaction").map(anthropicPass);
   const last = passes.findLast((pass) => pass["type"] !== "compaction");
   const { promptTokens, occupancyTokens } = last === undefined ? whole : anthropicPass(last);
@@ -120,7 +124,9 @@ function addCounts(one: CallUsage, other: CallUsage): CallUsage {
   });
 }
 
-/** Chat completions, and everything that copies them. DeepSeek states the cached part beside the total. */
+/**
+ * Chat completions and the APIs that copy them have this shape. DeepSeek states the cached part in a separate field.
+ */
 function readCompletions(usage: Fields): CallUsage {
   const details = usage["prompt_tokens_details"];
   return includingCache(count(usage, "prompt_tokens"), {
@@ -154,7 +160,9 @@ function readOllama(usage: Fields): CallUsage {
   return usageOf({ input: count(usage, "prompt_eval_count"), output: count(usage, "eval_count") });
 }
 
-/** Bedrock names its cache counts; the AI SDK has another name for them and counts them into the input. */
+/**
+ * Bedrock counts its cache separately. The AI SDK has another name for the cached part and includes it in the input.
+ */
 function readCamelCase(usage: Fields): CallUsage {
   const output = count(usage, "outputTokens");
   const reasoning = count(usage, "reasoningTokens");
@@ -171,6 +179,6 @@ function readCamelCase(usage: Fields): CallUsage {
 
 function includingCache(prompt: number, counts: Omit<Counts, "input">): CallUsage {
   const { cacheRead = 0, cacheWrite = 0 } = counts;
-  // Some gateways report the cached part beside the prompt after all; less than nothing is left then.
+  // Some gateways report the cached part beside the prompt, so the difference could be negative.
   return usageOf({ ...counts, input: Math.max(0, prompt - cacheRead - cacheWrite) });
 }

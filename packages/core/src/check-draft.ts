@@ -5,8 +5,8 @@ import { quote } from "./session-id.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
 /**
- * Record types whose misspelling is refused. The short ones (`leaf`, `label`, `usage`, `reset`) are left out: words that
- * other programs use for kinds of their own, such as `preset`, are as near to them.
+ * A misspelling of these record types is refused. The short types (`leaf`, `label`, `usage`, `reset`) are left out,
+ * because type names of other programs, such as `preset`, are as similar to them.
  */
 const guardedTypes: readonly string[] = [
   "message",
@@ -23,7 +23,7 @@ const guardedTypes: readonly string[] = [
 
 /**
  * Refuses a new record that no context would show: a message without usable content, or a type that misspells a known
- * one. Other types pass, and so does every line that came from a file.
+ * type. Other types pass, and so does every line that came from a file.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function assertDraftIsMeant(draft: RecordDraft, index: number): void {
@@ -39,7 +39,7 @@ export function assertDraftIsMeant(draft: RecordDraft, index: number): void {
   );
 }
 
-/** The known type that an unknown one is one letter away from; null for a known one and for all others. */
+/** Returns the known type that is one letter away from an unknown type; null for a known type and for other names. */
 export function misspelt(type: string): string | null {
   return guardedTypes.includes(type) ? null : nearestName(type, guardedTypes, { maxEdits: 1, exactCase: true });
 }
@@ -54,14 +54,14 @@ function assertMessage(draft: RecordDraft, index: number): void {
   throw wrong(index, problem.path, `${problem.path} ${problem.message}${instead}`, remedy, lastName(problem.path));
 }
 
-/** Other programs write an assistant's message with `content: null` when it holds nothing. */
+/** Other programs write an assistant's message with `content: null` when the message is empty. */
 function isWithoutContent(message: unknown): boolean {
   if (typeof message !== "object" || message === null) return false;
   const { role, content } = message as { readonly role?: unknown; readonly content?: unknown };
   return role === "assistant" && content === null;
 }
 
-/** A field beside the one that is missing whose name is one or two letters away from its name. */
+/** The missing field may be misspelled, so a field with a similar name is searched in the same object. */
 function nearestField(draft: RecordDraft, path: string): string | null {
   const names = path.split(".");
   let holder: unknown = draft;

@@ -1,27 +1,30 @@
-/** What a payload belongs to. A codec must refuse to decode a payload that was moved to another place. */
+/** States where a payload belongs. A codec must refuse to decode a payload that was moved to another location. */
 export interface CodecContext {
-  /** The namespace of the session; empty for the default. */
+  /** States the namespace of the session; empty for the default namespace. */
   readonly namespace: string;
-  /** The agent of the session. */
+  /** Names the agent of the session. */
   readonly agentId: string;
-  /** The id of the session, which a rename keeps. */
+  /** States the id of the session, which a rename keeps. */
   readonly sessionId: string;
-  /** The record's id; for an entry the session's key; for a partial the id of its turn. */
+  /** States the record's id. For an entry it is the session's key, for a partial the id of its turn. */
   readonly id: string;
-  /** What the payload is: a record's JSON, the line it came from, an entry, a blob, or an open reply. */
+  /**
+   * States the type of the payload: a record's JSON, the line that the record came from, an entry, a blob, or an open
+   * reply.
+   */
   readonly part: "record" | "source" | "entry" | "blob" | "partial";
 }
 
 /**
- * Encryption or compression of what a store keeps. The columns that a store needs stay plain: seq, id, parentId, type,
- * side, tsMs, storedAtMs, bytes, crc, and a session's address and head. Synchronous: keys are at hand before the store
- * is opened.
+ * Encrypts or compresses the content that a store keeps. The columns that a store needs stay plain: seq, id, parentId,
+ * type, side, tsMs, storedAtMs, bytes, crc, and a session's address and head. The methods are synchronous, because keys
+ * are available before the store is opened.
  */
 export interface PayloadCodec {
-  /** Named in the store, so that a wrong codec is refused and not tried. */
+  /** Names the codec in the store, so that the store refuses a wrong codec without trying it. */
   readonly name: string;
-  /** The bytes that are kept. `context` must be bound to them. */
+  /** Returns the bytes to keep, which must be bound to `context`. */
   encode(plain: Uint8Array, context: CodecContext): Uint8Array;
-  /** The bytes as they were. Throws where they were not encoded with this context. */
+  /** Returns the original bytes. Throws when the bytes were not encoded with this context. */
   decode(coded: Uint8Array, context: CodecContext): Uint8Array;
 }

@@ -1,2 +1,2 @@
-/** The package that holds the command line. An unscoped name, should one be free, takes its place here. */
+/** This package holds the command line. An unscoped name, if one becomes free, replaces the scoped name here. */
 export const commandPackage = "@throughline/cli";

@@ -1,17 +1,19 @@
 import { builtinModule } from "./builtin-module.ts";
 
-/** The CRC-32 of a text in UTF-8 or of bytes; `previous` is that of what stands before them. */
+/** A text counts as its bytes in UTF-8; `previous` is the checksum of the bytes before them. */
 type Checksum = (data: string | Uint8Array, previous?: number) => number;
 
 let chosen: Checksum | null = null;
 
-/** CRC-32 as in ZIP and PNG. The runtime's own implementation where there is one: every record that is kept has one. */
+/**
+ * Computes the CRC-32 of ZIP and PNG. The runtime's own implementation is preferred for speed, because every stored
+ * record has a checksum.
+ */
 export function crc32(data: string | Uint8Array, previous = 0): number {
   chosen ??= (builtinModule("node:zlib") as { readonly crc32?: Checksum } | undefined)?.crc32 ?? computeCrc32;
   return chosen(data, previous);
 }
 
-/** CRC-32 for runtimes that have none. */
 export function computeCrc32(data: string | Uint8Array, previous = 0): number {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
   let crc = ~previous;

@@ -1,7 +1,10 @@
 import type { Clock } from "./ports.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** A signal that fires with the caller's, or when the time is over. To be ended, so that no timer outlives the work. */
+/**
+ * Holds a signal that fires with the caller's signal or when the time is over. Callers dispose the deadline, so that no
+ * timer outlives the work.
+ */
 export class Deadline implements AsyncDisposable {
   isOver = false;
   readonly signal: AbortSignal;
@@ -16,7 +19,7 @@ export class Deadline implements AsyncDisposable {
         this.isOver = true;
         stop.abort(new ThroughlineError("ABORTED", `Not done within ${deadlineMs} ms.`));
       },
-      // Ended before the time was over.
+      // The deadline was disposed before the time was over, so the sleep rejects.
       () => {},
     );
   }

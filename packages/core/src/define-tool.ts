@@ -11,18 +11,20 @@ import type {
 import { ThroughlineError } from "./throughline-error.ts";
 import { argumentProblem } from "./tool-arguments.ts";
 
-/** JSON Schema of an object, as plain data. */
 type JsonObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
 
-/** What describes a tool's arguments: a schema of zod, valibot, arktype and others (Standard Schema), or JSON Schema. */
+/**
+ * Describes a tool's arguments by a Standard Schema, such as a schema of zod, valibot or arktype, or by JSON Schema.
+ */
 type ToolInput = StandardSchemaV1 | JsonObjectSchema;
 
-/** The arguments that a schema describes. */
 type ToolArguments<Input extends ToolInput> = Input extends StandardSchemaV1
   ? StandardSchemaOutput<Input>
   : JsonValueOf<Input>;
 
-/** The value that JSON Schema written in a program describes; `unknown` where it says more than this type follows. */
+/**
+ * A JSON Schema that says more than this type can follow becomes `unknown`, so that the caller must check the value.
+ */
 type JsonValueOf<Schema> = Schema extends { readonly const: infer Value }
   ? Value
   : Schema extends { readonly enum: readonly (infer Value)[] }
@@ -43,7 +45,6 @@ type JsonValueOf<Schema> = Schema extends { readonly const: infer Value }
                   : unknown
       : unknown;
 
-/** The object that a JSON Schema with `properties` and `required` describes. */
 type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
   ? {
       readonly [Name in keyof Properties as Name extends RequiredNames<Schema> ? Name : never]: JsonValueOf<
@@ -56,37 +57,43 @@ type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properti
     }
   : Readonly<Record<string, unknown>>;
 
-/** The names in `required` of a JSON Schema. */
 type RequiredNames<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never;
 
-/** What `defineTool` makes a tool of. */
+/** Describes the tool that `defineTool` creates. */
 export interface DefineToolOptions<Input extends ToolInput> {
-  /** What the model calls it. Letters, digits, `_`, `-` and `.`; names that a provider does not take are mapped. */
+  /**
+   * Names the tool for the model, with letters, digits, `_`, `-` and `.`. Names that a provider does not accept are
+   * mapped.
+   */
   readonly name: string;
-  /** What the model reads to decide when to call it. */
+  /** Describes the tool, so that the model can decide when to call it. */
   readonly description: string;
-  /** Describes the arguments. They are checked with it before `run`. */
+  /** Describes the arguments, which are checked before `run` is called. */
   readonly input: Input;
-  /** JSON Schema for the model, where the library of `input` cannot make it. @default made from `input` */
+  /** Holds the JSON Schema for the model, when the library of `input` cannot create it. @default made from `input` */
   readonly inputSchema?: JsonObjectSchema;
-  /** Runs a call. A failure that the model can act on is a result with `isError`; what is thrown becomes one too. */
+  /**
+   * Runs a call. Return a result with `isError` for a failure that the model can act on. An error that is thrown
+   * becomes such a result too.
+   */
   run(args: ToolArguments<Input>, call: AgentToolCall): string | AgentToolResult | Promise<string | AgentToolResult>;
 }
 
 const kinds: OptionTable<DefineToolOptions<ToolInput>> = {
   name: optionKinds.required(optionKinds.filledText),
   description: optionKinds.required(optionKinds.text),
-  // A schema of arktype is a function.
+  // A schema of arktype is a function, so both types are accepted.
   input: optionKinds.required(optionKinds.either(optionKinds.object, optionKinds.callback)),
   inputSchema: optionKinds.object,
   run: optionKinds.required(optionKinds.callback),
 };
 
 /**
- * A tool whose arguments are typed by its schema and checked before it runs. Arguments that do not fit are answered with
- * the reason, for the model to read; `run` is not called.
+ * Creates a tool whose arguments are typed by its schema and checked before it runs. Arguments that do not fit are
+ * answered with the reason, so that the model can correct them; `run` is not called.
  *
- * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown or of another type, and for a schema from
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown or of another type, and for a schema
+ * from
  *   which no JSON Schema of an object can be made
  * @example
  * const weather = defineTool({
@@ -127,7 +134,7 @@ function checkedByJsonSchema(args: Readonly<Record<string, unknown>>, schema: Js
 async function checkedBy(schema: StandardSchemaV1, args: unknown): Promise<Checked> {
   const result = await schema["~standard"].validate(args);
   if (result.issues === undefined) return { args: result.value };
-  // Libraries and checks in plain JavaScript give anything, and put the arguments themselves into their words.
+  // Libraries and checks in plain JavaScript may return any value, and their messages may repeat the arguments.
   const issues: unknown = result.issues;
   const issue = Array.isArray(issues) ? (issues[0] as Partial<StandardSchemaIssue> | null | undefined) : null;
   const message = issue?.message;
@@ -151,7 +158,7 @@ function isStandardSchema(input: ToolInput): input is StandardSchemaV1 {
   return "~standard" in input;
 }
 
-/** Newer versions of the libraries make JSON Schema by themselves; others need `inputSchema`. */
+/** Newer versions of the schema libraries create JSON Schema themselves; other versions need `inputSchema`. */
 function jsonSchemaOf(name: string, schema: StandardSchemaV1): unknown {
   const { vendor, jsonSchema } = schema["~standard"] as StandardSchemaV1["~standard"] &
     Partial<StandardJsonSchemaProps>;
@@ -179,7 +186,7 @@ function jsonSchemaOf(name: string, schema: StandardSchemaV1): unknown {
   }
 }
 
-/** Models know arguments by their names. */
+/** Models pass arguments by name, so the schema must describe an object. */
 function objectSchema(name: string, schema: unknown): JsonObjectSchema {
   if (typeof schema === "object" && schema !== null && "type" in schema && schema.type === "object")
     return schema as JsonObjectSchema;

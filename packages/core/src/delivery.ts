@@ -1,8 +1,8 @@
 import { patchEntry, type DeliveryContext, type SessionEntry } from "./session-entry.ts";
 
 /**
- * Makes `deliveryContext` and the `last*` fields say the same. The context wins where both speak; a field only one of
- * them has is taken over by the other.
+ * Makes `deliveryContext` and the `last*` fields agree. The context wins when both state a value. A value that only one
+ * of them states is copied to the other.
  */
 export function normalizeDelivery(entry: SessionEntry): SessionEntry {
   const context = entry.deliveryContext;
@@ -20,7 +20,10 @@ export function normalizeDelivery(entry: SessionEntry): SessionEntry {
   });
 }
 
-/** The entry after a message came or went by this route. A route that names no thread leaves the old thread behind. */
+/**
+ * Returns the entry after a message arrived or left by this route. A new route without a thread removes the old thread,
+ * which belongs to the old route.
+ */
 export function applyRoute(entry: SessionEntry, route: DeliveryContext): SessionEntry {
   const context: DeliveryContext = { ...definedRoute(entry.deliveryContext ?? {}), ...definedRoute(route) };
   const isNewRoute = route.channel !== undefined || route.to !== undefined;

@@ -1,4 +1,7 @@
-/** Behind the object or the list that opens at a place of a JSON text, brackets in its texts left aside; null when it never closes. */
+/**
+ * Returns the index after the object or list that opens at `from`, or null when it never closes. Brackets within
+ * strings do not count.
+ */
 export function endOfValue(text: string, from: number): number | null {
   let depth = 0;
   let quote: string | null = null;

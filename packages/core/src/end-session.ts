@@ -12,23 +12,23 @@ import type { SessionState } from "./session-state.ts";
 import type { SessionStore } from "./session-store.ts";
 import { sessionBusy } from "./turn-holder.ts";
 
-/** How to wait for the end of a turn that another caller runs. */
+/** Sets how to wait for the end of a turn that another caller runs. */
 export interface WaitForTurnOptions {
   /** Measures the wait. @default the system's clock */
   readonly clock?: Clock;
-  /** 0 refuses at once. @default 15_000 */
+  /** Limits the wait, in milliseconds; 0 refuses at once. @default 15_000 */
   readonly timeoutMs?: number;
-  /** Between two looks. @default 200 */
+  /** Sets the milliseconds between two checks. @default 200 */
   readonly pollIntervalMs?: number;
-  /** Told once, when there is something to wait for. */
+  /** Receives the owner of the turn once, when the wait begins. */
   readonly onWait?: (owner: string) => void;
-  /** Ends the wait with ABORTED. */
+  /** Aborts the wait with ABORTED. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Waits until no turn of the session is open, or the lease of the open one ran out: a session is not taken from under a
- * running agent. The time that passed decides, however the clock is set meanwhile.
+ * Waits until no turn of the session is open, or until the lease of the open turn has expired. A session must not be
+ * taken from a running agent. The wait adds up its pauses, so a change of the clock does not affect the timeout.
  * @throws {ThroughlineError} SESSION_BUSY when it took too long, ABORTED
  */
 export async function waitForTurnEnd(store: SessionStore, ref: SessionRef, options: WaitForTurnOptions): Promise<void> {
@@ -46,15 +46,14 @@ export async function waitForTurnEnd(store: SessionStore, ref: SessionRef, optio
   }
 }
 
-/** Options of `endSession`. */
+/** Sets how `endSession` waits for a turn, and whether it purges the session. */
 export interface EndSessionOptions extends WaitForTurnOptions {
-  /** Deletes it and every copy of its content. @default false: it is archived, and can be restored */
+  /** Deletes the session and every copy of its content. @default false: it is archived, and can be restored */
   readonly purge?: boolean;
 }
 
 const { callback, flag, number, signal: signalKind } = optionKinds;
 
-/** The kinds of the options of a wait for a turn. */
 export const waitTable: OptionTable<WaitForTurnOptions> = {
   clock: portKinds.clock,
   timeoutMs: number({ min: 0 }),
@@ -67,24 +66,25 @@ const endTable: OptionTable<EndSessionOptions> = { ...waitTable, purge: flag };
 
 const archivedAtField = "archivedAtMs";
 
-/** Notes in the entry that it is being archived: an archive takes no writes, and retention asks how long it has been one. */
+/**
+ * Stores the archive time in the entry before the move, because an archive accepts no writes. Retention needs the time.
+ */
 export async function noteArchiving(store: SessionStore, ref: SessionRef, clock: Clock): Promise<void> {
   await updateEntry(store, ref, (entry) => archivingEntry(entry, clock));
 }
 
-/** The entry with the time at which its session is archived. */
 export function archivingEntry(entry: SessionEntry, clock: Clock): SessionEntry {
   return { ...entry, [archivedAtField]: clock.nowMs() };
 }
 
-/** When a session was archived; null when nobody noted it. */
+/** Returns when a session was archived, in UTC milliseconds. Null means that the entry does not state the time. */
 export function archivedAtMs(entry: SessionEntry): number | null {
   const value = entry[archivedAtField];
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
 }
 
 /**
- * An agent's main session is reset, never removed; its archived ones may be.
+ * An agent's main session may be reset but never removed; its archived sessions may be removed.
  * @throws {ThroughlineError} SESSION_PROTECTED
  */
 export function assertMayEnd(ref: SessionRef): void {
@@ -93,7 +93,8 @@ export function assertMayEnd(ref: SessionRef): void {
 }
 
 /**
- * Ends a session when nothing runs in it, and notes when. Gives the archived session; null when it was purged.
+ * Ends a session once no turn runs in it, and stores the time. Returns the archived session, or null when the session
+ * was purged.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SESSION_PROTECTED, SESSION_BUSY, ABORTED
  */
 export async function endSession(

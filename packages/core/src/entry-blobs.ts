@@ -10,12 +10,13 @@ import type { SessionState } from "./session-state.ts";
 import { throughlineDraft, throughlineKind } from "./throughline-record.ts";
 
 /**
- * Fields of an entry that programs fill with tens of kilobytes and read seldom. Nobody looks into them here. They lie in
- * the session as side records, and the entry, which is read with every list and written with every turn, holds where.
+ * Programs fill these fields with tens of kilobytes and read them seldom. Throughline does not read them at all. They
+ * are stored as side records, and the entry keeps only their location, because lists read the entry and every turn
+ * writes it.
  */
 export const entryBlobFields: readonly string[] = ["skillsSnapshot", "systemPromptReport"];
 
-/** Where a blob lies. In the entry's field `blobsAside`, by the field it stands for. */
+/** The entry's field `blobsAside` holds one location for each field that was moved. */
 interface BlobPlace {
   readonly sessionId: string;
   readonly seq: number;
@@ -26,8 +27,8 @@ interface BlobPlace {
 const noteKind = "entry-blob";
 
 /**
- * Moves blobs out of the entry, where there are any: first into a record, then out of the entry, so that they are somewhere
- * at every moment. One that lies aside already with the same content is not kept twice.
+ * Moves blobs out of the entry into records. Each blob is written to a record before it leaves the entry, so it exists
+ * at every moment. A blob that a record already holds is not stored again.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, RECORD_TOO_LARGE
  */
 export async function setBlobsAside(store: SessionStore, ref: SessionRef): Promise<SessionState> {
@@ -40,7 +41,7 @@ export async function setBlobsAside(store: SessionStore, ref: SessionRef): Promi
     const isKept = known?.sha256 === sha256 && known.sessionId === state.sessionId;
     const place = isKept ? known : await keepBlob(store, state, blob);
     state = await updateEntry(store, ref, (entry) => {
-      // Another one was put there meanwhile, or the session is another: that is for whoever did so.
+      // Another caller replaced the blob or the session in the meantime, and moves the new blob itself.
       if (entry.sessionId !== place.sessionId || JSON.stringify(entry[field]) !== text) return entry;
       return patchEntry(entry, { [field]: undefined, blobsAside: { ...asides(entry), [field]: place } });
     });
@@ -59,7 +60,6 @@ function blobOf(field: string, value: unknown): Blob {
   return { field, text, sha256: sha256Hex(text) };
 }
 
-/** Whether a record holds a blob of its session's entry. */
 export function isBlobNote(record: SessionRecord): boolean {
   const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
   return throughlineKind(record) === "note" && data?.["kind"] === noteKind;
@@ -75,23 +75,27 @@ function placeOf({ text, sha256 }: Blob, sessionId: string, seq: number): BlobPl
 
 async function keepBlob(store: SessionStore, state: SessionState, blob: Blob): Promise<BlobPlace> {
   const { ref, sessionId, revision } = state;
-  // The revision, because a blob that comes again later gets a record of its own: the first may be redacted by then.
+  // The key contains the revision, so that a blob that returns later gets a new record. The first record may be
+  // redacted by then.
   const idempotencyKey = `entry-blob:${blob.field}:${revision}:${blob.sha256}`;
   const { records } = await appendOnce(store, ref, [draftOf(blob)], { idempotencyKey });
   return placeOf(blob, sessionId, records[0]?.seq ?? 0);
 }
 
-/** An entry and what of it goes into records, for whoever writes both of a new session. */
+/** Holds an entry without its blobs, and the records for them. A caller that creates a session writes both. */
 export interface SplitEntry<Entry> {
-  /** Without its blobs. */
   readonly entry: Entry;
-  /** The records they lie in; none when there are no blobs. */
+  /** The list is empty when the entry has no blobs. */
   readonly drafts: readonly RecordDraft[];
-  /** What to patch the entry with, in the commit that appends the records, of which the first gets that seq. */
+  /**
+   * Returns the patch of the entry for the commit that appends the records; `firstSeq` is the seq of the first record.
+   */
   placesFrom(sessionId: string, firstSeq: number): Readonly<Record<string, unknown>>;
 }
 
-/** Takes the blobs out of an entry that is not in a store yet. Those together larger than `mostBytes` stay in it. */
+/**
+ * Takes the blobs out of an entry that is not in a store yet. Blobs that exceed `mostBytes` in total stay in the entry.
+ */
 export function splitBlobs<Entry extends Readonly<Record<string, unknown>>>(
   entry: Entry,
   mostBytes: number,
@@ -119,8 +123,8 @@ export function splitBlobs<Entry extends Readonly<Record<string, unknown>>>(
 }
 
 /**
- * The blobs of a session by field, in the entry or aside, as they were given. One whose record was redacted or is not what
- * was kept is left out: it is a copy of something its program can make again.
+ * Loads the blobs of a session by field, from the entry or from records. A blob is left out when its record was
+ * redacted or does not match the hash, because its program can create the blob again.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
 export async function loadEntryBlobs(
@@ -152,7 +156,10 @@ async function readBlob(store: SessionStore, ref: SessionRef, field: string, pla
   return null;
 }
 
-/** A patch that takes a blob away takes it from where it lies. One that sets it stands in the entry, which counts first. */
+/**
+ * A patch that removes a blob must also remove its location. A patch that sets a blob writes it into the entry, which
+ * takes precedence.
+ */
 export function withoutOldBlobs(
   entry: SessionEntry,
   patch: Readonly<Record<string, unknown>>,

@@ -2,15 +2,17 @@ import { isNestedDeeper, maxNesting } from "./nesting.ts";
 import { refused } from "./refused.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** How many different members an entry may have, those of its values included. Engines take long for an object of many. */
+/**
+ * Limits the different member names of an entry, nested members included, because engines are slow with objects of many
+ * members.
+ */
 export const maxEntryMembers: number = 1000;
-/** How many bytes an entry may have as JSON. */
 export const maxEntryBytes: number = 1024 * 1024;
 
 const encoder = new TextEncoder();
 
 /**
- * Fields of an entry that are to be written, as plain JSON.
+ * Checks how deep the fields of an entry are nested, before they are written as plain JSON.
  * @throws {ThroughlineError} INPUT_INVALID when they are nested more than `maxNesting` levels deep
  */
 export function assertEntryNesting(fields: unknown): void {
@@ -19,7 +21,7 @@ export function assertEntryNesting(fields: unknown): void {
 }
 
 /**
- * The same for what the whole entry may have, or what is set of it.
+ * Checks the nesting and the size of a whole entry, or of the fields that are set in it.
  * @throws {ThroughlineError} INPUT_INVALID also for more than `maxEntryMembers` or `maxEntryBytes`
  */
 export function assertEntryBounds(fields: unknown): void {
@@ -28,12 +30,13 @@ export function assertEntryBounds(fields: unknown): void {
   if (excess !== null) throw entryTooLarge(excess);
 }
 
-/** Entries that may be written although they exceed the limits. */
+/** These entries may exceed the limits. A weak set keeps the permission without keeping the entry in memory. */
 const allowed = new WeakSet<object>();
 
 /**
- * Allows an entry that exceeds the limits to be written in place of `old`, which another program made as large already.
- * Else nobody could reset or change such a session. `content` is the part of the entry that may not be larger than the old one.
+ * Allows an entry that exceeds the limits to replace `old`, which another program already made as large. Otherwise such
+ * a session could not be reset or changed. `content` is the part of the entry that may not be larger than the old
+ * entry.
  */
 export function allowAsLarge(entry: object, content: unknown, old: unknown): void {
   if (entryExcess(entry) === null) return;
@@ -42,12 +45,12 @@ export function allowAsLarge(entry: object, content: unknown, old: unknown): voi
   if (isSmall && after.bytes <= Math.max(before.bytes, maxEntryBytes)) allowed.add(entry);
 }
 
-/** Whether `allowAsLarge` allowed the entry. A copy of it that a store makes is allowed with it. */
+/** A store writes a copy of the entry, so `allowCopy` extends the permission to the copy. */
 export function isAllowedAsLarge(entry: unknown): boolean {
   return typeof entry === "object" && entry !== null && allowed.has(entry);
 }
 
-/** Allows the copy of an entry that is allowed. */
+/** The permission belongs to the object, so a store that copies an entry passes the copy here. */
 export function allowCopy(copy: object): void {
   allowed.add(copy);
 }
@@ -58,13 +61,15 @@ function sizeOf(fields: unknown): { readonly members: number; readonly bytes: nu
   return { members: names.size, bytes: encoder.encode(JSON.stringify(fields) ?? "").length };
 }
 
-/** Looks at the members of the entry itself, before anything is copied. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Checks only the direct members of the entry, so that the check can run before anything is copied.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
 export function assertFewMembers(fields: unknown): void {
   if (typeof fields === "object" && fields !== null && Object.keys(fields).length > maxEntryMembers)
     throw entryTooLarge("members");
 }
 
-/** The refusal of an entry by the limit that it exceeds. */
 export function entryTooLarge(of: EntryLimit): ThroughlineError {
   const most = of === "members" ? maxEntryMembers : maxEntryBytes;
   const message = `The entry has more than ${most} ${of === "members" ? "different members" : "bytes"}.`;
@@ -75,10 +80,8 @@ export function entryTooLarge(of: EntryLimit): ThroughlineError {
   });
 }
 
-/** What an entry may have too much of. */
 export type EntryLimit = "members" | "bytes";
 
-/** The limit that an entry exceeds; null when it may be written. */
 export function entryExcess(fields: unknown): EntryLimit | null {
   const names = new Set<string>();
   countNames(fields, names, maxEntryMembers);
@@ -88,7 +91,7 @@ export function entryExcess(fields: unknown): EntryLimit | null {
   return mayBeLarge && encoder.encode(text).length > maxEntryBytes ? "bytes" : null;
 }
 
-/** Collects the names of all members, until there are more than `most`. */
+/** The search stops when there are more names than `most`, because the exact number is not needed. */
 function countNames(value: unknown, names: Set<string>, most: number): void {
   if (typeof value !== "object" || value === null || names.size > most) return;
   if (Array.isArray(value)) {

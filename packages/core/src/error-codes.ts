@@ -1,15 +1,15 @@
 import { serviceErrorCodes } from "./service-error-codes.ts";
 
 /**
- * Every error Throughline throws, in one table: what happened, whether the same call may succeed when it is
- * made again, and what the reader can do. `docs/errors.md` is checked against this table.
+ * Describes one error code: what happened, whether the same call may succeed when it is repeated, and what the reader
+ * can do. `docs/errors.md` is checked against the table of all codes.
  */
 export interface ErrorCodeEntry {
-  /** What happened, one sentence. */
+  /** States in one sentence what happened. */
   readonly summary: string;
-  /** True when the same call, unchanged, may succeed later. */
+  /** States whether the same call, unchanged, may succeed later. */
   readonly retryable: boolean;
-  /** What to do about it, one sentence. */
+  /** States in one sentence what to do about the error. */
   readonly remedy: string;
 }
 
@@ -350,8 +350,8 @@ const table = {
   },
 } as const;
 
-/** A code of the table. */
+/** Names one error code of `errorCodes`. */
 export type ErrorCode = keyof typeof table | keyof typeof serviceErrorCodes;
 
-/** Every error code with its summary, remedy, and whether to retry. */
+/** Holds every error code with its summary, its remedy, and whether to retry. */
 export const errorCodes: Readonly<Record<ErrorCode, ErrorCodeEntry>> = { ...table, ...serviceErrorCodes };

@@ -1,4 +1,4 @@
-/** What agents call the tools that write files, in lower case. */
+/** Agents use these names, in lower case, for the tools that write files. */
 export const writeToolNames: readonly string[] = [
   "write",
   "edit",
@@ -14,7 +14,7 @@ export const writeToolNames: readonly string[] = [
   "notebookedit",
 ];
 
-/** What the arguments of file tools call the path, most usual first. */
+/** File tools use these argument names for the path; the most usual name comes first. */
 export const pathArgumentNames: readonly string[] = [
   "path",
   "file_path",

@@ -5,19 +5,18 @@ import type { SessionStore } from "./session-store.ts";
 import type { StoredRecord } from "./stored-records.ts";
 import { listedIds, repeatsGone, type CopySearch } from "./text-copies.ts";
 
-/** Of which records copies are looked for, and from where on. */
 export interface CopiedRecords {
   readonly ids: ReadonlySet<string>;
-  /** Of the first of them, and of the record that one of them was derived from. */
+  /** The search starts at the first of the records, or at the record that one of them was derived from. */
   readonly fromSeq: number;
-  /** Compactions written after them. */
+  /** These compactions were written after the records, so they may repeat their content. */
   readonly compactionIds: readonly string[];
 }
 
 /**
- * The records that may repeat the content of the given ones, by the table `textCopies`, and the other records of their
- * units. Records from one source are removed together. A compaction keeps its place, because what comes after it hangs
- * on it.
+ * Returns the records that may repeat the content of the given records, by the table `textCopies`. Records from one
+ * source are removed together, so the other records of the same source are returned too. A compaction keeps its place,
+ * because later records depend on its position.
  */
 export async function findCopies(
   store: SessionStore,
@@ -30,7 +29,7 @@ export async function findCopies(
   const search: CopySearch = { gone, compactionIds: new Set(compactionIds), callIds, parents };
   const units = new Units();
   const copies = new Set<string>();
-  /** Records before them that they name. */
+  /** A record may name copies before the start of the search, which have not been read. */
   const earlier = new Set<string>();
   for await (const page of store.read(ref, { afterSeq: fromSeq - 1 })) {
     for (const stored of page.records) {
@@ -45,7 +44,7 @@ export async function findCopies(
     }
   }
   for (const id of gone) copies.add(id);
-  // A session that was forked or copied in part may not have them.
+  // A session that was forked or copied in part may lack these records, so each id is checked.
   if (earlier.size > 0)
     for await (const page of store.read(ref, { beforeSeq: fromSeq, payload: "head" }))
       for (const { id, parentId } of page.records)
@@ -56,7 +55,7 @@ export async function findCopies(
   return [...copies].filter((id) => !ids.has(id) && parents.has(id));
 }
 
-/** Records that were read from one source, by the id of the first. */
+/** Groups the records that were read from one source by the id of the first record. */
 class Units {
   readonly #derived = new Map<string, string[]>();
 
@@ -68,7 +67,10 @@ class Units {
     this.#derived.set(from.id, members);
   }
 
-  /** The first record of the unit, and those derived from it that were met; none for a record that is no derived one. */
+  /**
+   * Returns the first record of the source and its derived records that were read so far. The list is empty for a
+   * record that is not derived.
+   */
   membersOf({ record }: StoredRecord): readonly string[] {
     const from = derivedFromOf(record);
     return from === null ? [] : [from.id, ...(this.#derived.get(from.id) ?? [])];

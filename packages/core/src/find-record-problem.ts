@@ -1,6 +1,5 @@
 import { isFields, type Fields } from "./json-object.ts";
 
-/** Where a record breaks the format. `path` is dotted, as in `message.content.0.text`. */
 export interface RecordProblem {
   readonly path: string;
   readonly message: string;
@@ -9,9 +8,9 @@ export interface RecordProblem {
 type Check = (value: unknown, path: string) => RecordProblem | null;
 
 /**
- * The structural check that stands before everything that builds a context: does a known type hold what its meaning
- * needs? Unknown types, roles, blocks and fields pass. Written by hand because replay runs it on every record; a
- * property test holds it equal to a schema.
+ * Checks the structure of a record before any code builds a context from it: a known type must hold the fields that its
+ * meaning needs. Unknown types, roles, blocks and fields pass. The check is written by hand because replay runs it on
+ * every record; a property test compares it with a schema.
  */
 export function findRecordProblem(record: unknown): RecordProblem | null {
   if (!isFields(record)) return problem("", "is not an object");
@@ -76,7 +75,8 @@ function content(value: unknown, path: string): RecordProblem | null {
   if (typeof value === "string") return null;
   if (!Array.isArray(value)) return problem(path, "is neither text nor a list of blocks");
   for (let index = 0; index < value.length; index++) {
-    // The path is made for the one block that has a problem: of thousands the text alone is felt.
+    // The path is built only for the block with a problem, because building it for thousands of blocks takes noticeable
+    // time.
     if (block(value[index], "") !== null) return block(value[index], `${path}.${index}`);
   }
   return null;

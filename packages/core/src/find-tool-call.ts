@@ -1,7 +1,9 @@
 import { endOfValue } from "./end-of-value.ts";
 import { linearExpression, type LinearExpression } from "./linear/linear-expression.ts";
 
-/** Marks that models and the servers before them put around a call. Only prose about these marks contains them. */
+/**
+ * Models and the servers before them put these marks around a call. Only prose about the marks contains them otherwise.
+ */
 const marks: readonly LinearExpression[] = [
   linearExpression(String.raw`<\/?(?:[\w-]+:)?(?:tool_calls?|tool_use|function_calls?|invoke|tool_code)\b`),
   linearExpression(String.raw`<function=[\w.-]+>`),
@@ -14,7 +16,10 @@ const marks: readonly LinearExpression[] = [
   linearExpression(String.raw`^Action:[^\n]+\n+Action Input:`, "m"),
 ];
 
-/** An object, at the beginning of a line or of a fence, that names something and gives it arguments. Quotes may be any or none. */
+/**
+ * Matches an object, at the start of a line or of a fence, that names a tool and gives it arguments. Models use any
+ * quotes or none.
+ */
 const namedFirst = linearExpression(
   String.raw`^[ \t]*(?:\x60\x60\x60\w*[ \t]*\n\s*)?[[{][\s[{]*(?:["'](?:type|id)["']\s*:\s*["'][^"'\n]*["']\s*,\s*|["']?(?:tool_calls?|function(?:_call)?|action)["']?\s*:\s*[[{\s]+)*["']?(?:name|tool|tool_name|function|action|recipient_name)["']?\s*:\s*["']?[\w./-]+["']?\s*,\s*(?:["']\w+["']\s*:\s*["'][^"'\n]*["']\s*,\s*)*["']?(?:arguments|parameters|input|args|params|tool_input|action_input)["']?\s*:`,
   "m",
@@ -22,18 +27,18 @@ const namedFirst = linearExpression(
 const argumentsFirst =
   /^[ \t]*(?:```\w*[ \t]*\n\s*)?\{\s*["'](?:arguments|parameters|input|args|params)["']\s*:\s*(?=\{)/gm;
 const nameBehind = /^\s*,\s*["'](?:name|tool|function)["']\s*:/;
-/** A call stands among the first objects of a text, and its arguments are no longer than this. */
+/** A call is among the first objects of a text, and its arguments are not longer than this. */
 const mostObjects = 50;
 const longestArguments = 2000;
-/** What is longer is read at both of its ends. */
+/** A longer text is read only at both of its ends. */
 const mostCharacters = 262_144;
 
-/** If this number of letters of prose follows an object, it is an example within the text and not its end. */
+/** An object that is followed by this number of letters of prose is an example within the text, not its end. */
 const proseLetters = 60;
 
 /**
- * Whether a text that should be prose makes a call of a tool, in whatever wording, whole or broken off. An object that
- * prose stands before and behind is an example, not a call.
+ * Returns whether a text that should be prose makes a tool call, in any wording, complete or cut off. An object with
+ * prose before and after it is an example, not a call.
  */
 export function hasToolCall(text: string): boolean {
   const half = mostCharacters / 2;
@@ -51,7 +56,10 @@ function isCall(text: string): boolean {
   return before < proseLetters || end === null || letters(text.slice(end)) < proseLetters;
 }
 
-/** `<use_tool> <path>…</path> </use_tool>`: a tag of several words at the beginning of a line with another right in it. */
+/**
+ * Finds `<use_tool> <path>…</path> </use_tool>`: a tag of several words at the start of a line, with another tag
+ * directly inside.
+ */
 function hasNestedTags(text: string): boolean {
   const closings = new Map<string, number>();
   for (const { 1: inner = "", 2: outer = "", index } of text.matchAll(/<\/([a-z_]+)>(?=\s*<\/([a-z_]+)>)/g))

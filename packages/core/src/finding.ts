@@ -1,28 +1,31 @@
-/** Something that needs attention, found by reading. Never thrown: what was readable was read. */
+/** Describes a problem that was found by reading. A finding is never thrown, because the readable part was read. */
 export interface Finding {
-  /** A key of `findingCodes`. */
+  /** States the code, which is a key of `findingCodes`. */
   readonly code: FindingCode;
-  /** How bad it is, from the code's row in `findingCodes`. */
+  /** States the severity from the code's row in `findingCodes`. */
   readonly severity: FindingSeverity;
-  /** The file or server that was read; null when the finding has no such place. */
+  /** Names the file or server that was read; null when the finding has no such location. */
   readonly path: string | null;
-  /** The key of the session; null when it concerns no single session. */
+  /** States the key of the session; null when the finding concerns no single session. */
   readonly key: string | null;
-  /** From 1. */
+  /** States the line in the file, from 1; null without a line. */
   readonly line: number | null;
-  /** Where the line starts in the file, in bytes; null when not known. */
+  /** States where the line starts in the file, in bytes; null when the offset is unknown. */
   readonly byteOffset: number | null;
-  /** The id of the record; null when it concerns no single record. */
+  /** States the id of the record; null when the finding concerns no single record. */
   readonly recordId: string | null;
-  /** One sentence for people: what was found, and where. */
+  /** States in one sentence for people what was found, and where. */
   readonly message: string;
-  /** What to do next, for people. */
+  /** States for people what to do next. */
   readonly remedy: string;
-  /** True if the problem was repaired (in memory on read, on disk by a repair). */
+  /** States whether the problem was repaired: in memory by a read, on disk by a repair. */
   readonly repaired: boolean;
 }
 
-/** `info`: nothing was lost. `warning`: something is odd and was worked around. `error`: something is lost or in doubt. */
+/**
+ * Rates a finding. `info`: nothing was lost. `warning`: a problem was worked around. `error`: content is lost or in
+ * doubt.
+ */
 type FindingSeverity = "info" | "warning" | "error";
 
 export interface FindingRule {
@@ -182,29 +185,28 @@ const table = {
   },
 } as const;
 
-/** A code of the table of findings. */
+/** Names one code of the table of findings. */
 export type FindingCode = keyof typeof table;
 
-/** Every finding with its severity and what to do about it. */
 export const findingCodes: Readonly<Record<FindingCode, FindingRule>> = table;
 
-/** Where a finding is: file, line, session or record. */
+/** States the location of a finding: file, line, session or record. */
 export interface FindingPlace {
-  /** The file or server that was read. */
+  /** Names the file or server that was read. */
   readonly path?: string | null;
-  /** The key of the session. */
+  /** States the key of the session. */
   readonly key?: string | null;
-  /** The line of the file, from 1. */
+  /** States the line of the file, from 1. */
   readonly line?: number | null;
-  /** Where the line starts in the file, in bytes. */
+  /** States where the line starts in the file, in bytes. */
   readonly byteOffset?: number | null;
-  /** The id of the record. */
+  /** States the id of the record. */
   readonly recordId?: string | null;
-  /** True when the problem was repaired as it was found. */
+  /** States whether the problem was repaired when it was found. */
   readonly repaired?: boolean;
 }
 
-/** A finding with the severity and remedy of its code. */
+/** Creates a finding with the severity and remedy of its code. */
 export function createFinding(code: FindingCode, message: string, place: FindingPlace = {}): Finding {
   const { path = null, key = null, line = null, byteOffset = null, recordId = null, repaired = false } = place;
   const { severity, remedy } = findingCodes[code];

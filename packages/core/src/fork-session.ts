@@ -10,28 +10,27 @@ import type { SessionStore } from "./session-store.ts";
 import type { SessionState } from "./session-state.ts";
 import type { SourcedRecord } from "./stored-records.ts";
 
-/** Options of `forkSession`. */
+/** Sets the id, the last shared record and the entry of a fork. */
 export interface ForkSessionOptions {
-  /** The id of the new session. */
+  /** Sets the id of the new session. */
   readonly sessionId: string;
-  /** The last record the fork shares. @default all of them */
+  /** Sets the seq of the last record that the fork shares. @default all of them */
   readonly atSeq?: number;
-  /** Fields of the new entry beside `forkedFrom`. */
+  /** Sets fields of the new entry in addition to `forkedFrom`. */
   readonly entry?: Readonly<Record<string, unknown>>;
-  /** Ends the fork, which then throws ABORTED. */
+  /** Aborts the fork, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** A session of a store. */
 interface SessionPlace {
   readonly store: SessionStore;
   readonly ref: SessionRef;
 }
 
 /**
- * A new session that begins with the records of another, by copying them: same seq, ids and lines. For stores without
- * the fork facet, and between two stores. Until the copy is complete its entry says `forkIncomplete`; the same fork called
- * again after an interruption resumes it.
+ * Creates a fork by copying the records with the same seq, ids and lines. Stores without the fork facet and forks
+ * between two stores need it. The entry says `forkIncomplete` until the copy is complete. The same fork, called again
+ * after an interruption, resumes the copy.
  */
 export async function forkByCopy(
   from: SessionPlace,
@@ -52,7 +51,7 @@ export async function forkByCopy(
   return to.store.save(to.ref, finished, { ifRevision: begun.revision });
 }
 
-/** The session of the fork: a new one, or the one that an interrupted run of the same fork has left. */
+/** An interrupted run of the same fork may have left its session, which is then used again. */
 async function beginFork(from: SessionPlace, to: SessionPlace, entry: SessionEntry): Promise<SessionState> {
   try {
     return await to.store.save(to.ref, entry, { ifRevision: null });
@@ -68,7 +67,7 @@ async function beginFork(from: SessionPlace, to: SessionPlace, entry: SessionEnt
   }
 }
 
-/** Which records of which session a fork begins with, to be compared. */
+/** Two forks are the same when they start with the same records of the same session. */
 function sharedPart({ forkedFrom }: SessionEntry): string {
   const { sessionId, atSeq } = (forkedFrom ?? {}) as { readonly sessionId?: unknown; readonly atSeq?: unknown };
   return JSON.stringify([sessionId, atSeq]);
@@ -88,9 +87,10 @@ const forkTable: OptionTable<Omit<ForkSessionOptions, "entry">> = {
 };
 
 /**
- * A new session of the same store that begins with the records of another: shared where the store can, else copied. For
- * another agent or namespace it is copied in any case.
- * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, and SESSION_EXISTS or REVISION_CONFLICT when the target is taken
+ * Creates a session of the same store that starts with the records of another session. A store with the fork facet
+ * shares the records; any other store copies them. A fork to another agent or namespace is always copied.
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, and SESSION_EXISTS or REVISION_CONFLICT when the target
+ * is taken
  */
 export async function forkSession(
   store: SessionStore,
@@ -108,15 +108,15 @@ export async function forkSession(
 interface CopyRecordsOptions {
   readonly afterSeq?: number;
   readonly beforeSeq?: number;
-  /** What each append patches the target's entry with, such as the time of the activity that is copied. */
+  /** Each append patches the target's entry with these fields, such as the time of the copied activity. */
   readonly entry?: Readonly<Record<string, unknown>>;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Copies records in batches of at most 100 records and 256 KiB; seq, ids and lines stay. The target must stand at `afterSeq`.
- * A batch has the seq it begins with as its key: one of unknown outcome is repeated, and two copies at once write it once.
- * Gives the number of records copied.
+ * Copies records in batches of at most 100 records and 256 KiB; seq, ids and lines stay. The target must stand at
+ * `afterSeq`. The first seq of a batch is its idempotency key. A batch of unknown outcome is therefore repeated safely,
+ * and two concurrent copies write it once. Returns the number of copied records.
  */
 export async function copyRecords(
   from: SessionPlace,
@@ -148,7 +148,7 @@ export async function copyRecords(
   return copied;
 }
 
-/** The draft that puts a stored record elsewhere, line and all. */
+/** The draft keeps the source line of the record, so that the copy has the same bytes. */
 function sourcedDraft(stored: SourcedRecord): SourcedDraft {
   return stored.isSourceCanonical ? { source: stored.source } : { source: stored.source, record: stored.record };
 }

@@ -3,10 +3,11 @@ import { throughlineKind, throughlineRecordRules, type ThroughlineRecordKind } f
 const sideTypes: ReadonlySet<string> = new Set(["checkpoint", "label", "session_info", "usage", "leaf", "session"]);
 
 /**
- * A main record moves the head of its session; a side record hangs on the head and leaves it where it is, so that
- * background work never breaks a turn. The answer depends on the record alone: no store keeps a second opinion.
+ * A main record moves the head of its session. A side record is attached to the head and does not move it, so that
+ * background work never breaks a turn. The answer depends on the record alone, so that all stores agree.
  *
- * `appendMode: "side"` makes any record a side record (OpenClaw's own field). A tombstone answers for what it replaced.
+ * `appendMode: "side"` makes any record a side record (OpenClaw's own field). A tombstone keeps the answer of the
+ * record that it replaced.
  */
 export function isSideRecord(record: { readonly [field: string]: unknown }): boolean {
   if (record["appendMode"] === "side") return true;

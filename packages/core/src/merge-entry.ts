@@ -3,13 +3,12 @@ import { normalizeDelivery } from "./delivery.ts";
 import { withoutOldBlobs } from "./entry-blobs.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 
-/** Options of `mergeEntry`. */
 export interface MergeEntryOptions {
-  /** UTC milliseconds. */
   readonly nowMs: number;
   /**
-   * `touch`: the session was active; `updatedAt` becomes the newest of the old one, the patch's and now. `preserve`: what
-   * merely describes the session leaves its activity alone. @default "touch"
+   * `touch` counts as activity: `updatedAt` becomes the newest of the old time, the patch's time and now. `preserve`
+   * keeps the old time, because a mere description is not activity.
+   * @default "touch"
    */
   readonly activity?: "touch" | "preserve";
 }
@@ -46,7 +45,7 @@ export function mergeEntry(
 
 const routeFields = ["deliveryContext", "lastChannel", "lastTo", "lastAccountId", "lastThreadId", "channel"] as const;
 
-/** Where a patch names a last* field and not the context, it means the context too: what is new wins. */
+/** A patch may name a last* field without the context. The new value then replaces the context's value too. */
 function withPatchedRoute(entry: SessionEntry, fields: Readonly<Record<string, unknown>>): SessionEntry {
   if (Object.hasOwn(fields, "deliveryContext")) {
     return patchEntry(entry, {
@@ -71,10 +70,7 @@ function withPatchedRoute(entry: SessionEntry, fields: Readonly<Record<string, u
   return patchEntry(entry, { deliveryContext: context });
 }
 
-/**
- * Only the fields of a description that say something: an empty text, an empty list, null or `undefined` never erase
- * what is known.
- */
+/** Drops fields without content: an empty text, an empty list, null or `undefined` must never erase a stored value. */
 export function statedFields(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => saysSomething(value)));
 }
@@ -86,8 +82,8 @@ function saysSomething(value: unknown): boolean {
 }
 
 /**
- * What a session keeps when it is reset: how its people set it up, where it speaks and whose it is, and nothing it
- * counted. The only such list: whoever resets a session asks `keptOnReset`.
+ * A session keeps these fields when it is reset: its settings, its route and its owner, but no counters. Every reset
+ * uses `keptOnReset`, so that no second list can differ.
  */
 const keptFields = [
   "label",
@@ -141,9 +137,9 @@ const keptFields = [
 ] as const;
 
 /**
- * The fields of an entry that go over to the session that follows it at a reset, for `resetSession`'s `keep`. Counters,
- * the SDK's session ids, flush marks and everything unknown stay with the old session, which is archived. Every reset
- * takes this: the facade's, the command's, that of a program over the store.
+ * Returns the fields of an entry that the next session takes over at a reset, for `resetSession`'s `keep`. Counters,
+ * the SDK's session ids, flush marks and unknown fields stay with the old session, which is archived. The facade, the
+ * command and programs over the store all use this function.
  */
 export function keptOnReset(entry: SessionEntry): Readonly<Record<string, unknown>> {
   return Object.fromEntries(

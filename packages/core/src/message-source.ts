@@ -1,16 +1,16 @@
 type Fields = { readonly [field: string]: unknown };
 
 /**
- * Whether a record is a user message that nobody typed: a memory flush put it there. Such messages are sent like any
- * other, and left out of summaries and of every count of what the user said.
+ * Returns whether a record is a user message that a memory flush added, not a person. Such a message is sent like any
+ * other, but summaries and counts of the user's messages leave it out.
  */
 export function isFlushMessage(record: Fields): boolean {
   return userSource(record) === "flush";
 }
 
 /**
- * Whether a record is a user message that asks for the rest of the reply before it, which was broken off. It makes that reply
- * part of what is sent.
+ * Returns whether a record is a user message that requests the rest of the previous reply, which was cut off. The
+ * message makes that reply part of the request.
  */
 export function isContinueMessage(record: Fields): boolean {
   return userSource(record) === "continue";

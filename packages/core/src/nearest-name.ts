@@ -1,20 +1,21 @@
-/** How alike two names must be. */
 export interface NearestNameOptions {
-  /** The most edits between them. @default a third of the letters, at least 2; the beginning of a name is near to it then */
+  /**
+   * Limits the edits between two names.
+   * @default a third of the letters, at least 2; the beginning of a name is near to it then
+   */
   readonly maxEdits?: number;
-  /** Shorter names are near only when case and separators alone differ. @default 0 */
+  /** Shorter names match only when case and separators alone differ. @default 0 */
   readonly minLength?: number;
-  /** Compares letters and separators as they are. @default false */
+  /** Compares letters and separators exactly. @default false */
   readonly exactCase?: boolean;
 }
 
-/** A name that is longer is compared by this many characters. */
+/** A longer name is compared by this many characters, because the cost grows with the square of the length. */
 const comparedCharacters = 64;
 
 /**
- * Finds the known name that a name was probably meant to be, by the fewest edits. An edit adds, removes or replaces a
+ * Finds the known name that a name most probably means, by the fewest edits. An edit adds, removes or replaces a
  * letter, or swaps two neighbors.
- *
  * @param name the name that is not known; of unknown origin and any length
  * @param known the names to choose from; the first of equally near ones wins
  * @returns null when none is near enough
@@ -44,12 +45,11 @@ export function nearestName(
   return best;
 }
 
-/** `send_policy`, `SendPolicy` and `send-policy` are one name. */
+/** `send_policy`, `SendPolicy` and `send-policy` count as one name. */
 function plainOf(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ .]/g, "");
 }
 
-/** Insertions, deletions, replacements and swaps of neighbors between two texts. */
 function editsBetween(from: string, to: string): number {
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -1,28 +1,29 @@
 /**
- * Stores refuse a record or an entry that is nested deeper. Another program's record of such depth counts as an attack
- * on its reader. So every reader can walk what any store holds. The outermost object is level 1.
+ * Stores refuse a record or an entry that is nested deeper. A deeper record of another program counts as an attack on
+ * its reader. Every reader can therefore walk any value that a store holds. The outermost object is level 1.
  */
 export const maxNesting: number = 200;
 
-/** The same of a tool call's arguments, which lie in a record, its message, that one's content and a block of it. */
+/**
+ * The arguments of a tool call lie four levels deep: in a record, its message, the message's content and a block of it.
+ */
 export const maxArgumentsNesting: number = maxNesting - 4;
 
-/** Whether a value is nested deeper than `levels`. */
 export function isNestedDeeper(value: unknown, levels: number): boolean {
   return isDeeper(value, levels, false);
 }
 
 /**
- * Whether what JSON makes of a value is nested more than `maxNesting` levels deep. `text`: that JSON. A `toJSON` may nest
- * what the value does not, or flatten it.
+ * Returns whether `text`, the JSON of a value, is nested more than `maxNesting` levels deep. The value alone cannot
+ * decide, because a `toJSON` may nest it deeper or flatten it.
  */
 export function isJsonTooDeep(value: unknown, text: string): boolean {
-  // Each level takes two characters at least.
+  // Each level takes at least two characters, so a short text cannot be too deep.
   if (text.length <= 2 * maxNesting) return false;
   return isDeeper(value, maxNesting, true) && isNestedDeeper(JSON.parse(text), maxNesting);
 }
 
-/** `mayBeJson`: what has a `toJSON` may be of any depth, and counts as deep. */
+/** With `mayBeJson`, an object with a `toJSON` counts as deep, because its JSON may have any depth. */
 function isDeeper(value: unknown, levels: number, mayBeJson: boolean): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0 || (mayBeJson && typeof (value as { readonly toJSON?: unknown }).toJSON === "function")) return true;

@@ -11,22 +11,22 @@ import type { SessionStore } from "./session-store.ts";
 import type { SessionState } from "./session-state.ts";
 import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 
-/** How often a compare-and-swap is tried again before the contention is reported. */
+/** A compare-and-swap is tried this many times before the contention is reported. */
 const maxAttempts = 64;
 
-/** Options of `openSession`. */
+/** Sets the randomness and the entry of a session that `openSession` creates. */
 export interface OpenSessionOptions {
-  /** Makes the ids of new sessions. @default the system's randomness */
+  /** Creates the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
-  /** Fields of the entry when the session has to be created; a given sessionId is used. */
+  /** Sets fields of the entry for a session that must be created; a `sessionId` among them is used. */
   readonly entry?: Readonly<Record<string, unknown>>;
 }
 
-/** An opened session, and whether the call created it. */
+/** Holds an opened session, and whether the call created it. */
 export interface OpenedSession {
-  /** The session as the store has it now. */
+  /** Holds the current state of the session in the store. */
   readonly state: SessionState;
-  /** True when this call created the session. */
+  /** States whether this call created the session. */
   readonly isNew: boolean;
 }
 
@@ -35,7 +35,7 @@ const openTable: OptionTable<OpenSessionOptions> = { random: portKinds.random, e
 const resetTable: OptionTable<ResetSessionOptions> = { random: portKinds.random, keep: callback };
 
 /**
- * Loads the session, or creates it. Two callers at once open the same one.
+ * Loads the session, or creates it. Two concurrent callers open the same session.
  * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
  */
 export async function openSession(
@@ -59,8 +59,8 @@ export async function openSession(
 }
 
 /**
- * Changes the entry by a pure, synchronous function of its newest value, again and again until no one was faster.
- * Returning the given entry writes nothing.
+ * Changes the entry by a pure, synchronous function of its newest value. The change is repeated until no other writer
+ * was faster. A function that returns the given entry writes nothing.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, REVISION_CONFLICT after 64 lost races
  */
 export async function updateEntry(
@@ -82,7 +82,7 @@ export async function updateEntry(
   throw contended(ref);
 }
 
-/** A save whose outcome is unknown is tried this many times in all. */
+/** The limit includes the first attempt to save. */
 const maxSaves = 4;
 
 /**
@@ -98,7 +98,7 @@ export async function saveOnce(
 ): Promise<SessionState> {
   let unknown: ThroughlineError | null = null;
   let revision = ifRevision;
-  // As a store returns it.
+  // A store returns the entry as plain JSON, so the comparison uses that form.
   const wanted: unknown = JSON.parse(JSON.stringify(entry));
   for (let attempt = 1; ; attempt++) {
     try {
@@ -115,16 +115,16 @@ export async function saveOnce(
   }
 }
 
-/** Options of `resetSession`. */
+/** Sets the randomness of `resetSession`, and the fields that the new session keeps. */
 export interface ResetSessionOptions {
-  /** Makes the ids of new sessions. @default the system's randomness */
+  /** Creates the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
-  /** What the new session keeps of the old entry. @default nothing but the list of earlier ids */
+  /** Returns the fields of the old entry that the new session keeps. @default nothing but the list of earlier ids */
   readonly keep?: (entry: SessionEntry) => Readonly<Record<string, unknown>>;
 }
 
 /**
- * Begins a new session under the key. The old one is archived in the same commit and stays reachable by its id.
+ * Starts a new session under the key. The old session is archived in the same commit and stays reachable by its id.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
  */
 export async function resetSession(
@@ -136,32 +136,33 @@ export async function resetSession(
   return updateEntry(store, ref, (entry) => followingEntry(entry, options));
 }
 
-/** The entry of the session that follows one with this entry at a reset. */
 export function followingEntry(entry: SessionEntry, options: ResetSessionOptions): SessionEntry {
   const { random, keep } = withSystemPorts(options);
   const sessionId = random.uuid();
   const previousSessionIds = [...earlierIds(entry["previousSessionIds"]), entry.sessionId];
   const kept = keep?.(entry) ?? {};
   const following = patchEntry({ sessionId }, { ...kept, sessionId, previousSessionIds });
-  // The list of ids is no larger part of it: it grows by one.
+  // Only the kept fields are compared with the old entry, because the list of ids grows by one at every reset.
   allowAsLarge(following, kept, entry);
   return following;
 }
 
-/** What another program may have written there is no list of ids. */
+/** Another program may have written a value that is not a list of ids. */
 function earlierIds(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((id) => typeof id === "string") : [];
 }
 
-/** @throws {ThroughlineError} SESSION_NOT_FOUND */
-/** Loads a session that must exist. @throws {ThroughlineError} SESSION_NOT_FOUND */
+/**
+ * Loads a session that must exist.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND
+ */
 export async function loadExisting(store: SessionStore, ref: SessionRef): Promise<SessionState> {
   const loaded = await store.load(ref);
   if (loaded === null) throw sessionNotFound(ref);
   return loaded;
 }
 
-/** The error for a session that a store does not hold. */
+/** Creates the error for a session that a store does not hold. */
 export function sessionNotFound(ref: SessionRef): ThroughlineError {
   const archived = ref.archiveId === undefined ? "" : ` with archive id ${JSON.stringify(ref.archiveId)}`;
   return new ThroughlineError(

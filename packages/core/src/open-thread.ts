@@ -14,19 +14,19 @@ import { sessionRef, type SessionRef } from "./session-ref.ts";
 import type { SessionStore } from "./session-store.ts";
 import { hasErrorCode } from "./throughline-error.ts";
 
-/** Options of `openThread`. */
+/** Sets the id, the kind and the start of a thread. */
 export interface OpenThreadOptions {
-  /** The time of the new entry. @default the system's clock */
+  /** Measures the time of the new entry. @default the system's clock */
   readonly clock?: Clock;
-  /** Makes the ids of new sessions. @default the system's randomness */
+  /** Creates the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
-  /** As the channel names it. */
+  /** States the thread's id as the channel does. */
   readonly id: string | number;
-  /** Whether the channel calls it a thread or a topic; part of the key. @default "thread" */
+  /** States whether the channel calls it a thread or a topic, which is part of the key. @default "thread" */
   readonly kind?: "thread" | "topic";
-  /** Begin with the records the parent has now. @default false */
+  /** Starts the thread with the current records of the parent. @default false */
   readonly fork?: boolean;
-  /** Ends the call, which then throws ABORTED. */
+  /** Aborts the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
@@ -41,9 +41,9 @@ const threadTable: OptionTable<OpenThreadOptions> = {
 };
 
 /**
- * Opens the session of a thread or topic below a conversation, and creates it if needed. It has its own key, transcript
- * and entry, with the settings of the conversation, and answers in the thread. The two sessions do not see each other's
- * messages.
+ * Opens the session of a thread or topic below a conversation, and creates it if needed. The thread has its own key,
+ * transcript and entry, with the settings of the conversation, and its replies go to the thread. The two sessions do
+ * not see each other's messages.
  * @throws {ThroughlineError} SESSION_NOT_FOUND for the parent, INPUT_INVALID for an id that cannot stand in a key, and
  * for a parent that cannot have threads
  */
@@ -65,7 +65,7 @@ export async function openThread(
   try {
     await forkSession(store, parent, ref, { sessionId, ...signal });
   } catch (error) {
-    // Somebody else opened it meanwhile.
+    // Another caller opened the thread in the meantime.
     if (!hasErrorCode(error, "REVISION_CONFLICT", "SESSION_EXISTS")) throw error;
     return { state: await loadExisting(store, ref), isNew: false };
   }

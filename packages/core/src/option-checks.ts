@@ -4,26 +4,22 @@ import { nearestName } from "./nearest-name.ts";
 import { refused } from "./refused.ts";
 import type { ThroughlineError } from "./throughline-error.ts";
 
-/** What an option may hold. `optionKinds` makes them. */
 export interface OptionKind {
-  /** In words, behind "must be". */
+  /** A message puts this text after "must be". */
   readonly expected: string;
-  /** Whether the option may hold this value. */
   readonly accepts: (value: unknown) => boolean;
-  /** The options inside of an object, which are checked in the same way. */
+  /** The fields of an object are checked in the same way as the options of a call. */
   readonly fields?: Readonly<Record<string, OptionKind>>;
-  /** What every item of a list must be. */
   readonly items?: OptionKind;
-  /** Messages state the type of what was received, never its content. */
+  /** Messages state only the type of a secret value, never its content. */
   readonly isSecret?: boolean;
-  /** Absent options are refused. */
   readonly isRequired?: boolean;
 }
 
-/** The kinds of all options of a call. A type's option without a row does not compile. */
+/** An option of the type without a row does not compile, so that no option stays unchecked. */
 export type OptionTable<Options> = { readonly [Name in keyof Required<Options>]: OptionKind };
 
-/** The ends of a range, both inside. */
+/** Both ends belong to the range. */
 interface NumberRange {
   /** @default no limit */
   readonly min?: number;
@@ -34,38 +30,34 @@ interface NumberRange {
 const object: OptionKind = { expected: "an object", accepts: isFields };
 const list: OptionKind = { expected: "an array", accepts: Array.isArray };
 
-/** Makes the kinds of an option table. */
 export interface OptionKinds {
   readonly any: OptionKind;
-  /** Any string. */
   readonly text: OptionKind;
-  /** A string with something other than white space in it. */
+  /** The text must contain a character that is not white space. */
   readonly filledText: OptionKind;
-  /** `true` or `false`. */
   readonly flag: OptionKind;
   readonly callback: OptionKind;
-  /** Any object; what it holds is not checked. */
+  /** The content of the object is not checked. */
   readonly object: OptionKind;
   readonly list: OptionKind;
   readonly signal: OptionKind;
-  /** A number, which may be infinite where the range has no end. */
+  /** The number may be infinite when the range has no end. */
   number(range?: NumberRange): OptionKind;
-  /** A whole number that a double holds exactly. */
+  /** A double must hold the whole number exactly. */
   integer(range?: NumberRange): OptionKind;
   oneOf(choices: readonly string[]): OptionKind;
   listOf(items: OptionKind): OptionKind;
-  /** An object with these options and no others. */
+  /** The object may have no other options. */
   objectOf<Options>(fields: OptionTable<Options>): OptionKind;
-  /** An object with these functions, and whatever else it has: a port, or a client of an SDK. */
+  /** A port or a client of an SDK has these functions, and may have other members. */
   objectWith(...methods: readonly string[]): OptionKind;
   orNull(kind: OptionKind): OptionKind;
-  /** One of several kinds; what lies inside of them is not checked. */
+  /** The content of the value is not checked, whichever kind accepts it. */
   either(...kinds: readonly OptionKind[]): OptionKind;
   secret(kind: OptionKind): OptionKind;
   required(kind: OptionKind): OptionKind;
 }
 
-/** The kinds of options that `assertKnownOptions` checks. */
 export const optionKinds: OptionKinds = {
   any: { expected: "any value", accepts: () => true },
   text: { expected: "a text", accepts: (value) => typeof value === "string" },
@@ -108,18 +100,19 @@ export const optionKinds: OptionKinds = {
 };
 
 /**
- * Refuses an option that nobody reads, one of another type, and one out of range. An option whose value is undefined counts
- * as not given.
- *
+ * Refuses an unknown option, an option of another type, and an option out of range. An option whose value is undefined
+ * counts as absent.
  * @param call the function as its caller wrote it, without parentheses: `createHistory`
  * @param options what the caller passed; anything, from plain JavaScript
  * @param table every option of the call with its kind
  * @param argument the name of the argument that holds the options
  * @param code of what is thrown. Default: INPUT_INVALID
- * @throws {ThroughlineError} INPUT_INVALID or CONFIG_INVALID: its details hold `argument`, `expected`, `received` and `nearest`;
+ * @throws {ThroughlineError} INPUT_INVALID or CONFIG_INVALID: its details hold `argument`, `expected`, `received` and
+ * `nearest`;
  *   RUNTIME_UNSUPPORTED in a Node that is too old
  * @example
- * assertKnownOptions<PageOptions>("readPage", options, { limit: optionKinds.integer({ min: 1 }), system: optionKinds.text });
+ * assertKnownOptions<PageOptions>("readPage", options, { limit: optionKinds.integer({ min: 1 }), system:
+ * optionKinds.text });
  * // readPage(): `sytem` is not an option; did you mean `system`?
  * // readPage(): `limit` must be a whole number from 1 on; received "ten".
  */
@@ -135,18 +128,16 @@ export function assertKnownOptions<Options>(
   checkFields({ call, code }, "", options, table);
 }
 
-/** What is thrown for a wrong option: of a call, or of what a program was configured with. */
+/** A wrong option of a call throws INPUT_INVALID, a wrong configuration of a program CONFIG_INVALID. */
 export type OptionErrorCode = "INPUT_INVALID" | "CONFIG_INVALID";
 
-/** Whose options are checked. */
 interface CheckedCall {
   readonly call: string;
   readonly code: OptionErrorCode;
 }
 
 /**
- * Refuses an argument of another type or out of range, in the words of `assertKnownOptions`.
- *
+ * Refuses an argument of another type or out of range, with the messages of `assertKnownOptions`.
  * @throws {ThroughlineError} INPUT_INVALID
  * @example
  * assertArgument("readPage", "limit", limit, optionKinds.integer({ min: 1 }));
@@ -212,7 +203,7 @@ function wrongOption(
   return refused(code, message, { argument, expected, received, nearest: null });
 }
 
-/** A value for a message: short, on one line, and nothing of what an object holds. */
+/** A message shows a value shortened, on one line, and without the content of an object. */
 function receivedText(value: unknown): string {
   if (typeof value === "string") return hasCredentials(value) ? "a text" : JSON.stringify(shortened(value));
   if (typeof value === "bigint") return `${shortened(String(value))}n`;
@@ -220,7 +211,7 @@ function receivedText(value: unknown): string {
   return typeOf(value);
 }
 
-/** By the shape of an address with a password in it, or of a key. */
+/** An address with a password and an API key have these shapes. */
 function hasCredentials(value: string): boolean {
   return (value.includes("://") && value.includes("@")) || /^(?:sk|pk|key|bearer)[-_ ]/i.test(value.trimStart());
 }

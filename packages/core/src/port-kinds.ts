@@ -4,7 +4,7 @@ import { thinkingLevels } from "./thinking-levels.ts";
 
 const { filledText, integer, objectOf, objectWith, oneOf, orNull, required } = optionKinds;
 
-/** The kinds of options that hold a port, by what is called of it. */
+/** A port is recognized by the methods that Throughline calls. */
 export const portKinds: {
   readonly store: OptionKind;
   readonly clock: OptionKind;
@@ -23,7 +23,6 @@ export const portKinds: {
 
 const tokens = orNull(integer({ min: 0 }));
 
-/** The kinds of the fields of a model. */
 export const modelTable: OptionTable<SessionModel> = {
   chat: required(portKinds.chat),
   modelId: required(filledText),
@@ -33,5 +32,4 @@ export const modelTable: OptionTable<SessionModel> = {
   thinkingLevel: oneOf(thinkingLevels),
 };
 
-/** A model as the factories of `@throughline/models` make it. */
 export const modelKind: OptionKind = objectOf(modelTable);

@@ -1,76 +1,81 @@
 import type { AssistantMessage, ImageBlock, TextBlock, UnknownBlock } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
 
-/** The world as Throughline sees it. Everything that is not a pure function of its arguments goes through here. */
-
+/**
+ * Reads the time and waits. Everything in Throughline that is not a pure function of its arguments goes through a port
+ * such as this one.
+ */
 export interface Clock {
-  /** UTC milliseconds. */
+  /** Returns the time in UTC milliseconds. */
   nowMs(): number;
-  /** Resolves after the delay, or rejects with ABORTED as soon as the signal says so. */
+  /** Resolves after the delay in milliseconds, or rejects with ABORTED as soon as the signal aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The port for random numbers. */
+/** Provides random numbers. */
 export interface RandomSource {
-  /** A random unsigned 32-bit integer. */
+  /** Returns a random unsigned 32-bit integer. */
   uint32(): number;
-  /** A random UUID. */
+  /** Returns a random UUID. */
   uuid(): string;
 }
 
-/** The port that makes record ids. */
+/** Creates record ids. */
 export interface RecordIds {
-  /** A new record id; ids of one process sort in the order they were made. */
+  /** Returns a new record id; ids of one process sort in the order of their creation. */
   next(): string;
 }
 
-/** The variables a process was started with. */
+/** Reads the variables that a process was started with. */
 export interface Environment {
-  /** The value of a variable; undefined where it is not set. */
+  /** Returns the value of a variable; undefined when the variable is not set. */
   get(name: string): string | undefined;
 }
 
-/** A tool as a model sees it. `inputSchema` is JSON Schema of an object. */
+/** Describes a tool to a model. */
 export interface ToolDefinition {
-  /** The name by which the model calls the tool. */
+  /** States the name by which the model calls the tool. */
   readonly name: string;
-  /** What the tool does and when to use it, for the model. */
+  /** Describes for the model what the tool does and when to use it. */
   readonly description: string;
-  /** JSON Schema of the arguments, an object. */
+  /** Holds the JSON Schema of the arguments, which are an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** What a tool gets about the call it answers. */
+/** Describes the call that a tool answers. */
 export interface AgentToolCall {
-  /** Aborted with the turn. */
+  /** Aborts when the turn aborts. */
   readonly signal: AbortSignal;
-  /** The id of the call, as the record of the reply keeps it. */
+  /** States the id of the call, as the record of the reply keeps it. */
   readonly callId: string;
-  /** The session the call belongs to; absent where a tool runs outside of one. */
+  /** States the session of the call; absent when a tool runs outside of a session. */
   readonly ref?: SessionRef;
-  /** The turn the call belongs to; absent where a tool runs outside of one. */
+  /** States the turn of the call; absent when a tool runs outside of a turn. */
   readonly turnId?: string;
 }
 
-/** What a tool answers. A string stands for `{ content }`. */
+/** Holds the answer of a tool. A string stands for `{ content }`. */
 export interface AgentToolResult {
-  /** What the model reads: text, or blocks of text and images. */
+  /** Holds the content that the model reads: text, or blocks of text and images. */
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
   /** Reports to the model that the call failed. @default false */
   readonly isError?: boolean;
-  /** JSON for people and programs, kept in the record and never sent to a model. @default none */
+  /** Holds JSON for people and programs, which the record keeps and no model receives. @default none */
   readonly details?: unknown;
 }
 
-/** A tool an agent may call: what the model reads about it, and what runs. `defineTool` makes one with typed arguments. */
+/**
+ * Holds a tool that an agent may call: its description for the model, and the function that runs. `defineTool` creates
+ * a tool with typed arguments.
+ */
 export interface AgentTool {
-  /** What the model reads about the tool. */
+  /** Describes the tool to the model. */
   readonly definition: ToolDefinition;
   /**
-   * Runs one call.
+   * Runs one call. Return a result with `isError` for a failure that the model can act on. An error that is thrown
+   * becomes such a result too.
    *
-   * @param args as the model wrote them: an object, of which nothing else is checked.
-   * A failure the model should know of and can act on is a result with `isError`; what is thrown becomes one too.
+   * @param args the arguments as the model wrote them: an object, whose fields are not checked.
    */
   run(
     args: Readonly<Record<string, unknown>>,
@@ -78,124 +83,140 @@ export interface AgentTool {
   ): string | AgentToolResult | Promise<string | AgentToolResult>;
 }
 
-/** What arrives while a model answers, in order. Deltas inform; what counts is the reply. */
+/** Reports a part of an answer while the model writes it, in order. Deltas only inform; the reply counts. */
 export type ChatDelta =
-  /** A piece of the answer, or of the model's thinking. */
+  /** Reports a piece of the answer, or of the model's thinking. */
   | {
-      /** Whether the text is part of the answer or of the thinking. */
+      /** States whether the text is part of the answer or of the thinking. */
       readonly type: "text" | "thinking";
-      /** The piece that arrived, which may be part of a word. */
+      /** Holds the piece that arrived, which may be part of a word. */
       readonly text: string;
     }
-  /** A call of a tool whose arguments are complete. */
+  /** Reports a tool call whose arguments are complete. */
   | {
       readonly type: "tool-call";
-      /** The id of the call, as the model gave it. */
+      /** States the id of the call, as the model gave it. */
       readonly id: string;
-      /** The name of the tool that is called. */
+      /** Names the tool that is called. */
       readonly name: string;
     };
 
-/** One request to a model, in the messages of its provider. */
+/** Holds one request to a model, in the messages of its provider. */
 export interface ChatRequest {
-  /** The provider's id of the model. */
+  /** States the provider's id of the model. */
   readonly modelId: string;
-  /** The system prompt; null for none. */
+  /** Holds the system prompt; null for none. */
   readonly system: string | null;
-  /** In the wire shape that `ChatModel.api` names. */
+  /** Holds the messages in the wire shape that `ChatModel.api` names. */
   readonly messages: readonly unknown[];
-  /** The tools that the model may call. @default none */
+  /** Lists the tools that the model may call. @default none */
   readonly tools?: readonly ToolDefinition[];
-  /** Null leaves it to the provider. @default null */
+  /** Limits the tokens of the answer; null leaves the limit to the provider. @default null */
   readonly maxOutputTokens?: number | null;
-  /** `off`, `low`, `medium`, `high`, or a word of the provider's. @default off */
+  /** Sets the thinking level: `off`, `low`, `medium`, `high`, or another word of the provider. @default off */
   readonly thinkingLevel?: string;
-  /** Ends the call. What had arrived is given to `onPartial`. */
+  /** Aborts the call. The part of the answer that had arrived is passed to `onPartial`. */
   readonly signal?: AbortSignal;
-  /** Given, the answer is streamed. @default none */
+  /** Receives the deltas of the answer. Setting it streams the answer. @default none */
   readonly onDelta?: (delta: ChatDelta) => void;
   /**
-   * Called at most once, before the call rejects, with what had arrived of an answer that broke off or was aborted.
-   * Not called when nothing had arrived. `stopReason` is `aborted` or `error`. @default none
+   * Receives the part that had arrived of an answer that broke off or was aborted. It is called at most once, before
+   * the call rejects, and never when no part had arrived. `stopReason` is `aborted` or `error`.
+   * @default none
    */
   readonly onPartial?: (partial: AssistantMessage) => void;
 }
 
-/** The reply of a model to one request. */
+/** Holds the reply of a model to one request. */
 export interface ChatReply {
-  /** As a record keeps it, with `api`, `provider`, `model`, `usage` and `stopReason`. */
+  /** Holds the message as a record keeps it, with `api`, `provider`, `model`, `usage` and `stopReason`. */
   readonly message: AssistantMessage;
-  /** In the provider's own word. */
+  /** States why the answer ended, in the provider's own word. */
   readonly stopReason: string;
-  /** What the provider said of the call's tokens, in its own fields; null when it said nothing. */
+  /** Holds the token counts that the provider reported, in its own fields; null without a report. */
   readonly usage: Readonly<Record<string, unknown>> | null;
 }
 
-/** A provider's models behind one function. */
+/** Provides the models of one provider behind one function. */
 export interface ChatModel {
-  /** As records name it: `anthropic`, `openai`, `ollama`, … */
+  /** Names the provider as records do: `anthropic`, `openai`, `ollama`, … */
   readonly provider: string;
-  /** The wire shape of its messages, by the name of a history target: `anthropic`, `openai`, `openai-responses`, … */
+  /**
+   * Names the wire shape of the messages, by the name of a history target: `anthropic`, `openai`, `openai-responses`, …
+   */
   readonly api: string;
   /**
-   * Rejects with ABORTED after an abort, and otherwise with the error of the provider's SDK as it came: the guard reads
-   * its status, headers and body. Retries are the SDK's.
+   * Sends one request. Rejects with ABORTED after an abort. Other failures reject with the unchanged error of the
+   * provider's SDK, because the guard reads its status, headers and body. The SDK makes the retries.
    */
   chat(request: ChatRequest): Promise<ChatReply>;
-  /** Counts a request at the provider's own endpoint. Absent if the provider has no such endpoint. */
+  /** Counts the tokens of a request at the provider's own endpoint. Absent when the provider has no such endpoint. */
   countTokens?(request: ChatRequest): Promise<number>;
-  /** The window the provider states for a model, in tokens; null when it states none. Absent where it cannot be asked. */
+  /**
+   * Returns the window that the provider states for a model, in tokens; null when it states none. Absent when the
+   * provider cannot be asked.
+   */
   windowTokens?(modelId: string, signal?: AbortSignal): Promise<number | null>;
 }
 
-/** A model that answers: who is asked, which model, and its limits. `@throughline/models` makes one: `anthropic("claude-…")`. */
+/**
+ * Describes a model that answers: the provider, the model, and its limits. `@throughline/models` creates one:
+ * `anthropic("claude-…")`.
+ */
 export interface SessionModel {
-  /** The provider that is asked. */
+  /** Holds the provider that is asked. */
   readonly chat: ChatModel;
-  /** The provider's id of the model. */
+  /** States the provider's id of the model. */
   readonly modelId: string;
-  /** Null stands for unknown. @default what the provider states, else what its errors have told */
+  /**
+   * States the window in tokens; null means unknown.
+   * @default what the provider states, else what its errors have told
+   */
   readonly windowTokens?: number | null;
-  /** Taken for the window where neither `windowTokens` nor the provider states one. @default null: it stays unknown */
+  /**
+   * Sets the window in tokens that is assumed when neither `windowTokens` nor the provider states one.
+   * @default null: it stays unknown
+   */
   readonly assumedWindowTokens?: number | null;
-  /** Room for each answer, in tokens; null leaves it to the provider. @default 8192 */
+  /** Limits each answer, in tokens; null leaves the limit to the provider. @default 8192 */
   readonly maxOutputTokens?: number | null;
   /**
-   * `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.
+   * Sets the thinking level: `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.
    * @default what the session's entry says, else what its records last set, for the model they name; else `off`
    */
   readonly thinkingLevel?: string;
 }
 
-/** What a summarizer is asked to summarize. */
+/** Holds the text to summarize, and the limits of the summary. */
 export interface SummaryRequest {
-  /** The conversation to summarize, as plain text. */
+  /** Holds the conversation to summarize, as plain text. */
   readonly text: string;
-  /** The summary that the new one continues; null for the first. */
+  /** Holds the summary that the new summary continues; null for the first summary. */
   readonly previousSummary: string | null;
-  /** The most tokens of the summary. */
+  /** Limits the tokens of the summary. */
   readonly maxOutputTokens: number;
   /**
-   * Returns the reason why a text may not take the place of the conversation; null when it may. A chain of summarizers asks
-   * its next one if there is a reason. @default an audit without the size of what is replaced
+   * Returns the reason why a text may not replace the conversation, or null when it may. With a reason, a chain of
+   * summarizers asks its next summarizer.
+   * @default an audit without the size of what is replaced
    */
   readonly audit?: (summary: string) => string | null;
-  /** Ends the call of the model. */
+  /** Aborts the call of the model. */
   readonly signal?: AbortSignal;
 }
 
-/** A summary, and who wrote it. */
+/** Holds a summary, and names its writer. */
 export interface SummaryReply {
-  /** The text of the summary. */
+  /** Holds the text of the summary. */
   readonly summary: string;
-  /** The provider or method that wrote it. */
+  /** Names the provider or method that wrote the summary. */
   readonly source: string;
-  /** The tokens that the provider reported; null where nothing was reported. */
+  /** Holds the tokens that the provider reported; null without a report. */
   readonly usage: Readonly<Record<string, number>> | null;
 }
 
-/** The port that writes summaries. */
+/** Writes summaries. */
 export interface Summarizer {
-  /** Writes one summary. Throws when it cannot. */
+  /** Writes one summary, or throws when it cannot. */
   summarize(request: SummaryRequest): Promise<SummaryReply>;
 }

@@ -11,47 +11,47 @@ import { quote } from "./session-id.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** A draft with everything settled but its place in the session. */
+/** Holds a draft with everything decided except its position in the session. */
 export interface PreparedRecord {
-  /** The record's id, the caller's or a new one. */
+  /** States the record's id, the caller's or a new id. */
   readonly id: string;
-  /** True when the caller chose the id, so that it may be taken already. */
+  /** States whether the caller chose the id, which may then be in use already. */
   readonly isIdGiven: boolean;
-  /** Undefined: the head, to be known only under the store's exclusion. */
+  /** States the parent. Undefined stands for the head, which is known only under the store's exclusion. */
   readonly parentId: string | null | undefined;
-  /** The record's type. */
+  /** States the record's type. */
   readonly type: string;
-  /** True for a side record, which does not move the head. */
+  /** States whether the record is a side record, which does not move the head. */
   readonly side: boolean;
-  /** The record's time, as text. */
+  /** States the record's time as text. */
   readonly timestamp: string;
-  /** The same time in milliseconds since 1970; null where the text states none. */
+  /** States the same time in milliseconds since 1970; null when the text states none. */
   readonly tsMs: number | null;
-  /** The record's other fields, in the caller's order. */
+  /** Holds the record's other fields, in the caller's order. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The other fields as JSON, made before any lock is taken; null when the source is the line. */
+  /** Holds the other fields as JSON, serialized before any lock is acquired; null when the source is the line. */
   readonly fieldsText: string | null;
-  /** The line that the record came from; null for a new record. */
+  /** Holds the line that the record came from; null for a new record. */
   readonly source: RecordSource | null;
-  /** True when the source's own JSON is the record, so that keeping the source is enough. */
+  /** States whether the source's own JSON is the record, so that keeping the source is enough. */
   readonly isSourceCanonical: boolean;
 }
 
-/** A record in its place. `text` is the record as one line of JSON. */
+/** Holds a record in its final position. */
 export interface LinkedRecord {
-  /** The record with its parent settled. */
+  /** Holds the record with its parent. */
   readonly record: SessionRecord;
-  /** The record as one line of JSON. */
+  /** Holds the record as one line of JSON. */
   readonly text: string;
-  /** True for a side record. */
+  /** States whether the record is a side record. */
   readonly side: boolean;
-  /** The record's time in milliseconds since 1970; null where it states none. */
+  /** States the record's time in milliseconds since 1970; null when the record states none. */
   readonly tsMs: number | null;
-  /** The line that the record came from; null for a new record. */
+  /** Holds the line that the record came from; null for a new record. */
   readonly source: RecordSource | null;
-  /** True when the source's own JSON is the record. */
+  /** States whether the source's own JSON is the record. */
   readonly isSourceCanonical: boolean;
-  /** The size of its line where that is known already: counting it is a walk over the whole text. */
+  /** States the size of the line when it is known already, because counting it walks over the whole text. */
   readonly bytes?: number;
 }
 
@@ -62,7 +62,7 @@ export interface PrepareOptions {
 }
 
 /**
- * Checks a batch and settles ids and times, before any lock is taken. Says the index of the draft that is wrong.
+ * Checks a batch and decides ids and times, before any lock is acquired. An error names the index of the wrong draft.
  * @throws {ThroughlineError} INPUT_INVALID, RECORD_INVALID, RECORD_ID_TAKEN (twice in the batch), BATCH_TOO_LARGE
  */
 export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOptions): readonly PreparedRecord[] {
@@ -92,7 +92,7 @@ export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOp
   });
 }
 
-/** Gives each record its parent, from the head on, and the line that will be kept. */
+/** Gives each record its parent, starting at the head, and the line that will be kept. */
 export function linkRecords(prepared: readonly PreparedRecord[], headId: string | null): readonly LinkedRecord[] {
   let head = headId;
   return prepared.map((item) => {
@@ -106,8 +106,8 @@ export function linkRecords(prepared: readonly PreparedRecord[], headId: string 
 }
 
 /**
- * The line of a record: the four fields every record has, then its own. Put together from texts, so that only the
- * parent has to wait for the lock, and so that a field named like a number cannot come before `type`.
+ * Returns the line of a record: the four fields that every record has, then its other fields. The line is joined from
+ * texts, so that only the parent has to wait for the lock. A field named like a number then cannot come before `type`.
  */
 function lineText(item: PreparedRecord, parentId: string | null): string {
   if (item.fieldsText === null) return item.source as string;
@@ -119,25 +119,24 @@ function lineText(item: PreparedRecord, parentId: string | null): string {
 
 const needsNoEscape = /^[ !#-[\]-~]*$/;
 
-/** A text as JSON. Those of a record's first fields hardly ever need more than their quotes. */
+/** The first fields of a record hardly ever need an escape, so most texts only get quotes. */
 function jsonText(text: string): string {
   return needsNoEscape.test(text) ? `"${text}"` : serializeJson(text);
 }
 
-/** The size of a record's line without the line feed: the imported line, or the record as JSON. */
+/** Returns the size of a record's line without the line feed: the imported line, or the record as JSON. */
 export function lineBytes({ source, text, bytes }: Pick<LinkedRecord, "source" | "text" | "bytes">): number {
   if (bytes !== undefined) return bytes;
   return source instanceof Uint8Array ? source.byteLength : Buffer.byteLength(source ?? text);
 }
 
-/** The head after a linked batch. */
 export function headAfter(linked: readonly LinkedRecord[], headId: string | null): string | null {
   return linked.findLast((item) => !item.side)?.record.id ?? headId;
 }
 
 /**
- * What an idempotency key is compared by: the drafts as they were given, before ids and times are filled in.
- * Stores keep a hash of it.
+ * Returns the text by which an idempotency key compares drafts: the drafts as given, before ids and times are filled
+ * in. Stores keep a hash of the text.
  * @throws {ThroughlineError} RECORD_INVALID for what JSON cannot hold
  */
 export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
@@ -154,8 +153,8 @@ export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
 }
 
 /**
- * JSON on one line. U+2028 and U+2029 are escaped: the value is the same, and readers that split lines there
- * (Node's readline does) do not tear the record apart.
+ * Serializes a record to JSON on one line. U+2028 and U+2029 are escaped, which does not change the value. Readers that
+ * split lines there, such as Node's readline, then do not tear the record apart.
  * @throws {ThroughlineError} RECORD_INVALID for what JSON cannot hold
  */
 export function serializeRecord(record: unknown, index = 0): string {
@@ -170,7 +169,10 @@ function jsonOf(value: unknown, index: number, write: (value: unknown) => string
   }
 }
 
-/** What stands in the line before the other fields, or is the store's: given again it would be read in their place. */
+/**
+ * These fields come first in the line or belong to the store. A `toJSON` that sets them again would replace their
+ * values.
+ */
 const settledFields = ["type", "id", "parentId", "timestamp", "seq", "_tl"] as const;
 
 function assertOthersOnly(made: object, index: number): void {
@@ -178,7 +180,7 @@ function assertOthersOnly(made: object, index: number): void {
   if (settled !== undefined) throw invalid(index, `its toJSON gives it another ${settled}`);
 }
 
-/** A `toJSON` of the draft's own could give anything; only an object can be joined to the four fields. */
+/** A draft's own `toJSON` may return any value, and only an object can be joined to the four fields. */
 function fieldsTextOf(fields: Readonly<Record<string, unknown>>, index: number): string {
   const text: string | undefined = serializeRecord(fields, index);
   if (text?.startsWith("{") !== true) throw invalid(index, "its JSON is not an object");
@@ -220,7 +222,7 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
 
 let lastIso = { atMs: Number.NaN, text: "" };
 
-/** The records of a turn are mostly of one millisecond, and writing a time takes longer than all else about a short one. */
+/** Most records of a turn share one millisecond, and formatting the time is the slowest step for a short record. */
 function isoTime(atMs: number): string {
   if (lastIso.atMs !== atMs) lastIso = { atMs, text: new Date(atMs).toISOString() };
   return lastIso.text;
@@ -229,7 +231,7 @@ function isoTime(atMs: number): string {
 function prepareSourced(source: RecordSource, given: RecordDraft | undefined, index: number): PreparedRecord {
   if (typeof source !== "string" && !(source instanceof Uint8Array))
     throw invalid(index, "its source is neither text nor bytes");
-  // A line feed would make two lines of one record; half a character would not come back from UTF-8 as it went in.
+  // A line feed would make two lines of one record. Half a character would change on its way through UTF-8.
   if (typeof source === "string" ? source.includes("\n") : source.includes(0x0a))
     throw invalid(index, "its source holds a line feed");
   if (typeof source === "string" && !source.isWellFormed()) throw invalid(index, "its source holds half a character");
@@ -281,7 +283,7 @@ function assertBase(draft: RecordDraft, index: number): void {
   if (timestamp !== undefined && typeof timestamp !== "string") throw invalid(index, "timestamp must be an ISO time");
 }
 
-/** What cannot be read back by every reader is not taken. */
+/** Every reader must be able to read a stored record, so a deeper record is refused. */
 function tooDeep(index: number): ThroughlineError {
   return invalid(index, `it is nested more than ${maxNesting} levels deep`);
 }

@@ -1,27 +1,27 @@
-/** What a provider takes as the name of a tool or the id of a call. */
 export interface NameLimit {
-  /** Every character that is replaced before a name is sent; global. */
+  /** The global expression matches every character that is replaced before a name is sent. */
   readonly forbidden: RegExp;
-  /** The most characters. */
   readonly maxLength: number;
-  /** What a name must begin with. @default anything */
+  /** A name must start with a match of this expression. @default anything */
   readonly first?: RegExp;
-  /** What the provider takes, as a whole. Where it documents no characters this is wider than what is sent. */
+  /**
+   * The provider accepts names that match as a whole. Where it documents no characters, this is wider than the names
+   * that are sent.
+   */
   readonly allowed: RegExp;
 }
 
-/** Limits of a wire shape, as the provider documents them, or as its refusals were recorded. */
+/** The limits of a wire shape come from the provider's documents, or from its recorded refusals. */
 export interface ProviderLimits {
-  /** In the list of tools, and in what is sent as the name of a call. */
+  /** The limit applies to the list of tools, and to the name of a call that is sent. */
   readonly toolName: NameLimit;
-  /** What the calls of a history may be named: with some providers more than what a tool may be. */
+  /** Some providers accept more names for the calls of a history than for a tool. */
   readonly calledToolName: RegExp;
   readonly callId: NameLimit;
-  /** Of one image; Infinity where no limit is known. */
+  /** The limit applies to one image; Infinity means that no limit is known. */
   readonly maxImageBytes: number;
 }
 
-/** Wire shapes, as `ChatModel.api` and the targets of a history name them. */
 export type LimitedApi = "anthropic" | "openai" | "openai-responses" | "gemini" | "mistral" | "bedrock" | "ollama";
 
 const word = /[^a-zA-Z0-9_-]/g;
@@ -39,8 +39,8 @@ const usual: ProviderLimits = {
 const geminiName = /^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/;
 
 /**
- * The limits by wire shape: facts about providers, stated once. Histories are rendered and judged by them, and the provider
- * simulator refuses by them; how each of these does so is its own.
+ * Facts about providers are stated once, by wire shape. Histories are rendered and checked by these limits, and the
+ * provider simulator refuses by them. Each of these decides by itself how to apply a limit.
  */
 export const providerLimits: Readonly<Record<LimitedApi, ProviderLimits>> = {
   anthropic: {

@@ -7,18 +7,18 @@ import type { SessionState } from "./session-state.ts";
 import type { StoredRecord } from "./stored-records.ts";
 import { createWorkSlices } from "./work-slices.ts";
 
-/** The records that a context is built from, read from the end of a session. */
+/** Holds the records that a context is built from, read from the end of a session. */
 export interface RecordWindow {
-  /** The session when the window was read. */
+  /** Holds the state of the session when the window was read. */
   readonly state: SessionState;
-  /** In order of seq. */
+  /** Holds the records in order of seq. */
   readonly records: readonly StoredRecord[];
 }
 
 /**
- * The records a context needs: from the boundary the last writer stated, or, where none did, from what the newest
- * compaction or reset on the branch keeps. What set the model and thinking level before is among them. All of them where the
- * session has neither. Memory grows with the window, not with the session.
+ * Reads the records that a context needs. They start at the boundary that the last writer stated, else at the first
+ * record that the newest compaction or reset on the branch keeps. Earlier records that set the model and the thinking
+ * level are included. A session without any boundary is read whole. Memory grows with the window, not with the session.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
  */
 export async function readWindow(
@@ -27,12 +27,12 @@ export async function readWindow(
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<RecordWindow> {
   assertKnownOptions<{ readonly signal?: AbortSignal }>("readWindow", options, { signal: optionKinds.signal });
-  // A store that a network lies in front of brings both at once.
+  // A store behind a network returns the state and the records in one request.
   if (store.readWindow !== undefined) return store.readWindow(ref, options);
   for (;;) {
     const state = await loadExisting(store, ref);
     const records = await recordsOf(store, ref, state, options);
-    // A reset in between gives the key to another session: its records are not those of this state.
+    // A reset in between gives the key to another session, whose records do not belong to this state.
     const isEmpty = records.length === 0 && state.head.lastSeq === 0;
     const now = isEmpty ? state : await store.load(ref, options);
     if (now?.sessionId === state.sessionId) return { state, records };
@@ -50,7 +50,7 @@ async function recordsOf(
   const slices = createWorkSlices();
   for await (const page of store.read(ref, { ...options, afterSeq: head.windowSeq - 1 })) {
     records.push(...page.records);
-    // A store that answers at once would let nobody in until all of it is read.
+    // A store that answers without waiting would block other work until every page is read.
     const pause = slices.next();
     if (pause !== undefined) await pause;
   }

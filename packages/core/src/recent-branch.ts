@@ -1,18 +1,21 @@
 import type { SessionRecord } from "./record.ts";
 
 /**
- * If a compaction does not name its first kept record, at most this number of bytes of records stay before it, about
- * 20,000 tokens.
+ * A compaction that does not name its first kept record keeps at most this number of bytes before it, about 20,000
+ * tokens.
  */
 export const danglingTailBytes = 80_000;
 
-/** The newest records of a transcript, to say from which one on a compaction keeps that names one that is nowhere. */
+/**
+ * Holds the newest records of a transcript. They decide where the kept part of a compaction starts when the record that
+ * it names does not exist.
+ */
 export interface RecentBranch {
-  /** The next record of the file, and how long its line is. */
+  /** Adds the next record of the file, with the length of its line. */
   add(record: SessionRecord, sizeBytes: number): void;
   /**
-   * The first of the whole turns that a context keeps before such a compaction: as many as fit, and the newest always.
-   * None precedes an earlier compaction or reset. Null when there is none.
+   * Returns the first record of the whole turns that a context keeps before such a compaction: as many turns as fit,
+   * and the newest always. No kept turn precedes an earlier compaction or reset. Returns null without such a turn.
    */
   tailStart(fromId: string | null): string | null;
 }
@@ -24,7 +27,7 @@ interface Recent {
   readonly isBoundary: boolean;
 }
 
-/** A turn of more records than this is cut. */
+/** A turn with more records is cut, so that memory stays bounded. */
 const mostRecords = 10_000;
 
 export function createRecentBranch(): RecentBranch {

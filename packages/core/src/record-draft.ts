@@ -1,32 +1,37 @@
-/** A record as a caller hands it over. `id`, `parentId` and `timestamp` are filled in; a given id is kept. */
+/**
+ * Holds a record as a caller appends it. An absent `id`, `parentId` or `timestamp` is filled in; a given id is kept.
+ */
 export interface RecordDraft {
-  /** The record's type; at most 128 characters. */
+  /** States the record's type; at most 128 characters. */
   readonly type: string;
-  /** The record's id, at most 256 characters and unique in its session. Absent: a new one. */
+  /** States the record's id, at most 256 characters and unique in its session. An absent id is created. */
   readonly id?: string;
-  /** Absent: the head at the moment of the append. Given: a branch, or a record copied from elsewhere. */
+  /**
+   * States the record's parent. Absent means the head at the moment of the append. A value starts a branch, or keeps
+   * the parent of a copied record.
+   */
   readonly parentId?: string | null;
-  /** ISO 8601 with milliseconds and Z. Absent: now. */
+  /** States the time as ISO 8601 with milliseconds and Z. Absent means now. */
   readonly timestamp?: string;
   readonly [field: string]: unknown;
 }
 
-/** The exact bytes of a line: text when they are well-formed UTF-8 without a byte order mark, else the bytes. */
+/** Holds the exact bytes of a line: text when they are well-formed UTF-8 without a byte order mark, else the bytes. */
 export type RecordSource = string | Uint8Array;
 
 /**
- * A record that came from a file: its line is the truth and is given back unchanged for ever. `record` says what
- * the line means where that is not simply its JSON: an older version, a flat record, a duplicate id, an unparsable line.
+ * Holds a record that came from a file. Its line is authoritative and is always returned unchanged. `record` states the
+ * meaning of a line whose JSON is not the record: an older version, a flat record, a duplicate id, an unparsable line.
  * It must then carry id, parentId and timestamp.
  */
 export interface SourcedDraft {
-  /** The line, and where it came from. */
+  /** Holds the exact line of the file. */
   readonly source: RecordSource;
-  /** What the line means. Absent: its JSON is the record. */
+  /** States the meaning of the line. Absent means that the line's JSON is the record. */
   readonly record?: RecordDraft;
 }
 
-/** A record to append: its fields, or the bytes of another program's line. */
+/** Holds a record to append: its fields, or the bytes of another program's line. */
 export type AppendDraft = RecordDraft | SourcedDraft;
 
 export function isSourcedDraft(draft: AppendDraft): draft is SourcedDraft {

@@ -1,21 +1,21 @@
 import { isColumnText } from "./column-text.ts";
 
-/** A record that was read from the source of another one: of one line that holds three tool results, the second and third. */
+/** A line may hold several records, such as three tool results. The second and the third are derived from the first. */
 export interface DerivedFrom {
-  /** The record that has the source. */
+  /** The record with this id has the source. */
   readonly id: string;
-  /** From 1. */
+  /** The index counts the derived records of a source from 1. */
   readonly index: number;
 }
 
-/** Names the format of a source: small letters, digits, `.` and `-`, at most 64. */
+/** The name of a source format has small letters, digits, `.` and `-`, at most 64. */
 const sourceFormatForm = /^[a-z0-9][a-z0-9.-]{0,63}$/;
 
 type Fields = { readonly [field: string]: unknown };
 
 /**
- * The format of the source that a record was read from. Null for a line of Throughline, pi or OpenClaw, and if the
- * field names no format.
+ * Returns the format of the source that a record was read from. Null for a line of Throughline, pi or OpenClaw, and
+ * when the field names no format.
  */
 export function sourceFormatOf({ sourceFormat }: Fields): string | null {
   return isSourceFormat(sourceFormat) ? sourceFormat : null;
@@ -25,12 +25,14 @@ function isSourceFormat(value: unknown): value is string {
   return typeof value === "string" && sourceFormatForm.test(value);
 }
 
-/** The id of a derived record: `<id>~d1`. */
 export function derivedRecordId({ id, index }: DerivedFrom): string {
   return `${id}~d${index}`;
 }
 
-/** What a record was derived from; null for one that has a source of its own, and where field and id do not agree. */
+/**
+ * Returns the origin of a derived record. Null for a record with its own source, and when the field and the id
+ * disagree.
+ */
 export function derivedFromOf(record: Fields): DerivedFrom | null {
   const { derivedFrom, id } = record;
   if (typeof derivedFrom !== "object" || derivedFrom === null) return null;
@@ -40,15 +42,17 @@ export function derivedFromOf(record: Fields): DerivedFrom | null {
   return id === derivedRecordId(from) ? from : null;
 }
 
-/** The id of the record that one with this id may be derived from; null when the id is none of a derived record. */
+/**
+ * Returns the id of the record that a record with this id may be derived from. Null when the id has no derived form.
+ */
 export function firstRecordIdOf(id: string): string | null {
   const at = id.lastIndexOf("~d");
   return at > 0 && /^[1-9][0-9]*$/.test(id.slice(at + 2)) ? id.slice(0, at) : null;
 }
 
 /**
- * What is wrong with the fields of a new record that say where it comes from; null: nothing. Lines of other programs are not
- * asked: they are kept whatever they say.
+ * Returns the problem of the fields of a new record that state its origin, or null. Lines of other programs are not
+ * checked, because they are kept whatever they say.
  */
 export function findOriginProblem(record: Fields): string | null {
   if (record["sourceFormat"] !== undefined && !isSourceFormat(record["sourceFormat"]))

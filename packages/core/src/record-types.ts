@@ -1,4 +1,4 @@
-/** Types of the lines behind the header that OpenClaw and pi have a meaning for, and our own. */
+/** OpenClaw, pi or Throughline gives a meaning to these types of the lines after the header. */
 export const wrappedTypes: ReadonlySet<unknown> = new Set([
   "message",
   "compaction",
@@ -16,7 +16,10 @@ export const wrappedTypes: ReadonlySet<unknown> = new Set([
   "checkpoint",
 ]);
 
-/** Whether the meaning of a record's type is known, the header's included. `custom` is, whatever it holds. */
+/**
+ * Returns whether this version knows the meaning of a record's type, the header's included. `custom` counts as known,
+ * whatever it holds.
+ */
 export function isKnownRecordType(type: string): boolean {
   return type === "session" || wrappedTypes.has(type);
 }

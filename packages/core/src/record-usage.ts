@@ -2,8 +2,9 @@ import { readUsage } from "./call-usage.ts";
 import type { Usage } from "./record.ts";
 
 /**
- * What a provider said of a call's tokens as a record keeps it; null when it said nothing usable. `promptTokens` and
- * `occupancyTokens` stand beside the classes only where they are not their sums: when the provider compacted in between.
+ * Converts a provider's token counts to the form that a record keeps; null without usable counts. `promptTokens` and
+ * `occupancyTokens` are added only when they differ from the sums, which happens when the provider compacted during the
+ * call.
  */
 export function recordUsage(usage: unknown, reasoningTokens: number | null = null): Usage | null {
   const read = readUsage(usage);

@@ -1,196 +1,206 @@
 /**
- * The record format is pi's and OpenClaw's session entry, version 3, as a superset. `docs/formats/records.md` is
- * the normative description; these types follow it. Every type is open: unknown fields and unknown types are kept.
+ * Holds a record of a session. The format is pi's and OpenClaw's session entry, version 3, as a superset.
+ * `docs/formats/records.md` is the normative description; these types follow it. Every type is open: unknown fields and
+ * unknown types are kept.
  */
 export interface SessionRecord {
-  /** The record's type, such as `message`. Unknown types are kept. */
+  /** States the record's type, such as `message`. Unknown types are kept. */
   readonly type: string;
-  /** Opaque and unique in the session. Never compared for order. */
+  /** States the record's id, which is opaque, unique in the session, and never compared for order. */
   readonly id: string;
-  /** The record this one follows on its branch; null at the root. */
+  /** States the id of the record that this record follows on its branch; null at the root. */
   readonly parentId: string | null;
-  /** ISO 8601 with milliseconds and Z: the writer's claim. Order is `seq`, never time. */
+  /**
+   * States the writer's time as ISO 8601 with milliseconds and Z. `seq` decides the order of records, never the time.
+   */
   readonly timestamp: string;
-  /** The format of the source the record was read from, where that is none of ours: `claude-code`. See `sourceFormatOf`. */
+  /**
+   * Names the foreign format of the source that the record was read from, such as `claude-code`. See `sourceFormatOf`.
+   */
   readonly sourceFormat?: unknown;
-  /** The record whose source this one was read from too. See `derivedFromOf`. */
+  /** Names the record whose source this record was read from too. See `derivedFromOf`. */
   readonly derivedFrom?: unknown;
   readonly [field: string]: unknown;
 }
 
-/** A block of text. */
+/** Holds a block of text. */
 export interface TextBlock {
   readonly type: "text";
-  /** The text, in Markdown where a model wrote it. */
+  /** Holds the text, in Markdown when a model wrote it. */
   readonly text: string;
-  /** The provider's signature of the text, which is sent back unchanged. */
+  /** Holds the provider's signature of the text, which is sent back unchanged. */
   readonly textSignature?: string;
 }
 
-/** `data` is base64. Some writers use Anthropic's `source` instead; both shapes are read. */
+/** Holds an image, with base64 in `data`. Some writers use Anthropic's `source` instead; both shapes are read. */
 export interface ImageBlock {
   readonly type: "image";
-  /** The bytes as base64. */
+  /** Holds the bytes as base64. */
   readonly data?: string;
-  /** The media type, such as `image/png`. */
+  /** States the media type, such as `image/png`. */
   readonly mimeType?: string;
-  /** Anthropic's shape: `type`, and `media_type` with `data`, or `url`. */
+  /** Holds Anthropic's shape: `type`, and `media_type` with `data`, or `url`. */
   readonly source?: Readonly<Record<string, unknown>>;
 }
 
-/** A block of a model's thinking, with the provider's signature. */
+/** Holds a block of a model's thinking, with the provider's signature. */
 export interface ThinkingBlock {
   readonly type: "thinking";
-  /** The text of the thinking; empty where the provider shows none. */
+  /** Holds the text of the thinking; empty when the provider shows none. */
   readonly thinking: string;
-  /** The provider's signature, which is sent back unchanged. */
+  /** Holds the provider's signature, which is sent back unchanged. */
   readonly thinkingSignature?: string;
-  /** True when the provider encrypted the thinking; the signature then holds it. */
+  /** States whether the provider encrypted the thinking, which the signature then holds. */
   readonly redacted?: boolean;
 }
 
-/** A tool call of a model. */
+/** Holds a tool call of a model. */
 export interface ToolCallBlock {
   readonly type: "toolCall";
-  /** The id of the call, which its result names. */
+  /** States the id of the call, which its result names. */
   readonly id: string;
-  /** The name of the tool, as the model wrote it. */
+  /** Names the tool as the model wrote it. */
   readonly name: string;
-  /** The arguments that the model wrote. */
+  /** Holds the arguments that the model wrote. */
   readonly arguments: Readonly<Record<string, unknown>>;
   /**
-   * What the model wrote for arguments when that is no JSON object, or was broken off; `arguments` is empty then. Such a
-   * call is never run: it is answered by an error.
+   * Holds the model's text for the arguments when it is no JSON object or was cut off; `arguments` is empty then. Such
+   * a call never runs: an error answers it.
    */
   readonly partialJson?: string;
-  /** Gemini's signature of the call, which is sent back unchanged. */
+  /** Holds Gemini's signature of the call, which is sent back unchanged. */
   readonly thoughtSignature?: string;
 }
 
-/** A block of a type this version does not know. Carried, never dropped in silence. */
+/** Holds a block of a type that this version does not know. The block is kept and never dropped silently. */
 export interface UnknownBlock {
-  /** The block's type, as its writer named it. */
+  /** States the block's type, as its writer named it. */
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** Tokens of one model call. `input` leaves out what the cache served; `reasoning` is part of `output`. */
+/**
+ * Counts the tokens of one model call. `input` excludes the tokens that the cache served; `reasoning` is part of
+ * `output`.
+ */
 export interface Usage {
-  /** Tokens of the prompt that no cache served. */
+  /** Counts the prompt tokens that no cache served. */
   readonly input: number;
-  /** Tokens that the model wrote. */
+  /** Counts the tokens that the model wrote. */
   readonly output: number;
-  /** Tokens of the prompt that a cache served. */
+  /** Counts the prompt tokens that a cache served. */
   readonly cacheRead: number;
-  /** Tokens of the prompt that were written to a cache. */
+  /** Counts the prompt tokens that were written to a cache. */
   readonly cacheWrite: number;
-  /** Tokens of thinking. Absent where the provider does not state them. */
+  /** Counts the tokens of thinking. Absent when the provider does not state them. */
   readonly reasoning?: number;
-  /** The sum of `input`, `output`, `cacheRead` and `cacheWrite`. */
+  /** States the sum of `input`, `output`, `cacheRead` and `cacheWrite`. */
   readonly totalTokens?: number;
-  /** What the call cost, as its writer states it, by kind of token. */
+  /** States the cost of the call by kind of token, as its writer states it. */
   readonly cost?: Readonly<Record<string, number>>;
 }
 
-/** A message of the user. */
+/** Holds a message of the user. */
 export interface UserMessage {
   readonly role: "user";
-  /** What the user said: text, or blocks of text and images. */
+  /** Holds the content: text, or blocks of text and images. */
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
   /**
-   * Who put it there where nobody typed it: `flush` (a memory flush) or `continue` (it asks for the rest of the reply before
-   * it). Other programs may write other words.
+   * Names the origin of a message that no person typed: `flush` (a memory flush) or `continue` (a request for the rest
+   * of the previous reply). Other programs may write other words.
    */
   readonly source?: string;
-  /** When it was written, in milliseconds since 1970. */
+  /** States when the message was written, in milliseconds since 1970. */
   readonly timestamp?: number;
 }
 
-/** A reply of a model. */
+/** Holds a reply of a model. */
 export interface AssistantMessage {
   readonly role: "assistant";
-  /** The reply: text, or blocks of text, thinking and tool calls. */
+  /** Holds the content: text, or blocks of text, thinking and tool calls. */
   readonly content: string | readonly (TextBlock | ThinkingBlock | ToolCallBlock | UnknownBlock)[];
-  /** The wire shape that it arrived in, such as `anthropic-messages`. */
+  /** Names the wire shape of the reply, such as `anthropic-messages`. */
   readonly api?: string;
-  /** The provider that answered. */
+  /** Names the provider that answered. */
   readonly provider?: string;
-  /** The provider's id of the model. */
+  /** States the provider's id of the model. */
   readonly model?: string;
-  /** The tokens of the call, as the provider reported them. */
+  /** Holds the tokens of the call, as the provider reported them. */
   readonly usage?: Usage;
-  /** `stop`, `length`, `toolUse`, `error`, `aborted`, or a newer one. */
+  /** States why the reply ended: `stop`, `length`, `toolUse`, `error`, `aborted`, or a newer word. */
   readonly stopReason?: string;
-  /** The provider's error, where `stopReason` is `error`. */
+  /** Holds the provider's error when `stopReason` is `error`. */
   readonly errorMessage?: string;
-  /** The reply was cut off by a crash. What is here is the text that was shown; `stopReason` is `aborted`. */
+  /**
+   * States whether a crash cut off the reply. The content is then the text that was shown, and `stopReason` is
+   * `aborted`.
+   */
   readonly recovered?: boolean;
-  /** When it was received, in milliseconds since 1970. */
+  /** States when the reply was received, in milliseconds since 1970. */
   readonly timestamp?: number;
 }
 
-/** The result of a tool call. */
+/** Holds the result of a tool call. */
 export interface ToolResultMessage {
   readonly role: "toolResult";
-  /** The id of the call that it answers. */
+  /** States the id of the call that the result answers. */
   readonly toolCallId: string;
-  /** The name of the tool that was called. */
+  /** Names the tool that was called. */
   readonly toolName?: string;
-  /** What the model reads: text, or blocks of text and images. */
+  /** Holds the content that the model reads: text, or blocks of text and images. */
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
-  /** Kept for people and programs; never sent to a model. */
+  /** Holds details for people and programs, which are never sent to a model. */
   readonly details?: unknown;
-  /** True when the call failed. */
+  /** States whether the call failed. */
   readonly isError?: boolean;
-  /** When the tool returned, in milliseconds since 1970. */
+  /** States when the tool returned, in milliseconds since 1970. */
   readonly timestamp?: number;
 }
 
-/** A shell command that a person ran, with its output. */
+/** Holds a shell command that a person ran, with its output. */
 export interface BashExecutionMessage {
   readonly role: "bashExecution";
-  /** The command line. */
+  /** States the command line. */
   readonly command: string;
-  /** What the command printed, perhaps shortened. */
+  /** Holds the output of the command, perhaps shortened. */
   readonly output: string;
-  /** The exit code; null or absent when the command did not end by itself. */
+  /** States the exit code; null or absent when the command did not end by itself. */
   readonly exitCode?: number | null;
-  /** True when a person ended the command. */
+  /** States whether a person ended the command. */
   readonly cancelled?: boolean;
-  /** True when `output` is shorter than what was printed. */
+  /** States whether `output` is shorter than the printed text. */
   readonly truncated?: boolean;
-  /** The file that has the whole output, on the machine that ran it. */
+  /** States the path of the file with the whole output, on the machine that ran the command. */
   readonly fullOutputPath?: string;
-  /** True when no model may see the command and its output. */
+  /** States whether the command and its output must be hidden from models. */
   readonly excludeFromContext?: boolean;
-  /** When it was run, in milliseconds since 1970. */
+  /** States when the command was run, in milliseconds since 1970. */
   readonly timestamp?: number;
 }
 
-/** A message that an extension of pi put into the conversation. */
+/** Holds a message that an extension of pi added to the conversation. */
 export interface CustomRoleMessage {
-  /** Always `custom`. */
   readonly role: "custom";
-  /** The extension's name of its kind. */
+  /** Names the type of the message in the extension's words. */
   readonly customType?: string;
-  /** What the model reads as text of the user. */
+  /** Holds the content that the model reads as text of the user. */
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
-  /** Whether a program shows it to people. */
+  /** States whether a program shows the message to people. */
   readonly display?: boolean;
-  /** JSON of the extension, never sent to a model. */
+  /** Holds JSON of the extension, which is never sent to a model. */
   readonly details?: unknown;
-  /** When it was written, in milliseconds since 1970. */
+  /** States when the message was written, in milliseconds since 1970. */
   readonly timestamp?: number;
 }
 
-/** A message with a role that this version does not know. It is kept, and not sent. */
+/** Holds a message with a role that this version does not know. The message is kept, but not sent. */
 interface UnknownRoleMessage {
-  /** The role, as its writer named it. */
+  /** States the role, as its writer named it. */
   readonly role: string;
   readonly [field: string]: unknown;
 }
 
-/** A message of a session, of a known role or of any other. */
+/** Holds a message of a session, of a known role or of any other. */
 export type Message =
   | UserMessage
   | AssistantMessage
@@ -199,150 +209,152 @@ export type Message =
   | CustomRoleMessage
   | UnknownRoleMessage;
 
-/** The fields each known record type adds to `SessionRecord`. */
+/** Holds the fields that each known record type adds to `SessionRecord`. */
 export interface RecordFields {
-  /** A message of the conversation. */
+  /** Holds a message of the conversation. */
   readonly message: {
-    /** The message, by its role. */
+    /** Holds the message, typed by its role. */
     readonly message: Message;
   };
-  /** A summary that takes the place of older messages. */
+  /** Holds a summary that replaces older messages. */
   readonly compaction: {
-    /** The text of the summary. */
+    /** Holds the text of the summary. */
     readonly summary: string;
-    /** The oldest record before this one that stays in the context. */
+    /** States the id of the oldest earlier record that stays in the context. */
     readonly firstKeptEntryId: string;
-    /** Tokens of the context before the compaction. */
+    /** Counts the tokens of the context before the compaction. */
     readonly tokensBefore: number;
-    /** Tokens of the context after it. */
+    /** Counts the tokens of the context after the compaction. */
     readonly tokensAfter?: number;
-    /** Facts about the summary as JSON; section 2 of the record format lists ours. */
+    /**
+     * Holds facts about the summary as JSON; section 2 of the record format lists the facts that Throughline writes.
+     */
     readonly details?: unknown;
-    /** True when an extension wrote the summary. */
+    /** States whether an extension wrote the summary. */
     readonly fromHook?: boolean;
-    /** True when a checkpoint supplied the summary; some writers put its id here. */
+    /** States whether a checkpoint supplied the summary; some writers put its id here. */
     readonly fromCheckpoint?: boolean | string;
-    /** The checkpoint record that supplied the summary. */
+    /** States the id of the checkpoint record that supplied the summary. */
     readonly checkpointId?: string;
-    /** Messages that the summary replaces. */
+    /** Counts the messages that the summary replaces. */
     readonly messagesRemoved?: number;
   };
-  /** A summary of another branch, at the place where this one continues. */
+  /** Holds a summary of another branch, at the point where this branch continues. */
   readonly branch_summary: {
-    /** The last record of the branch that is summarized. */
+    /** States the id of the last record of the summarized branch. */
     readonly fromId: string;
-    /** The text of the summary, sent as text of the user. */
+    /** Holds the text of the summary, which is sent as text of the user. */
     readonly summary: string;
-    /** Facts about the summary, as JSON. */
+    /** Holds facts about the summary as JSON. */
     readonly details?: unknown;
   };
-  /** Data of an extension, never sent to a model. */
+  /** Holds data of an extension, which is never sent to a model. */
   readonly custom: {
-    /** The extension's name of its kind. */
+    /** Names the type of the data in the extension's words. */
     readonly customType: string;
-    /** The data, as JSON. */
+    /** Holds the data as JSON. */
     readonly data?: unknown;
   };
-  /** A message of an extension, sent as text of the user. */
+  /** Holds a message of an extension, which is sent as text of the user. */
   readonly custom_message: {
-    /** The extension's name of its kind. */
+    /** Names the type of the message in the extension's words. */
     readonly customType: string;
-    /** What the model reads. */
+    /** Holds the content that the model reads. */
     readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
-    /** Whether a program shows it to people. */
+    /** States whether a program shows the message to people. */
     readonly display?: boolean;
-    /** JSON of the extension, never sent to a model. */
+    /** Holds JSON of the extension, which is never sent to a model. */
     readonly details?: unknown;
   };
-  /** The model of the branch from here on. */
+  /** Sets the model of the branch from this record on. */
   readonly model_change: {
-    /** The provider of the model. */
+    /** Names the provider of the model. */
     readonly provider: string;
-    /** The provider's id of the model. */
+    /** States the provider's id of the model. */
     readonly modelId: string;
   };
-  /** The thinking level of the branch from here on. */
+  /** Sets the thinking level of the branch from this record on. */
   readonly thinking_level_change: {
-    /** `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. */
+    /** States the level: `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. */
     readonly thinkingLevel: string;
   };
-  /** A bookmark on another record. */
+  /** Puts a bookmark on another record. */
   readonly label: {
-    /** The record that has the label. */
+    /** States the id of the record that has the label. */
     readonly targetId: string;
-    /** The text. Absent: the label is removed. */
+    /** Holds the text of the label. An absent text removes the label. */
     readonly label?: string;
   };
-  /** Facts about the session. */
+  /** Holds facts about the session. */
   readonly session_info: {
-    /** The session's name. */
+    /** States the session's name. */
     readonly name?: string;
   };
-  /** Tokens of a call that no message holds. */
+  /** Holds the tokens of a call that no message holds. */
   readonly usage: {
-    /** What the call was for. */
+    /** States the purpose of the call. */
     readonly kind: string;
-    /** The tokens of the call. */
+    /** Holds the tokens of the call. */
     readonly usage: Usage;
-    /** The provider that was asked. */
+    /** Names the provider that was asked. */
     readonly provider?: string;
-    /** The provider's id of the model. */
+    /** States the provider's id of the model. */
     readonly model?: string;
   };
   /** Changes what another record contributes to a context. */
   readonly context_edit: {
-    /** The record whose content is changed. */
+    /** States the id of the record whose content changes. */
     readonly targetId: string;
-    /** The content in its place; null leaves the record out. */
+    /** Holds the new content; null leaves the record out. */
     readonly replacement: unknown;
   };
   /** Moves the head to another record. */
   readonly leaf: {
-    /** The new head; null stands for before the first record. */
+    /** States the id of the new head; null stands for the position before the first record. */
     readonly targetId: string | null;
   };
-  /** Begins an empty window. */
+  /** Starts an empty window. */
   readonly reset: {
-    /** Why it was reset, in the words of its writer. */
+    /** States the reason for the reset, in the words of its writer. */
     readonly reason: string;
-    /** The oldest record before it that stays in the context. */
+    /** States the id of the oldest earlier record that stays in the context. */
     readonly firstKeptEntryId?: string;
   };
-  /** A summary that was made while the session continued. */
+  /** Holds a summary that was written while the session continued. */
   readonly checkpoint: {
-    /** The summary with its lists. */
+    /** Holds the summary with its lists. */
     readonly checkpoint: Checkpoint;
   };
 }
 
-/** A summary of a session up to a record, made while the session continues. */
+/** Holds a summary of a session up to a record, written while the session continues. */
 export interface Checkpoint {
-  /** The text of the summary. */
+  /** Holds the text of the summary. */
   readonly summary: string;
-  /** Tokens of the context that it summarizes. */
+  /** Counts the tokens of the summarized context. */
   readonly tokensAtCheckpoint: number;
-  /** Messages of the session when it was made. */
+  /** Counts the messages of the session when the checkpoint was written. */
   readonly messageCountAtCheckpoint: number;
-  /** What the conversation was about. */
+  /** Lists the topics of the conversation. */
   readonly topics?: readonly string[];
-  /** What was decided. */
+  /** Lists the decisions of the conversation. */
   readonly keyDecisions?: readonly string[];
-  /** What is still open. */
+  /** Lists the questions that are still open. */
   readonly openQuestions?: readonly string[];
-  /** The id of the last record the summary covers. */
+  /** States the id of the last record that the summary covers. */
   readonly coversToId?: string;
 }
 
-/** A record type that this version knows. */
+/** Names a record type that this version knows. */
 export type KnownRecordType = keyof RecordFields;
 
-/** A record whose type is known and whose own fields are typed. Checked by `findRecordProblem`, not by this type. */
+/** Holds a record of a known type with typed fields. `findRecordProblem` checks the fields, this type does not. */
 export type RecordOf<Type extends KnownRecordType> = SessionRecord & {
-  /** The record type that the fields belong to. */
+  /** States the record type that the fields belong to. */
   readonly type: Type;
 } & RecordFields[Type];
 
-/** Narrows by type alone; run `findRecordProblem` first on records of unknown origin. */
+/** Narrows a record by its type alone. Run `findRecordProblem` first on records of unknown origin. */
 export function isRecordOfType<Type extends KnownRecordType>(
   record: SessionRecord,
   type: Type,

@@ -15,19 +15,23 @@ import type { SharedRecords } from "./store-facets.ts";
 import { sha256Hex } from "./sha256.ts";
 import type { RedactOptions, RedactResult, SessionStore } from "./session-store.ts";
 
-/** An append is tried this many times when others move the head under it. */
+/** An append is tried this many times when other writers move the head in between. */
 const maxMoves = 64;
 
 const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "branch_summary"]);
 
 /**
- * Redacts records, and with them the records that may repeat them and that nothing needs in their place (`findCopies`):
- * `seqs` of the result has those too. Later compactions lose their text in the same operation: `withheldSummary` stands in
- * its place, and a note `summary-outdated` names them, so that the next compaction writes them again. The notes go first, so
- * that a process that ends in between has withheld too much and not too little. The last note is written after the records
- * are erased, even without a summary: every process that has the session open notices it and reads the records again.
- * Sessions that share the records lose their own summaries of them in the same way. An archived one gets no notes.
- * @throws {ThroughlineError} INPUT_INVALID; SESSION_REPLACED when the session is reset meanwhile, and what the store throws
+ * Redacts records, and with them the records that may repeat their content and need not keep their place
+ * (`findCopies`). `seqs` of the result includes both. Later compactions lose their text in the same operation:
+ * `withheldSummary` replaces it. A note `summary-outdated` names these compactions, so that the next compaction writes
+ * them again.
+ *
+ * The notes go first, so that a process that ends in between has withheld too much and not too little. The last note is
+ * written after the records are erased, even without a summary. Every process that has the session open notices this
+ * note and reads the records again. Sessions that share the records lose their own summaries of them in the same way.
+ * An archived session gets no notes.
+ * @throws {ThroughlineError} INPUT_INVALID; SESSION_REPLACED when the session is reset meanwhile, and what the store
+ * throws
  */
 export async function redactRecords(
   store: SessionStore,
@@ -50,7 +54,6 @@ export async function redactRecords(
 
 type RedactedSession = Pick<SharedRecords, "ref" | "sessionId">;
 
-/** Redacts records of one session, and what repeats them there. Gives the seqs of both. */
 async function redactIn(
   store: SessionStore,
   session: RedactedSession,
@@ -63,7 +66,7 @@ async function redactIn(
   if (found.ids.size > 0 && found.summaryIds.length > 0) await withhold(store, session, found);
   const copies = await findCopies(store, ref, { ids, fromSeq, compactionIds: found.compactionIds });
   const { seqs } = await store.redact(ref, [...ids, ...copies], { ...options, entryFields: copiedEntryFields });
-  // A summary that was put in place in between may be made of what is gone by now.
+  // A summary that was written in between may contain content that is erased by now.
   const late: Found = { seqs, ids, fromSeq, summaryIds: [], compactionIds: [], lastSeq };
   for await (const page of store.read(ref, { afterSeq: lastSeq, payload: "head" })) {
     for (const record of page.records) noteSummary(record, late);
@@ -77,16 +80,16 @@ async function redactIn(
 
 interface Found {
   readonly seqs: readonly number[];
-  /** Those of the records that the session has. */
+  /** Holds only the requested ids that the session has. */
   readonly ids: ReadonlySet<string>;
-  /** Where the first of the records stands, or the one that one of them was derived from. */
+  /** Copies are searched from the first of the records on, or from the record that one of them was derived from. */
   readonly fromSeq: number;
   readonly summaryIds: string[];
   readonly compactionIds: string[];
   readonly lastSeq: number;
 }
 
-/** From the end back to the first of the records. */
+/** The log is read from its end back to the first of the records, because only later summaries can repeat them. */
 async function summariesAfter(store: SessionStore, ref: SessionRef, ids: ReadonlySet<string>): Promise<Found> {
   const wanted = new Set([...ids, ...[...ids].map(firstRecordIdOf).filter((id) => id !== null)]);
   const seqs: number[] = [];
@@ -118,7 +121,7 @@ function noteSummary(
   if (type === "compaction") found.compactionIds.unshift(id);
 }
 
-/** Nobody has an archived session open, and it takes no records. */
+/** No process has an archived session open, and an archive accepts no records, so it gets no notes. */
 async function withhold(store: SessionStore, session: RedactedSession, found: Found): Promise<void> {
   if (session.ref.archiveId !== undefined) return;
   const { seqs: redactedSeqs, summaryIds, compactionIds, lastSeq } = found;
@@ -127,7 +130,7 @@ async function withhold(store: SessionStore, session: RedactedSession, found: Fo
     { kind: "summary-outdated", summaryIds, redactedSeqs },
   ].map((data) => throughlineDraft("note", data));
   const { batchRecords } = store.capabilities.limits;
-  // The last note says what was redacted: a batch is as large as the store takes.
+  // Each batch is as large as the store allows, and the last batch ends with the note that names the redacted records.
   for (let at = 0; at < drafts.length; at += batchRecords) {
     const batch = drafts.slice(at, at + batchRecords);
     const digest = sha256Hex(`${lastSeq} ${draftsFingerprint(batch)}`);
@@ -135,7 +138,10 @@ async function withhold(store: SessionStore, session: RedactedSession, found: Fo
   }
 }
 
-/** Appends to this session, and to no other that has its key by now. @throws {ThroughlineError} SESSION_REPLACED */
+/**
+ * Appends to this session only, because a reset may have given its key to another session.
+ * @throws {ThroughlineError} SESSION_REPLACED
+ */
 async function appendTo(
   store: SessionStore,
   { ref, sessionId }: RedactedSession,

@@ -3,7 +3,6 @@ import type { SessionRecord } from "./record.ts";
 import { withheldSummary } from "./summary-parts.ts";
 import { throughlineDraft, throughlineKind } from "./throughline-record.ts";
 
-/** The facts that a tombstone states. */
 interface TombstoneInfo {
   readonly side: boolean;
   readonly bytes: number;
@@ -12,8 +11,9 @@ interface TombstoneInfo {
 }
 
 /**
- * The record that takes a redacted record's place. It states that something was here, when it went and why, and nothing of its
- * content. A compaction stays one, with the sentence that its summary is withheld: the start of a context depends on its place.
+ * Returns the record that replaces a redacted record. It states that a record was here, when it was redacted and why,
+ * and nothing of its content. A compaction keeps its type, because the start of a context depends on its place. Its
+ * summary becomes the sentence that the summary is withheld.
  */
 export function redactionTombstone(record: SessionRecord, info: TombstoneInfo): SessionRecord {
   const data = {
@@ -29,14 +29,13 @@ export function redactionTombstone(record: SessionRecord, info: TombstoneInfo): 
   return { type, id, parentId, timestamp, ...fields };
 }
 
-/** Whether a record is a tombstone. */
 export function isTombstone(record: SessionRecord): boolean {
   if (throughlineKind(record) === "redaction") return true;
   const { type, data } = record;
   return type === "compaction" && isFields(data) && data["originalType"] === "compaction";
 }
 
-/** The fields of a compaction that say where it stands, and none that say what it summed up. */
+/** Keeps the fields that state the place of a compaction, and no field with summarized content. */
 function withheldCompaction(record: SessionRecord): SessionRecord {
   const { id, parentId, timestamp, firstKeptEntryId, tokensBefore, appendMode, details } = record;
   return {
@@ -52,7 +51,10 @@ function withheldCompaction(record: SessionRecord): SessionRecord {
   };
 }
 
-/** Texts among the details of a compaction that are names: of the source, the summarizer and other summaries. */
+/**
+ * These texts among the details of a compaction are names of the source, the summarizer and other summaries, not
+ * content.
+ */
 const detailNames: ReadonlySet<string> = new Set(["source", "provider", "previousSummaryId", "supersedes"]);
 
 function withoutTexts(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "./error-codes.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** A refusal: an error that says nothing was changed. */
+/** Creates an error whose outcome states that nothing was changed. */
 export function refused(
   code: ErrorCode,
   message: string,
@@ -11,7 +11,7 @@ export function refused(
   return new ThroughlineError(code, message, { outcome: "not-applied", details, cause });
 }
 
-/** The error of an operation whose signal was aborted before something: "The signal was aborted before the write began." */
+/** Creates ABORTED with a message such as "The signal was aborted before the write began." */
 export function abortedBefore(what: string, signal: AbortSignal | undefined): ThroughlineError {
   return refused("ABORTED", `The signal was aborted before ${what}.`, {}, signal?.reason);
 }

@@ -3,21 +3,21 @@ import { quote } from "./session-id.ts";
 import type { AppendResult } from "./session-store.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** How long a keyed append is remembered: by number or by time, whichever is more. */
+/** A keyed append is remembered by number or by time, whichever keeps it longer. */
 export const defaultIdempotency: { readonly rememberedAppends: number; readonly rememberedMs: number } = Object.freeze({
   rememberedAppends: 4096,
   rememberedMs: 24 * 60 * 60 * 1000,
 });
 
-/** The keyed appends of one session, as far as they are remembered. */
+/** Remembers the keyed appends of one session, within `defaultIdempotency`. */
 export class RememberedAppends {
   readonly #results = new Map<string, { readonly digest: string; readonly atMs: number; readonly result: string }>();
-  /** The time of the newest append that was forgotten. */
+  /** Holds the time of the newest append that was forgotten. */
   #horizonMs = -1;
 
   /**
-   * The result of the append that had this key, as a value of its own, or null when there was none. `digest` is a hash
-   * of `draftsFingerprint`.
+   * Returns a copy of the result of the append that had this key, or null without such an append. `digest` is a hash of
+   * `draftsFingerprint`.
    * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, INPUT_INVALID
    */
   find(key: string, digest: string): AppendResult | null {
@@ -32,7 +32,7 @@ export class RememberedAppends {
     return null;
   }
 
-  /** Keeps the result of an append. Forgets the oldest ones beyond the promised number and time. */
+  /** Keeps the result of an append, and forgets the oldest results beyond the promised number and time. */
   remember(key: string, digest: string, result: AppendResult, nowMs: number): void {
     const { rememberedAppends, rememberedMs } = defaultIdempotency;
     this.#results.set(key, { digest, atMs: nowMs, result: JSON.stringify(result) });
@@ -50,9 +50,9 @@ export function assertIdempotencyKey(key: string): void {
 }
 
 /**
- * For a key that is not remembered. Only a key that starts with its time can be distinguished from a new one once it is
- * forgotten. `horizonMs`: the time of the newest append that was; asked only where it matters. Whether an earlier
- * attempt was applied is not known then.
+ * Checks a key that is not remembered. A forgotten key can be distinguished from a new key only when it starts with its
+ * time. `horizonMs` returns the time of the newest forgotten append and is called only when it matters. Whether an
+ * earlier attempt was applied is unknown then.
  * @throws {ThroughlineError} IDEMPOTENCY_EXPIRED
  */
 export function assertNotForgotten(key: string, horizonMs: () => number): void {

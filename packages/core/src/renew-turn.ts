@@ -3,15 +3,15 @@ import type { SessionRef } from "./session-ref.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { Durability } from "./store-capabilities.ts";
 
-/** The lease of an open turn, renewed at a third of its length until it is stopped. */
+/** The lease of an open turn is renewed at a third of its length until `stop` is called. */
 interface RenewedTurn {
-  /** Why it is renewed no more; null while it is, and after it was stopped. */
+  /** Holds the error that ended the renewals; null while they continue, and after `stop`. */
   readonly failure: unknown;
-  /** Resolves when no renewal is under way. */
+  /** Resolves when no renewal is running. */
   stop(): Promise<void>;
 }
 
-/** Keeps a turn that was opened with this fence. The first renewal that fails is the last. */
+/** Renews the lease of the turn that was opened with this fence. The first renewal that fails is the last. */
 export function renewTurn(
   store: SessionStore,
   ref: SessionRef,

@@ -1,4 +1,4 @@
-/** True when two values that were read from JSON are equal, whatever the order of their fields. */
+/** The order of fields does not matter, because JSON objects are unordered. */
 export function isSameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return false;

@@ -1,13 +1,15 @@
 import type { SearchClause, SearchPlan } from "./search-plan.ts";
 import { searchWords, type SearchWords } from "./search-words.ts";
 
-/** Where a plan is met in a text. */
 interface SearchMatches {
-  /** In order, apart from each other, in UTF-16 units; `clauses` are the numbers of those that match there. */
+  /**
+   * The ranges are in order and apart from each other, in UTF-16 units. `clauses` are the indexes of the clauses that
+   * match there.
+   */
   readonly ranges: readonly { readonly start: number; readonly end: number; readonly clauses: readonly number[] }[];
 }
 
-/** Finds every place; null when one of the clauses is not met, or there is none. */
+/** Finds every match of a plan. Returns null when a clause has no match, or when the plan has no clause. */
 export function findMatches(plan: SearchPlan, text: string): SearchMatches | null {
   const words = searchWords(text);
   const found = plan.clauses.map((clause) => rangesOf(clause, words));
@@ -37,7 +39,7 @@ function rangesOf(clause: SearchClause, { words, names }: SearchWords): [start: 
     if (!wanted.every((_, at) => fits(words[from + at]?.word ?? "", at))) continue;
     const [first, end] = [words[from], words[from + last]];
     if (first === undefined || end === undefined) continue;
-    // A pair that was found by its first character shows that one.
+    // A pair that was found by its first character highlights only that character.
     const isOneOfPair = clause.isPrefix && end.kind === "pair" && last === 0;
     ranges.push([first.start, isOneOfPair ? first.start + (wanted[0] ?? "").length : end.end]);
   }
@@ -47,22 +49,21 @@ function rangesOf(clause: SearchClause, { words, names }: SearchWords): [start: 
   return ranges;
 }
 
-/** The part of a record's text that shows why it was found. */
 interface SearchSnippet {
-  /** The text around the first matches, with `…` where it was cut. */
+  /** Holds the text around the first matches, with `…` where it was cut. */
   readonly snippet: string;
-  /** Start and end of each match in the snippet, in UTF-16 units. */
+  /** Holds the start and the end of each match in the snippet, in UTF-16 units. */
   readonly highlights: readonly (readonly [number, number])[];
 }
 
-/** Of the text shown around the best place. */
+/** The snippet shows this many UTF-16 units around the best match. */
 const snippetLength = 160;
 const leadLength = 40;
 
 /**
- * A line of the text around the place where most of the plan is met close together. Control characters become spaces.
- * Also for a text the plan is not met in: then its beginning, and nothing is highlighted. Whoever has looked for the
- * matches already hands them over: in a long text that is most of the work.
+ * Returns a line of the text around the point where most clauses match close together. Control characters become
+ * spaces. A text without matches yields its beginning without highlights. Callers that already have the matches pass
+ * them, because finding them is most of the work for a long text.
  */
 export function searchSnippet(
   plan: SearchPlan,
@@ -96,7 +97,7 @@ function bestPlace(ranges: SearchMatches["ranges"]): number {
   return best.at;
 }
 
-/** The beginning of a word at or behind `from`, not behind `latest`. */
+/** Returns the start of a word at or after `from`, but not after `latest`. */
 function wordStart(text: string, from: number, latest: number): number {
   if (from === 0) return 0;
   const space = text.slice(from, latest).search(/\s/);

@@ -2,38 +2,38 @@ import { searchWords, toolWord } from "./search-words.ts";
 import type { SearchQuery } from "./store-facets.ts";
 import { assertStoreOptions } from "./store-option-tables.ts";
 
-/** Words that must stand one behind the other. */
+/** Holds words that must follow each other. */
 export interface SearchClause {
-  /** The words, in the form in which an index has them. */
+  /** Holds the words in the form that an index has. */
   readonly words: readonly string[];
-  /** True when words that begin with the last one count as well. */
+  /** States whether words that start with the last word match too. */
   readonly isPrefix: boolean;
-  /** The words in one piece, which may stand in their place; null when they are no identifier. */
+  /** Holds the words as one identifier, which may occur in their place; null when they form no identifier. */
   readonly name: string | null;
 }
 
-/** What is looked for: every clause must be met. */
+/** Describes a search, in which every clause must match. */
 export interface SearchPlan {
-  /** The clauses of the query, in its order. */
+  /** Holds the clauses of the query, in its order. */
   readonly clauses: readonly SearchClause[];
 }
 
-/** The filters of a query, checked and with their defaults. */
+/** Holds the filters of a query, checked and with their defaults. */
 export interface SearchScope {
-  /** What is looked for. */
+  /** Holds the clauses that the search looks for. */
   readonly plan: SearchPlan;
-  /** The namespace that is searched. */
+  /** Names the namespace that is searched. */
   readonly namespace: string;
-  /** Whether current sessions, archived ones or both are searched. */
+  /** States whether current sessions, archived sessions or both are searched. */
   readonly state: "active" | "archived" | "any";
-  /** The most hits. */
+  /** Limits the number of hits. */
   readonly limit: number;
-  /** The tool as one word; null: any. */
+  /** Holds the name of the tool as one word; null for any tool. */
   readonly toolWord: string | null;
 }
 
 /**
- * A query as a store answers it.
+ * Converts a query to the form in which a store answers it.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function readSearchQuery(query: SearchQuery): SearchScope {
@@ -43,8 +43,9 @@ export function readSearchQuery(query: SearchQuery): SearchScope {
 }
 
 /**
- * What a person asks for: words that must all occur, `"words that stand together"`, `beginn*`. Everything else in the
- * text only separates words, whatever it means elsewhere. An identifier or a path is looked for by its parts in order.
+ * Parses the search text of a person: words that must all occur, `"words that stand together"`, `beginn*`. Any other
+ * text only separates words, whatever it means elsewhere. The parts of an identifier or a path are searched in their
+ * order.
  */
 export function parseSearch(text: string): SearchPlan {
   const clauses: SearchClause[] = [];
@@ -57,7 +58,7 @@ export function parseSearch(text: string): SearchPlan {
 
 function clausesOf(text: string, isWordStart: boolean): SearchClause[] {
   const { words, names } = searchWords(text);
-  // An unspaced run ends in a character of its own, behind which nothing can follow: it is a clause of its own.
+  // An unspaced run ends in a single character, and no word can follow the run, so it is a separate clause.
   const groups: { readonly words: string[]; readonly isUnspaced: boolean; isSingle: boolean }[] = [];
   for (const { word, kind } of words) {
     const isUnspaced = kind !== "word";
@@ -70,7 +71,7 @@ function clausesOf(text: string, isWordStart: boolean): SearchClause[] {
     if (kind === "last") groups.push({ words: [], isUnspaced: !isUnspaced, isSingle: false });
   }
   const filled = groups.filter((group) => group.words.length > 0);
-  // A single identifier of several parts may also stand somewhere in one piece.
+  // A single identifier of several parts may also occur in one piece.
   const name = filled.length === 1 && filled[0]?.words.join("") === names[0]?.name ? (names[0]?.name ?? null) : null;
   return filled.map((group, index) => ({
     words: group.words,

@@ -1,21 +1,23 @@
 import type { SessionRecord } from "./record.ts";
 
-/** What of a record can be searched. */
 export interface SearchText {
-  /** The message's role; null for records that are no messages. */
+  /** Null means that the record is not a message. */
   readonly role: string | null;
-  /** The tools the record calls, or whose answer it is. */
+  /** The record calls these tools, or holds an answer of them. */
   readonly toolNames: readonly string[];
-  /** Blocks of text, a line feed between them. */
+  /** Line feeds separate the blocks of text. */
   readonly text: string;
 }
 
-/** Of longer records only the beginning is searched, in UTF-16 units: past it lie outputs of programs, not words. */
+/**
+ * A longer record is searched only up to this number of UTF-16 units, because the rest is output of programs, not
+ * words.
+ */
 const maxSearchTextLength = 262_144;
 
 /**
- * The words of a record, for people who look for them: texts and thinking, calls with their arguments, results,
- * summaries and labels. Images, details and unknown blocks have none. Null when there is nothing to search.
+ * Returns the words of a record that people search for: texts and thinking, calls with their arguments, results,
+ * summaries and labels. Images, details and unknown blocks have no words. Returns null without any words.
  */
 export function searchText(record: SessionRecord): SearchText | null {
   const found = record.type === "message" ? ofMessage(record["message"]) : ofOther(record);
@@ -68,7 +70,10 @@ function ofOther(record: SessionRecord): Found {
   return found;
 }
 
-/** Every text in a value, in its order; of objects the values, not the names. Stops where depth or length pass all use. */
+/**
+ * Returns every text in a value, in its order. Names of fields are not included, and levels deeper than any use are
+ * skipped.
+ */
 function textsIn(value: unknown, depth = 0): string[] {
   if (typeof value === "string") return [value];
   if (typeof value !== "object" || value === null || depth > 8) return [];

@@ -1,7 +1,7 @@
-/** Letters and digits of one word, up to any other character: `parse_sessionKey` has two. */
+/** A run holds letters and digits up to any other character: `parse_sessionKey` has two runs. */
 const runs = /[\p{L}\p{N}\p{M}]+/uy;
 
-/** Scripts that put no spaces between words; their text is searched by pairs of characters. */
+/** These scripts put no spaces between words, so their text is searched by pairs of characters. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u3005-\u3007\u30fc]/u;
 
@@ -10,25 +10,28 @@ const unspacedParts = new RegExp(
   "gu",
 );
 
-/** `parseHTMLPage2` is parse, HTML, Page2. */
+/** The expression splits `parseHTMLPage2` into parse, HTML and Page2. */
 const camelParts = /[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+/g;
 
 const asciiOnly = /^[\x20-\x7e]*$/;
 const onePart = /^(?:[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*)$/;
 
-/** A longer run of letters is data, a key or an encoded image, and no word. */
+/** A longer run of letters is data, a key or an encoded image, not a word. */
 const maxRunLength = 128;
 
-/** A word as it is compared, with its place in the text in UTF-16 units. */
+/** The word has the form in which words are compared; its offsets in the text count UTF-16 units. */
 interface SearchWord {
   readonly word: string;
   readonly start: number;
   readonly end: number;
-  /** `word`: stands by itself. `pair`: two characters of an unspaced script. `last`: the last one of such a run. */
+  /**
+   * A `word` stands by itself. A `pair` is two characters of an unspaced script. The `last` is the last character of
+   * such a run.
+   */
   readonly kind: "word" | "pair" | "last";
 }
 
-/** The words of a run that is not split: all of an identifier in one, beside its parts. */
+/** An identifier is also kept in one piece, in addition to its parts, so that both forms are found. */
 interface SearchName {
   readonly name: string;
   readonly start: number;
@@ -37,19 +40,18 @@ interface SearchName {
 
 export interface SearchWords {
   readonly words: readonly SearchWord[];
-  /** Identifiers of several parts, in one piece: `parsesessionkey`. */
   readonly names: readonly SearchName[];
 }
 
-/** Receives the words of a text, in their order. */
 interface WordSink {
   word(word: string, start: number, end: number, kind: SearchWord["kind"]): void;
   name(name: string, start: number, end: number): void;
 }
 
 /**
- * The words of a text: in lower case, without accents, identifiers and paths in their parts, scripts without spaces in
- * overlapping pairs. What is indexed and what is looked for go through here, so that both are the same.
+ * Returns the words of a text in lower case and without accents. Identifiers and paths are split into parts, scripts
+ * without spaces into overlapping pairs. Indexed texts and search texts both pass through here, so that their words
+ * agree.
  */
 export function searchWords(text: string): SearchWords {
   const words: SearchWord[] = [];
@@ -61,13 +63,11 @@ export function searchWords(text: string): SearchWords {
   return { words, names };
 }
 
-/** What an index keeps of a text: two lists of words, a space between them. */
 interface SearchIndexText {
   readonly words: string;
   readonly names: string;
 }
 
-/** The words of a text as a search index keeps them. */
 export function searchIndexText(text: string): SearchIndexText {
   const names = new Set<string>();
   let words = "";
@@ -75,7 +75,7 @@ export function searchIndexText(text: string): SearchIndexText {
   return { words: words.trimEnd(), names: [...names].join(" ") };
 }
 
-/** Nearly everything is letters and digits of ASCII, of which most are lower case: those are looked at once. */
+/** Nearly all text is ASCII letters and digits, mostly in lower case, so these take the fast path. */
 function scanWords(text: string, sink: WordSink): void {
   for (let at = 0; at < text.length;) {
     let end = at;
@@ -99,7 +99,7 @@ function isAsciiWord(unit: number): boolean {
   return (unit >= 97 && unit <= 122) || (unit >= 48 && unit <= 57) || (unit >= 65 && unit <= 90);
 }
 
-/** The run at or behind `at`, of whatever script; gives where it ends. */
+/** Reads the run at or after `at`, in any script, and returns its end. */
 function scanRun(text: string, at: number, sink: WordSink): number {
   runs.lastIndex = at;
   const match = runs.exec(text);
@@ -117,7 +117,7 @@ function scanRun(text: string, at: number, sink: WordSink): number {
   return index + run.length;
 }
 
-/** The name of a tool as one word. */
+/** Names of one tool may differ in case and separators, so both are unified. */
 export function toolWord(name: string): string {
   return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, "_");
 }
@@ -130,7 +130,10 @@ function scanIdentifier(run: string, at: number, sink: WordSink): void {
   if (parts !== null) sink.name(run.toLowerCase(), at, at + run.length);
 }
 
-/** Pairs that overlap, and the last character by itself, so that one character can be found as the beginning of a word. */
+/**
+ * The pairs overlap. The last character also stands by itself, so that one character is found as the beginning of a
+ * word.
+ */
 function scanPairs(run: string, at: number, sink: WordSink): void {
   let before: { readonly text: string; readonly start: number; readonly end: number } | null = null;
   for (const { 0: text, index } of run.matchAll(/\P{M}\p{M}*|\p{M}+/gu)) {
@@ -141,7 +144,7 @@ function scanPairs(run: string, at: number, sink: WordSink): void {
   if (before !== null) sink.word(before.text, before.start, before.end, "last");
 }
 
-/** Lower case, without accents: `Ä` and `ａ` are found as `a`. */
+/** The form is lower case without accents, so that `Ä` and `ａ` are found as `a`. */
 function plain(word: string): string {
   return word.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
 }

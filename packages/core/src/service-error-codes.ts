@@ -1,4 +1,4 @@
-/** The errors of a server and its requests: rows of the table of `error-codes.ts`. */
+/** A server and its requests throw these errors, which extend the table of `error-codes.ts`. */
 export const serviceErrorCodes = {
   ADDRESS_UNAVAILABLE: {
     summary: "The server cannot listen on the address.",

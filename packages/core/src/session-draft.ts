@@ -12,35 +12,38 @@ import type {
   UserMessage,
 } from "./record.ts";
 
-/** What every draft may state: `id`, `parentId` and `timestamp` are filled in where they are absent. */
+/** An append fills in an absent `id`, `parentId` or `timestamp`. */
 type DraftFrame<Type extends string> = {
-  /** The record's type. */
+  /** States the record's type. */
   readonly type: Type;
-  /** The record's id, unique in its session. @default a new one */
+  /** States the record's id, unique in its session. @default a new one */
   readonly id?: string;
-  /** The record that this one follows; null begins a new root. @default the head at the moment of the append */
+  /**
+   * States the record that this record follows; null starts a new root.
+   * @default the head at the moment of the append
+   */
   readonly parentId?: string | null;
-  /** ISO 8601 with milliseconds and Z. @default now */
+  /** States the time as ISO 8601 with milliseconds and Z. @default now */
   readonly timestamp?: string;
 };
 
-/** A provider's reply as it is stored. `responseId` is the id that the provider gave it. */
+/** Holds a provider's reply as it is stored. */
 interface NewAssistantMessage extends AssistantMessage {
-  /** The provider's id of the reply. */
+  /** States the provider's id of the reply. */
   readonly responseId?: string;
 }
 
-/** Instructions in the middle of a conversation. The system prompt of a request is no record. */
+/** Holds instructions in the middle of a conversation. The system prompt of a request is not a record. */
 interface SystemMessage {
-  /** `system`, or `developer` as newer APIs of OpenAI name it. */
+  /** States the role: `system`, or `developer` in newer APIs of OpenAI. */
   readonly role: "system" | "developer";
-  /** The instructions. */
+  /** Holds the instructions. */
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
-  /** When they were written, in milliseconds since 1970. */
+  /** States when the instructions were written, in milliseconds since 1970. */
   readonly timestamp?: number;
 }
 
-/** A message that a program writes: of a known role, without fields that no reader knows. */
+/** Holds a message that a program writes, with a known role and without fields that no reader knows. */
 export type NewMessage =
   | UserMessage
   | NewAssistantMessage
@@ -49,35 +52,38 @@ export type NewMessage =
   | BashExecutionMessage
   | CustomRoleMessage;
 
-/** A new record of a type that is known. A misspelt field does not compile. */
+/** Holds a new record of a known type. A misspelled field does not compile. */
 type KnownDraft = {
   readonly [Type in KnownRecordType]: DraftFrame<Type> &
     (Type extends "message" ? { readonly message: NewMessage } : RecordFields[Type]);
 }[KnownRecordType];
 
-/** A new record of a program's own type, which holds a dot (`acme.ticket`). Any fields of JSON; no model sees it. */
+/**
+ * Holds a new record of a program's own type, whose name contains a dot (`acme.ticket`). It may have any fields of
+ * JSON, and no model sees it.
+ */
 type OwnDraft = DraftFrame<`${string}.${string}`> & { readonly [field: string]: unknown };
 
-/** A new record as programs write it. A misspelt type or field of a known record does not compile. */
+/** Holds a new record as programs write it. A misspelled type or field of a known record does not compile. */
 export type SessionDraft = KnownDraft | OwnDraft;
 
-/** A new message as a record. */
+/** Holds a new message as a record. */
 export type MessageDraft = DraftFrame<"message"> & {
-  /** The message, by its role. */
+  /** Holds the message, typed by its role. */
   readonly message: NewMessage;
 };
 
-/** A reply as a record. */
+/** Holds a reply as a record. */
 export type ReplyDraft = DraftFrame<"message"> & {
-  /** The reply. */
+  /** Holds the reply. */
   readonly message: NewAssistantMessage;
 };
 
-/** What a user says, or what a tool gives back: text, or blocks of text, images and kinds of a program's own. */
+/** Holds content of a user or a tool: text, or blocks of text, images and a program's own types. */
 type DraftContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
 
 /**
- * The record of what a user says.
+ * Creates the record of a user's message.
  * @example await turn.append([userMessage("What is in this folder?")]);
  */
 export function userMessage(content: DraftContent): MessageDraft {
@@ -85,8 +91,8 @@ export function userMessage(content: DraftContent): MessageDraft {
 }
 
 /**
- * The record of what a model answered. For a provider's own reply, `recordFromReply` of `@throughline/history/<provider>`
- * fills in the fields.
+ * Creates the record of a model's answer. For a provider's own reply, `recordFromReply` of
+ * `@throughline/history/<provider>` fills in the fields.
  * @param content Text, or blocks of text, thinking and tool calls.
  * @param fields `model`, `provider`, `api`, `usage`, `stopReason` and the like. @default a reply that ended by itself
  * @example assistantMessage("Hello!", { model: "claude-sonnet-4-5", provider: "anthropic" })
@@ -99,8 +105,9 @@ export function assistantMessage(
 }
 
 /**
- * The calls of a reply, to run and to answer with `toolResult`. Their ids and arguments are those of the record: a call
- * without an id has got one, and the arguments are parsed. Those that are no JSON object are in `partialJson`.
+ * Returns the calls of a reply, to run and to answer with `toolResult`. Ids and arguments are those of the record: a
+ * call without an id has received one, and the arguments are parsed. Arguments that are no JSON object are in
+ * `partialJson`.
  * @example
  * const results = toolCalls(reply).map(async (call) => toolResult(call, await run(call.name, call.arguments)));
  */
@@ -110,7 +117,7 @@ export function toolCalls({ message: { content } }: ReplyDraft): readonly ToolCa
 }
 
 /**
- * The record of a tool's result.
+ * Creates the record of a tool's result.
  * @param call The call that it answers: its id, and the tool's name where it is known.
  * @param fields `isError`, and `details` for people and programs, which no model sees.
  * @example toolResult(call, "3 files", { details: { files: 3 } })
@@ -133,8 +140,9 @@ export function toolResult(
 }
 
 /**
- * A record for a program's own data. No model sees it.
- * @param customType Whose and what it is, such as `acme.ticket`. Names that begin with `throughline.` are reserved.
+ * Creates a record for a program's own data, which no model sees.
+ * @param customType Names the owner and the type of the data, such as `acme.ticket`. Names that begin with
+ * `throughline.` are reserved.
  * @param data Any JSON.
  */
 export function customRecord(

@@ -8,33 +8,36 @@ import {
 import { refused } from "./refused.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** Where a reply to the session goes. */
+/** States where a reply to the session goes. */
 export interface DeliveryContext {
-  /** The channel, such as `telegram`. */
+  /** Names the channel, such as `telegram`. */
   readonly channel?: string;
-  /** The address within the channel. */
+  /** States the address within the channel. */
   readonly to?: string;
-  /** The account of the agent that sends. */
+  /** Names the account of the agent that sends. */
   readonly accountId?: string;
-  /** The thread or topic within the conversation. */
+  /** Names the thread or topic within the conversation. */
   readonly threadId?: string | number;
 }
 
-/** Where a session came from. */
+/** States where a session came from. */
 export interface SessionOrigin extends DeliveryContext {
-  /** The sender's or conversation's name. */
+  /** States the name of the sender or of the conversation. */
   readonly label?: string;
-  /** The program or service that delivered the first message. */
+  /** Names the program or service that delivered the first message. */
   readonly provider?: string;
-  /** The interface on which it arrived. */
+  /** Names the interface on which the message arrived. */
   readonly surface?: string;
-  /** `direct`, `group` or `channel`. */
+  /** States the kind of conversation: `direct`, `group` or `channel`. */
   readonly chatType?: string;
-  /** The sender's address, as the channel writes it. */
+  /** States the sender's address, as the channel writes it. */
   readonly from?: string;
 }
 
-/** How what arrives during a turn is treated. Of a mode that is not listed only the word is known; it is kept. */
+/**
+ * Sets how a message is treated that arrives during a turn. A mode that is not listed is kept, although its meaning is
+ * unknown.
+ */
 type QueueMode =
   | "steer"
   | "followup"
@@ -46,144 +49,146 @@ type QueueMode =
   | (string & {});
 
 /**
- * What is kept of a session besides its records. Primary data: some of it exists nowhere else. The named fields are
- * OpenClaw's and ClawCode's; every other field is kept as it came. Any program may have written them: the types say what a
- * field means, and whoever acts on one looks first whether it is that.
+ * Holds the data of a session besides its records. It is primary data: some of it exists nowhere else. The named fields
+ * are OpenClaw's and ClawCode's; every other field is kept unchanged. Any program may have written the fields. The
+ * types state what a field means, so a reader must check a field before acting on it.
  */
 export interface SessionEntry {
-  /** The session behind the key; its records hang on this id. */
+  /** States the id of the session behind the key; its records belong to this id. */
   readonly sessionId: string;
-  /** UTC milliseconds. */
+  /** States the time of the last activity, in UTC milliseconds. */
   readonly updatedAt?: number;
-  /** OpenClaw's path of the transcript. It is kept, and no store reads it. */
+  /** States OpenClaw's path of the transcript. The field is kept, and no store reads it. */
   readonly sessionFile?: string;
-  /** The key of the session that spawned this one. */
+  /** States the key of the session that spawned this session. */
   readonly spawnedBy?: string;
-  /** Generations below a session that nobody spawned. */
+  /** Counts the generations below a session that no session spawned. */
   readonly spawnDepth?: number;
-  /** The conversation a thread or topic belongs to. */
+  /** States the key of the conversation that a thread or topic belongs to. */
   readonly parentSessionKey?: string;
-  /** Of the Claude Agent SDK's own session. */
+  /** States the id of the Claude Agent SDK's own session. */
   readonly sdkSessionId?: string;
-  /** By provider, where programs kept it before there was one field. */
+  /** Holds that id by provider, as programs kept it before there was one field. */
   readonly cliSessionIds?: Readonly<Record<string, string>>;
-  /** The Claude Code session, where programs wrote it before `sdkSessionId`. */
+  /** States the Claude Code session, as programs wrote it before `sdkSessionId`. */
   readonly claudeCliSessionId?: string;
-  /** What a person named the session. */
+  /** States the name that a person gave the session. */
   readonly label?: string;
-  /** A name made from the conversation; `label` goes before it. */
+  /** States a name that was derived from the conversation; `label` takes precedence. */
   readonly title?: string;
-  /** Who made the title: `rules`, `model`, or `import` where the source states one. */
+  /** States what created the title: `rules`, `model`, or `import` for a title that the source states. */
   readonly titleBy?: string;
-  /** A name that another program made for its lists. */
+  /** States a name that another program created for its lists. */
   readonly displayName?: string;
-  /** The folder that the session works in, absolute. A terminal resumes the newest session of its own folder. */
+  /**
+   * States the absolute path of the session's working folder. A terminal resumes the newest session of its own folder.
+   */
   readonly cwd?: string;
-  /** `direct`, `group` or `channel`; `dm` is an old word for `direct`. */
+  /** States the kind of conversation: `direct`, `group` or `channel`; `dm` is an old word for `direct`. */
   readonly chatType?: string;
-  /** The channel's id of the group. */
+  /** States the channel's id of the group. */
   readonly groupId?: string;
-  /** The group's subject, as people see it. */
+  /** States the group's subject, as people see it. */
   readonly subject?: string;
-  /** The channel within the group, such as `#general`. */
+  /** Names the channel within the group, such as `#general`. */
   readonly groupChannel?: string;
-  /** The workspace or server that the group belongs to. */
+  /** Names the workspace or server that the group belongs to. */
   readonly space?: string;
-  /** Whether the agent may answer here. It goes before the rules of the configuration. */
+  /** Decides whether the agent may answer here. It overrides the rules of the configuration. */
   readonly sendPolicy?: "allow" | "deny";
-  /** Whether a group's messages are answered only where they mention the agent. */
+  /** Decides whether the agent answers only those messages of a group that mention it. */
   readonly groupActivation?: "mention" | "always";
-  /** OpenClaw's flag: the next turn introduces the group to the model. */
+  /** Makes the next turn introduce the group to the model (OpenClaw's flag). */
   readonly groupActivationNeedsSystemIntro?: boolean;
-  /** The channel of the conversation. */
+  /** Names the channel of the conversation. */
   readonly channel?: string;
-  /** The channel of the last message that came in. */
+  /** Names the channel of the last inbound message. */
   readonly lastChannel?: string;
-  /** The address within that channel, to which replies go. */
+  /** States the address within that channel, to which replies go. */
   readonly lastTo?: string;
-  /** The account that received the last message. */
+  /** Names the account that received the last message. */
   readonly lastAccountId?: string;
-  /** The thread or topic of the last message. */
+  /** Names the thread or topic of the last message. */
   readonly lastThreadId?: string | number;
-  /** Where replies go; it repeats the `last…` fields. */
+  /** States where replies go; it repeats the `last…` fields. */
   readonly deliveryContext?: DeliveryContext;
-  /** Where the session's first message came from. */
+  /** States where the session's first message came from. */
   readonly origin?: SessionOrigin;
-  /** The provider that a person chose for this session. */
+  /** Names the provider that a person chose for this session. */
   readonly providerOverride?: string;
-  /** The model that a person chose for this session. */
+  /** Names the model that a person chose for this session. */
   readonly modelOverride?: string;
-  /** OpenClaw's credentials profile for this session. */
+  /** Names OpenClaw's credentials profile for this session. */
   readonly authProfileOverride?: string;
-  /** Whether a person or OpenClaw chose that profile. */
+  /** States whether a person or OpenClaw chose that profile. */
   readonly authProfileOverrideSource?: "auto" | "user";
-  /** `compactionCount` when that profile was chosen. */
+  /** States the `compactionCount` at which that profile was chosen. */
   readonly authProfileOverrideCompactionCount?: number;
-  /** The provider that answered last. */
+  /** Names the provider that answered last. */
   readonly modelProvider?: string;
-  /** The model that answered last. */
+  /** Names the model that answered last. */
   readonly model?: string;
-  /** OpenClaw's setting: where shell commands run. */
+  /** Sets where shell commands run (OpenClaw's setting). */
   readonly execHost?: string;
-  /** OpenClaw's setting: which shell commands are allowed. */
+  /** Sets which shell commands are allowed (OpenClaw's setting). */
   readonly execSecurity?: string;
-  /** OpenClaw's setting: when a person is asked before a command. */
+  /** Sets when a person is asked before a command (OpenClaw's setting). */
   readonly execAsk?: string;
-  /** OpenClaw's setting: the node on which commands run. */
+  /** Names the node on which commands run (OpenClaw's setting). */
   readonly execNode?: string;
-  /** The thinking level that a person chose for this session. */
+  /** Sets the thinking level that a person chose for this session. */
   readonly thinkingLevel?: string;
-  /** OpenClaw's setting: how much of its work the agent shows. */
+  /** Sets how much of its work the agent shows (OpenClaw's setting). */
   readonly verboseLevel?: string;
-  /** OpenClaw's setting: whether thinking is shown. */
+  /** Sets whether thinking is shown (OpenClaw's setting). */
   readonly reasoningLevel?: string;
-  /** OpenClaw's setting: whether commands run outside the sandbox. */
+  /** Sets whether commands run outside the sandbox (OpenClaw's setting). */
   readonly elevatedLevel?: string;
-  /** OpenClaw's setting: what is shown of a reply's tokens. */
+  /** Sets how the tokens of a reply are shown (OpenClaw's setting). */
   readonly responseUsage?: "on" | "off" | "tokens" | "full";
-  /** OpenClaw's setting: when replies are spoken. */
+  /** Sets when replies are spoken (OpenClaw's setting). */
   readonly ttsAuto?: string;
-  /** What happens to words that arrive while a turn runs. */
+  /** Decides what happens to messages that arrive while a turn runs. */
   readonly queueMode?: QueueMode;
-  /** How long waiting words are collected before a turn begins, in milliseconds. */
+  /** Sets how long waiting messages are collected before a turn starts, in milliseconds. */
   readonly queueDebounceMs?: number;
-  /** The most messages that wait. */
+  /** Limits the number of waiting messages. */
   readonly queueCap?: number;
-  /** What happens to messages beyond `queueCap`. */
+  /** Decides what happens to messages beyond `queueCap`. */
   readonly queueDrop?: "old" | "new" | "summarize";
-  /** Tokens of the last call's prompt, as its writer counts them. */
+  /** Counts the tokens of the last call's prompt, in its writer's way of counting. */
   readonly inputTokens?: number;
-  /** Tokens of the last call's reply. */
+  /** Counts the tokens of the last call's reply. */
   readonly outputTokens?: number;
-  /** Tokens of the context, as far as known. */
+  /** Counts the tokens of the context, as far as they are known. */
   readonly totalTokens?: number;
-  /** False: `totalTokens` is not to be trusted. */
+  /** States whether `totalTokens` is to be trusted. */
   readonly totalTokensFresh?: boolean;
-  /** The model's window. */
+  /** States the size of the model's window, in tokens. */
   readonly contextTokens?: number;
-  /** The number of compactions since the session began. */
+  /** Counts the compactions since the session began. */
   readonly compactionCount?: number;
-  /** When memory was last flushed, and how many compactions there had been. Whether one is due is not decided by these. */
+  /** States when memory was last flushed. The field does not decide whether a flush is due. */
   readonly memoryFlushAt?: number;
-  /** `compactionCount` at the last memory flush. */
+  /** States the `compactionCount` at the last memory flush. The field does not decide whether a flush is due. */
   readonly memoryFlushCompactionCount?: number;
-  /** True once a turn of the session has sent its system prompt. */
+  /** States whether a turn of the session has sent its system prompt. */
   readonly systemSent?: boolean;
-  /** True when the last turn was aborted. */
+  /** States whether the last turn was aborted. */
   readonly abortedLastRun?: boolean;
-  /** OpenClaw's last heartbeat message. */
+  /** Holds OpenClaw's last heartbeat message. */
   readonly lastHeartbeatText?: string;
-  /** When it was sent, in milliseconds since 1970. */
+  /** States when that message was sent, in milliseconds since 1970. */
   readonly lastHeartbeatSentAt?: number;
-  /** The sessions that had the key before, oldest first. */
+  /** Lists the sessions that had the key before, oldest first. */
   readonly previousSessionIds?: readonly string[];
   readonly [field: string]: unknown;
 }
 
-/** A clock may be wrong by so much before a writer's `updatedAt` is not believed. */
+/** A writer's clock may be ahead of the store's clock by this much before its `updatedAt` is replaced. */
 const maxAheadMs = 5 * 60 * 1000;
 
-/** The activity time after a save or append: never before the old one, never far in the future. */
+/** Returns the activity time after a save or append: never before the old time, never far in the future. */
 export function nextUpdatedAtMs(
   oldMs: number,
   claimedMs: unknown,
@@ -194,9 +199,12 @@ export function nextUpdatedAtMs(
   return { updatedAtMs: Math.max(oldMs, wasClamped ? nowMs : Math.trunc(claimedMs)), wasClamped };
 }
 
-/** Sets the fields of a patch; `undefined` removes one. Own properties only, `__proto__` included: nothing is lost or run. */
+/**
+ * Sets the fields of a patch in an entry; `undefined` removes a field. Only own properties count, `__proto__` included,
+ * so that no field is lost and no setter runs.
+ */
 export function patchEntry(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
-  // A copy by JSON takes fields at once. An object that is made of a list of fields takes time for each.
+  // A copy by JSON creates all fields at once. Building an object from a list of fields takes time for each field.
   const own: Record<string, unknown> = { ...ownEntry(entry) };
   for (const [field, value] of Object.entries(patch)) {
     const copy = jsonOf(value);
@@ -207,7 +215,7 @@ export function patchEntry(entry: SessionEntry, patch: Readonly<Record<string, u
 }
 
 /**
- * A copy of the caller's entry, as plain JSON.
+ * Copies the caller's entry as plain JSON, so that the caller's later changes have no effect.
  * @throws {ThroughlineError} INPUT_INVALID when it is not a JSON object with a sessionId
  */
 export function ownEntry(entry: unknown): SessionEntry {
@@ -227,12 +235,12 @@ export function ownEntry(entry: unknown): SessionEntry {
 }
 
 /**
- * As `ownEntry`, of an entry that is to be written.
+ * Copies an entry that is to be written, like `ownEntry`, and checks its limits.
  * @throws {ThroughlineError} INPUT_INVALID also when it is nested deeper or larger than a store takes
  */
 export function givenEntry(entry: unknown): SessionEntry {
   if (isAllowedAsLarge(entry)) return allowedCopy(entry);
-  // A copy of an object with many members takes long.
+  // A copy of an object with many members is slow, so the members are counted first.
   assertFewMembers(entry);
   const own = ownEntry(entry);
   assertEntryBounds(own);
@@ -247,9 +255,11 @@ function allowedCopy(entry: unknown): SessionEntry {
 }
 
 /**
- * A copy of the fields that an append sets, as plain JSON: the caller may change its own while the append waits. What JSON
- * leaves out is `undefined`, and removes its field. Not of the whole entry, which may hold what another program nested.
- * @throws {ThroughlineError} INPUT_INVALID when they are no object of JSON, or nested deeper or larger than a store takes
+ * Copies the fields that an append sets as plain JSON, because the caller may change its own fields while the append
+ * waits. A value that JSON leaves out becomes `undefined`, and removes its field. The whole entry is not checked,
+ * because another program may have nested it deeper.
+ * @throws {ThroughlineError} INPUT_INVALID when they are no object of JSON, or nested deeper or larger than a store
+ * takes
  */
 export function givenPatch(patch: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch))
@@ -259,7 +269,7 @@ export function givenPatch(patch: Readonly<Record<string, unknown>>): Readonly<R
     assertEntryNesting(patch);
     const fields = Object.entries(patch).map(([field, value]) => [field, jsonOf(value)] as const);
     const own = Object.fromEntries(fields);
-    // Once more as what JSON makes of them: a `toJSON` may nest what has it.
+    // The JSON form is checked once more, because a `toJSON` may nest its value deeper.
     assertEntryBounds(own);
     return own;
   } catch (cause) {

@@ -2,70 +2,70 @@ import type { Finding } from "./finding.ts";
 import type { SessionRef } from "./session-ref.ts";
 
 /**
- * What happens, for those who watch. Events inform and decide nothing: every failure is also thrown, every change is
+ * Reports what happens in a store. Events inform and decide nothing: every failure is also thrown, and every change is
  * also a record or a finding. A listener that throws does not disturb the operation.
  */
 export type SessionEvent =
-  /** A problem was found while the store read. */
+  /** Reports a problem that the store found while it read. */
   | {
       readonly name: "finding";
-      /** The session in which it was found; null when it concerns no single session. */
+      /** States the session with the problem; null when the problem concerns no single session. */
       readonly ref: SessionRef | null;
-      /** The problem, with its place and its remedy. */
+      /** Holds the problem, with its location and its remedy. */
       readonly finding: Finding;
     }
-  /** An append was acknowledged. */
+  /** Reports that an append was acknowledged. */
   | {
       readonly name: "records-appended";
-      /** The session that has the records. */
+      /** States the session that has the records. */
       readonly ref: SessionRef;
-      /** The seq of the first record of the append. */
+      /** States the seq of the first record of the append. */
       readonly fromSeq: number;
-      /** The seq of the last one. */
+      /** States the seq of the last record of the append. */
       readonly toSeq: number;
     }
-  /** A session was created. */
+  /** Reports that a session was created. */
   | {
       readonly name: "session-created";
-      /** The session that was created. */
+      /** States the session that was created. */
       readonly ref: SessionRef;
-      /** The id of the new session. */
+      /** States the id of the new session. */
       readonly sessionId: string;
     }
-  /** A session was archived by a reset, a move or a removal. */
+  /** Reports that a reset, a move or a removal archived a session. */
   | {
       readonly name: "session-archived";
-      /** The session that was archived. */
+      /** States the session that was archived. */
       readonly ref: SessionRef;
-      /** The id of the archived session. */
+      /** States the id of the archived session. */
       readonly sessionId: string;
     }
-  /** A session was purged. */
+  /** Reports that a session was purged. */
   | {
       readonly name: "session-removed";
-      /** The session that was purged. */
+      /** States the session that was purged. */
       readonly ref: SessionRef;
-      /** The id of the purged session. */
+      /** States the id of the purged session. */
       readonly sessionId: string;
     }
-  /** The content of records was replaced by tombstones. */
+  /** Reports that tombstones replaced the content of records. */
   | {
       readonly name: "records-redacted";
-      /** The session that had the content. */
+      /** States the session that had the content. */
       readonly ref: SessionRef;
-      /** The seqs of the records, in ascending order. */
+      /** Lists the seqs of the records, in ascending order. */
       readonly seqs: readonly number[];
     }
-  /** An entry stated an `updatedAt` that the store did not keep. */
+  /** Reports that an entry stated an `updatedAt` that the store did not keep. */
   | {
       readonly name: "updated-at-clamped";
-      /** The session that was saved. */
+      /** States the session that was saved. */
       readonly ref: SessionRef;
-      /** The time that the entry stated, in milliseconds since 1970. */
+      /** States the time of the entry, in milliseconds since 1970. */
       readonly claimedMs: number;
-      /** The time that was kept. */
+      /** States the time that was kept, in milliseconds since 1970. */
       readonly storedMs: number;
     };
 
-/** Called with each event of a session. */
+/** Receives each event of a session. */
 export type SessionEventListener = (event: SessionEvent) => void;

@@ -1,8 +1,8 @@
 import { ThroughlineError } from "./throughline-error.ts";
 
 /**
- * Ids become file names, so they are checked before anything touches the file system. The rule is the one
- * OpenClaw's readers apply; Windows device names and dots-only names are refused on top.
+ * Ids become file names, so they are checked before any access to the file system. OpenClaw's readers apply the same
+ * rule. Windows device names, a dot at the end and two dots in a row are refused too.
  */
 const sessionIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const agentIdPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
@@ -20,7 +20,6 @@ export function isAgentId(text: string): boolean {
   return agentIdPattern.test(text) && isSafeFileName(text);
 }
 
-/** @throws {ThroughlineError} SESSION_ID_INVALID */
 /** Checks the form of a session id. @throws {ThroughlineError} SESSION_ID_INVALID */
 export function assertSessionId(text: string): void {
   if (typeof text !== "string" || !isSessionId(text)) {
@@ -30,7 +29,6 @@ export function assertSessionId(text: string): void {
   }
 }
 
-/** @throws {ThroughlineError} AGENT_ID_INVALID */
 /** Checks the form of an agent id. @throws {ThroughlineError} AGENT_ID_INVALID */
 export function assertAgentId(text: string): void {
   if (typeof text !== "string" || !isAgentId(text)) {
@@ -40,8 +38,10 @@ export function assertAgentId(text: string): void {
   }
 }
 
-/** @throws {ThroughlineError} NAMESPACE_INVALID */
-/** Checks the form of a namespace; the empty one is the default. @throws {ThroughlineError} NAMESPACE_INVALID */
+/**
+ * Checks the form of a namespace; the empty text is the default namespace.
+ * @throws {ThroughlineError} NAMESPACE_INVALID
+ */
 export function assertNamespace(text: string): void {
   if (typeof text !== "string" || (text !== "" && !isSessionId(text))) {
     throw new ThroughlineError("NAMESPACE_INVALID", `The namespace ${quote(text)} is not valid.`, {
@@ -50,13 +50,16 @@ export function assertNamespace(text: string): void {
   }
 }
 
-/** Quotes a value of unknown origin for a message: JSON, so that control characters are escaped, and short. */
+/**
+ * Quotes a value of unknown origin for a message. JSON escapes control characters, and the text is cut at 200
+ * characters.
+ */
 export function quote(value: unknown): string {
   const text = jsonText(value) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
-/** Undefined for what JSON cannot hold: a message about a wrong value must not fail over it. */
+/** Returns undefined for a value that JSON cannot hold, because a message about a wrong value must not fail over it. */
 function jsonText(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

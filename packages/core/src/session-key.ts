@@ -1,105 +1,105 @@
 import { isAgentId, quote } from "./session-id.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/**
- * Session keys. Stores treat a key as opaque text; only this file reads meaning into it, and only at the door,
- * to find the agent. Writing what was parsed gives back the same text, always.
- *
- * Grammar: `agent:<agentId>:<rest>[:thread:<id> | :topic:<id>]` with rest one of `<mainKey>`, `direct:<peer>`,
- * `<channel>:<kind>:<peer>`, `<channel>:<account>:direct:<peer>`, `subagent:<path>`, `cron:<path>`. Also read:
- * the short form `<agentId>:<channel>:<peer>`, a runtime's own prefix (`goclaw:main:main`), and other texts,
- * which stay opaque and belong to no agent by themselves.
- */
+// Stores treat a key as opaque text. Only this file reads a meaning into a key, and only at an entry point, to find the
+// agent. Formatting a parsed key always returns the same text.
+//
+// Grammar: `agent:<agentId>:<rest>[:thread:<id> | :topic:<id>]` with rest one of `<mainKey>`, `direct:<peer>`,
+// `<channel>:<kind>:<peer>`, `<channel>:<account>:direct:<peer>`, `subagent:<path>`, `cron:<path>`. The parser also
+// reads the short form `<agentId>:<channel>:<peer>` and a runtime's own prefix (`goclaw:main:main`). Any other text
+// stays opaque and belongs to no agent by itself.
+
+/** States whether a peer is one person, a group or a channel. */
 export type PeerKind = "direct" | "group" | "channel";
 
-/** The part of a key behind `agent:<id>:`. */
+/** Holds the part of a key after `agent:<id>:`. */
 type SessionKeyRest =
-  /** The agent's main session. */
+  /** Names the agent's main session. */
   | {
       readonly kind: "main";
-      /** The name of the main session, usually `main`. */
+      /** States the name of the main session, usually `main`. */
       readonly mainKey: string;
     }
-  /** A conversation with a person, a group or a channel. */
+  /** Names a conversation with a person, a group or a channel. */
   | {
       readonly kind: "peer";
-      /** The channel, such as `telegram`; null where the key names none. */
+      /** Names the channel, such as `telegram`; null when the key names no channel. */
       readonly channel: string | null;
-      /** The account of the agent; null where the key names none. */
+      /** Names the account of the agent; null when the key names no account. */
       readonly accountId: string | null;
-      /** Whether it is a person, a group or a channel. */
+      /** States whether the peer is a person, a group or a channel. */
       readonly peerKind: PeerKind;
-      /** The kind as the key spells it: `dm` is an old spelling of `direct`. */
+      /** States the kind in the key's spelling: `dm` is an old spelling of `direct`. */
       readonly peerKindText: string;
-      /** The channel's id of the person, group or channel. */
+      /** States the channel's id of the person, group or channel. */
       readonly peerId: string;
     }
-  /** A session of a sub-agent or of a scheduled job. */
+  /** Names a session of a sub-agent or of a scheduled job. */
   | {
-      /** Whether a sub-agent or a scheduled job runs in the session. */
+      /** States whether a sub-agent or a scheduled job runs in the session. */
       readonly kind: "subagent" | "cron";
-      /** Everything behind `subagent:` or `cron:`. */
+      /** Holds everything after `subagent:` or `cron:`. */
       readonly path: string;
     }
-  /** Any other text. */
+  /** Holds any other text. */
   | {
       readonly kind: "other";
-      /** Everything behind `agent:<id>:`. */
+      /** Holds everything after `agent:<id>:`. */
       readonly text: string;
     };
 
-/** The thread or topic at the end of a key. */
+/** Names the thread or topic at the end of a key. */
 export interface SessionKeySuffix {
-  /** Whether the channel calls it a thread or a topic. */
+  /** States whether the channel calls it a thread or a topic. */
   readonly kind: "thread" | "topic";
-  /** The channel's id of it. */
+  /** States the channel's id of the thread or topic. */
   readonly id: string;
 }
 
-/** The parts of a session key, by their form. */
+/** Holds the parts of a session key; `form` decides which parts it has. */
 export type ParsedSessionKey =
-  /** `agent:<id>:…`, the form of new keys. */
+  /** Holds a key of the form `agent:<id>:…`, which new keys have. */
   | {
       readonly form: "agent";
-      /** The agent that the key names. */
+      /** States the agent that the key names. */
       readonly agentId: string;
-      /** What the key names of the agent's sessions. */
+      /** Names the session among the agent's sessions. */
       readonly rest: SessionKeyRest;
-      /** The thread or topic; null where the key names none. */
+      /** Names the thread or topic; null when the key names none. */
       readonly suffix: SessionKeySuffix | null;
     }
-  /** `<agentId>:<channel>:<peer>`, the form of older programs. */
+  /** Holds a key of the form `<agentId>:<channel>:<peer>`, which older programs write. */
   | {
       readonly form: "short";
-      /** The agent that the key names. */
+      /** States the agent that the key names. */
       readonly agentId: string;
-      /** The channel, such as `telegram`. */
+      /** Names the channel, such as `telegram`. */
       readonly channel: string;
-      /** The channel's id of the person. */
+      /** States the channel's id of the person. */
       readonly peerId: string;
     }
-  /** A key with the prefix of another runtime, such as `goclaw:main:main`. */
+  /** Holds a key with the prefix of another runtime, such as `goclaw:main:main`. */
   | {
       readonly form: "runtime";
-      /** The prefix, which names the runtime. */
+      /** States the prefix, which names the runtime. */
       readonly runtime: string;
-      /** The agent that the key names. */
+      /** States the agent that the key names. */
       readonly agentId: string;
-      /** Everything behind the agent. */
+      /** Holds everything after the agent. */
       readonly text: string;
     }
-  /** A key of no known form. It names no agent. */
+  /** Holds a key of no known form, which names no agent. */
   | {
       readonly form: "opaque";
-      /** Always null. */
+      /** Stays null, because the key names no agent. */
       readonly agentId: null;
-      /** The whole key. */
+      /** Holds the whole key. */
       readonly text: string;
     };
 
 const maxSessionKeyLength: number = 512;
 
-/** First segments that name a program and not an agent; the second segment is the agent. */
+/** These first segments name a program, not an agent; the second segment is the agent. */
 const runtimePrefixes = new Set(["goclaw", "clawcode", "openclaw", "throughline"]);
 
 const peerKinds = new Map<string, PeerKind>([
@@ -109,11 +109,13 @@ const peerKinds = new Map<string, PeerKind>([
   ["channel", "channel"],
 ]);
 
-// Control characters, bidirectional overrides and lone surrogates have no place in something people read and type.
+// People read and type keys, so control characters, bidirectional overrides and lone surrogates are refused.
 const forbiddenCharacters = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-/** @throws {ThroughlineError} KEY_INVALID */
-/** Splits a session key into its parts. @throws {ThroughlineError} SESSION_KEY_INVALID */
+/**
+ * Splits a session key into its parts.
+ * @throws {ThroughlineError} KEY_INVALID
+ */
 export function parseSessionKey(key: string): ParsedSessionKey {
   assertKeyText(key);
   const segments = key.split(":");
@@ -128,7 +130,7 @@ export function parseSessionKey(key: string): ParsedSessionKey {
   return { form: "opaque", agentId: null, text: key };
 }
 
-/** The text of a parsed key: `formatSessionKey(parseSessionKey(k)) === k`. */
+/** Returns the text of a parsed key: `formatSessionKey(parseSessionKey(k)) === k`. */
 export function formatSessionKey(key: ParsedSessionKey): string {
   switch (key.form) {
     case "agent": {
@@ -144,7 +146,7 @@ export function formatSessionKey(key: ParsedSessionKey): string {
   }
 }
 
-/** The agent that a key names; null for one that names none, and for one that no session has. */
+/** Returns the agent that a key names; null for a key without an agent, and for a key that no session has. */
 export function agentOfKey(key: string): string | null {
   try {
     return parseSessionKey(key).agentId;
@@ -154,7 +156,10 @@ export function agentOfKey(key: string): string | null {
   }
 }
 
-/** The spellings a stored key may have for the same session: `dm` and `direct` are one kind. The given one comes first. */
+/**
+ * Returns the spellings that a stored key may have for the same session, because `dm` and `direct` are one kind. The
+ * given key comes first.
+ */
 export function sessionKeyAliases(key: string): readonly string[] {
   const parsed = parseSessionKey(key);
   if (parsed.form !== "agent" || parsed.rest.kind !== "peer" || parsed.rest.peerKind !== "direct") return [key];
@@ -162,7 +167,7 @@ export function sessionKeyAliases(key: string): readonly string[] {
   return [key, formatSessionKey({ ...parsed, rest: { ...parsed.rest, peerKindText: other } })];
 }
 
-/** Prefix match as policies use it: upper and lower case are the same on both sides. */
+/** Policies compare prefixes without regard to case, so both sides are converted to lower case. */
 export function sessionKeyHasPrefix(key: string, prefix: string): boolean {
   return key.toLowerCase().startsWith(prefix.toLowerCase());
 }

@@ -4,39 +4,40 @@ import { parseSessionKey } from "./session-key.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
 /**
- * The address of a session and the primary key of every table. `archiveId` addresses an archived session of the
- * key instead of the current one.
+ * Holds the address of a session, which is the primary key of every table. `archiveId` addresses an archived session of
+ * the key instead of the current session.
  */
 export interface SessionRef {
   /** Separates tenants that share one store. The default is the empty text. */
   readonly namespace: string;
-  /** The agent of the session. */
+  /** Names the agent of the session. */
   readonly agentId: string;
-  /** Opaque to stores. */
+  /** Holds the session's key, which is opaque to stores. */
   readonly key: string;
-  /** The session id of an archived session. Absent: the current session of the key. */
+  /** States the session id of an archived session. Absent means the current session of the key. */
   readonly archiveId?: string;
 }
 
-/** The parts of a session's address; `sessionRef` fills in the rest. */
+/** Holds the parts of a session's address; `sessionRef` fills in the absent parts. */
 export interface SessionAddress {
-  /** The session key, in any form. */
+  /** Holds the session key, in any form. */
   readonly key: string;
-  /** The agent of the session. @default the agent the key names, else "main" */
+  /** Names the agent of the session. @default the agent the key names, else "main" */
   readonly agentId?: string;
-  /** The namespace of the session. @default "" */
+  /** Names the namespace of the session. @default "" */
   readonly namespace?: string;
-  /** The session id of an archived session. Absent: the current session of the key. */
+  /** States the session id of an archived session. Absent means the current session of the key. */
   readonly archiveId?: string;
 }
 
 const { any } = optionKinds;
-// Each part has a code of its own; only names are refused here.
+// Each part has its own error code, so only unknown names are refused here.
 const addressTable: OptionTable<SessionAddress> = { key: any, agentId: any, namespace: any, archiveId: any };
 
 /**
- * The address of a session. The agent comes from the key where the address names none.
- * @throws {ThroughlineError} INPUT_INVALID for a field that an address does not have; KEY_INVALID, KEY_AGENT_MISMATCH, AGENT_ID_INVALID, NAMESPACE_INVALID
+ * Returns the address of a session. The agent comes from the key when the address names no agent.
+ * @throws {ThroughlineError} INPUT_INVALID for a field that an address does not have; KEY_INVALID, KEY_AGENT_MISMATCH,
+ * AGENT_ID_INVALID, NAMESPACE_INVALID
  */
 export function sessionRef(address: SessionAddress): SessionRef {
   assertKnownOptions<SessionAddress>("sessionRef", address, addressTable, "address");
@@ -55,7 +56,7 @@ export function sessionRef(address: SessionAddress): SessionRef {
   return address.archiveId === undefined ? ref : { ...ref, archiveId: address.archiveId };
 }
 
-/** One text per address, for maps. Not for people and not for paths. */
+/** Returns one text per address, for maps. The text is not meant for people or for paths. */
 export function sessionRefText(ref: SessionRef): string {
   return JSON.stringify([ref.namespace, ref.agentId, ref.key, ref.archiveId ?? null]);
 }

@@ -2,40 +2,46 @@ import type { SessionEntry } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { OpenTurn } from "./turn-lease.ts";
 
-/** Where a session stands. */
+/** States the current position of a session: its newest record, its window and its turn. */
 export interface SessionHead {
-  /** The session that the head belongs to. */
+  /** States the id of the session that the head belongs to. */
   readonly sessionId: string;
-  /** 0 when empty. Also the number of records. */
+  /** States the newest seq, which is also the number of records; 0 for an empty session. */
   readonly lastSeq: number;
-  /** The last main record, or where a rewind put the head; null before the first. */
+  /** States the id of the last main record, or of the record that a rewind chose; null before the first record. */
   readonly headId: string | null;
-  /** As the last writer stated it; null when nobody did: the window is everything. */
+  /**
+   * States the oldest seq of the window, as the last writer stated it. Null means that no writer stated one, and the
+   * window is the whole session.
+   */
   readonly windowSeq: number | null;
-  /** The number of the newest turn; 0 before the first. */
+  /** States the number of the newest turn; 0 before the first turn. */
   readonly fence: number;
-  /** The turn that is open, its lease perhaps run out. */
+  /** Holds the open turn, whose lease may have expired; null without an open turn. */
   readonly turn: OpenTurn | null;
 }
 
-/** A session as a store knows it: entry, head and revision. */
+/** Holds a session as a store knows it: entry, head and revision. */
 export interface SessionState {
-  /** Where the store has the session. */
+  /** States the address of the session in the store. */
   readonly ref: SessionRef;
-  /** The session's id. */
+  /** States the session's id. */
   readonly sessionId: string;
-  /** True for a session that no longer holds its key. */
+  /** States whether the session no longer holds its key. */
   readonly archived: boolean;
-  /** The entry, a copy that belongs to the caller. */
+  /** Holds the entry, a copy that belongs to the caller. */
   readonly entry: SessionEntry;
-  /** Grows by one with every change of the entry, from 1. */
+  /** States the revision of the entry, which starts at 1 and grows by one with every change. */
   readonly revision: number;
-  /** The newest record, the window and the open turn. */
+  /** Holds the newest record, the window and the open turn. */
   readonly head: SessionHead;
-  /** Records of type "message". */
+  /** Counts the records of type "message". */
   readonly messageCount: number;
-  /** When the session began, in milliseconds since 1970. */
+  /** States when the session began, in milliseconds since 1970. */
   readonly createdAtMs: number;
-  /** Of the last append or of the entry's own `updatedAt`; never goes back. */
+  /**
+   * States the time of the last append or of the entry's own `updatedAt`, in milliseconds since 1970. The time never
+   * goes back.
+   */
   readonly updatedAtMs: number;
 }

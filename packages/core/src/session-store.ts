@@ -8,37 +8,38 @@ import type { ReadPayload, StoredRecord, RecordPage } from "./stored-records.ts"
 import type { SessionHead, SessionState } from "./session-state.ts";
 
 /**
- * The contract of a store, version 1. Small enough for a remote store: every operation is one round trip, knows
- * nothing of what records mean, and either does all it says or throws a ThroughlineError.
+ * Defines the contract of a store, version 1. The contract is small enough for a remote store: every operation is one
+ * round trip and knows nothing about the meaning of records. An operation either does all it promises or throws a
+ * ThroughlineError.
  *
- * `seq` is dense from 1 in each session, assigned by the store, never reused. Whoever sees a record sees every
- * record below it. Values handed out belong to the caller: changing them changes nothing in the store.
- * A facet exists exactly when `capabilities` declares it.
+ * `seq` is dense from 1 in each session, assigned by the store, and never reused. A reader that sees a record sees
+ * every record below it. Returned values belong to the caller: changing them changes nothing in the store. A facet
+ * exists exactly when `capabilities` declares it.
  */
 export interface SessionStore extends AsyncDisposable {
-  /** What the store can do, frozen. */
+  /** States what the store can do, frozen. */
   readonly capabilities: StoreCapabilities;
-  /** Full-text search. Present exactly when `capabilities.search` is true. */
+  /** Searches full text. Present exactly when `capabilities.search` is true. */
   readonly search?: SearchFacet;
   /** Follows sessions. Present exactly when `capabilities.watch` is true. */
   readonly watch?: WatchFacet;
   /** Forks by sharing records. Present exactly when `capabilities.fork` is true. */
   readonly fork?: ForkFacet;
-  /** Verification, repair and backup. Present exactly when `capabilities.maintenance` is true. */
+  /** Verifies, repairs and backs up the store. Present exactly when `capabilities.maintenance` is true. */
   readonly maintenance?: MaintenanceFacet;
   /** Keeps open replies. Present exactly when `capabilities.partials` is true. */
   readonly partials?: PartialsFacet;
 
   /**
-   * Appends all drafts or none, and resolves once they are as durable as asked. An empty list of drafts is allowed with
-   * `entry`, and writes the entry alone.
+   * Appends all drafts or none, and resolves once they are as durable as requested. An empty list of drafts is allowed
+   * with `entry`, and writes the entry alone.
    *
-   * A record, and a field of the entry with the entry around it, is nested at most 200 levels deep.
+   * A record, and a field of the entry with the entry around it, may be nested at most 200 levels deep.
    *
    * Checks run in this order: the drafts, the existence of the session, the archive, the idempotency key, the turn, the
-   * head, and ids in use. So a caller gets the error first that it can do least about. An append with a key that was
-   * used before is answered without a check of the turn and the head, if the drafts are the same. The first result is
-   * returned as it was, with the head, revision and durability of that time.
+   * head, and ids in use. A caller therefore gets the error first that it can do least about. A repeated append with
+   * the same key and the same drafts is answered without a check of the turn and the head. The first result is returned
+   * unchanged, with the head, revision and durability of that time.
    * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED,
    * RECORD_INVALID, RECORD_ID_TAKEN, RECORD_TOO_LARGE, BATCH_TOO_LARGE, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, and
    * what the disk or the network says. `outcome` is always set; "unknown" may be retried only with its key.
@@ -46,9 +47,10 @@ export interface SessionStore extends AsyncDisposable {
   append(ref: SessionRef, drafts: readonly AppendDraft[], options?: AppendOptions): Promise<AppendResult>;
 
   /**
-   * The records between two sequence numbers, page by page; each page is read when it is asked for. All pages are of
-   * the session that held the key at the first one, also when it is archived meanwhile.
-   * @throws {ThroughlineError} INPUT_INVALID for an option outside its range, SESSION_NOT_FOUND on the first page, and later
+   * Reads the records between two sequence numbers, page by page; each page is read when it is requested. All pages
+   * come from the session that held the key at the first page, also when the session is archived meanwhile.
+   * @throws {ThroughlineError} INPUT_INVALID for an option outside its range, SESSION_NOT_FOUND on the first page, and
+   * later
    *   when the session was purged
    */
   read<Payload extends ReadPayload = "record">(
@@ -57,8 +59,8 @@ export interface SessionStore extends AsyncDisposable {
   ): AsyncIterable<RecordPage<Payload>>;
 
   /**
-   * What core's `readWindow` gives, in one round trip where the window fits a page. Absent where `load` and `read` are as
-   * good. Callers use core's function, which uses this.
+   * Returns the result of core's `readWindow`, in one round trip when the window fits a page. Absent when `load` and
+   * `read` are as good. Callers use core's function, which uses this method.
    * @throws {ThroughlineError} SESSION_NOT_FOUND
    */
   readWindow?(
@@ -66,38 +68,41 @@ export interface SessionStore extends AsyncDisposable {
     options?: { readonly signal?: AbortSignal },
   ): Promise<{ readonly state: SessionState; readonly records: readonly StoredRecord[] }>;
 
-  /** The session's state, or null when there is none. Never creates one. */
+  /** Returns the session's state, or null when the session does not exist. Never creates a session. */
   load(ref: SessionRef, options?: LoadOptions): Promise<SessionState | null>;
 
   /**
    * Writes the whole entry if its revision is still `ifRevision`; null creates the session. An entry with another
-   * sessionId begins a new, empty session under the key and archives the old one, in the same commit.
+   * sessionId starts a new, empty session under the key and archives the old session, in the same commit.
    * @throws {ThroughlineError} REVISION_CONFLICT, SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID,
    * SESSION_ARCHIVED, INPUT_INVALID for a value that is not an entry, or is nested more than 200 levels deep
    */
   save(ref: SessionRef, entry: SessionEntry, options: SaveOptions): Promise<SessionState>;
 
   /**
-   * Sessions by page, in a total order. A session that stays as it is shows up exactly once over all pages. A page may
-   * hold fewer than `limit` although others follow, where their entries are large. `nextCursor` is null behind the last session only.
+   * Lists sessions by page, in a total order. A session that does not change appears exactly once over all pages. A
+   * page may hold fewer than `limit` sessions although more follow, when their entries are large. `nextCursor` is null
+   * after the last session only.
    *
-   * A damaged session hides no other: the page is filled with others. A finding event names the damaged one by its key;
-   * `load` reports the problem. A store that knows enough of it from elsewhere may list it.
+   * A damaged session hides no other: the page is filled with the next sessions. A finding event names the damaged
+   * session by its key; `load` reports the problem. A store that knows enough about the session from another source may
+   * list it.
    * @throws {ThroughlineError} INPUT_INVALID, CURSOR_INVALID, and CODEC_FAILED when the codec decodes no session at all
    */
   list(query?: ListQuery): Promise<SessionPage>;
 
   /**
-   * A text that is another one whenever an entry of the agent's sessions may have changed, whoever changed it; null while
-   * the store cannot tell. For caches of entries. Absent where it costs as much as reading them.
+   * Returns a text that changes whenever an entry of the agent's sessions may have changed, in any process; null while
+   * the store cannot decide. Caches of entries use it. Absent when it costs as much as reading the entries.
    */
   entriesMark?(query: Pick<ListQuery, "namespace" | "agentId">): Promise<string | null>;
 
   /**
    * Runs work while no other holder of the agent's lock runs any, in this process or another. The lock ends with its
-   * process, however that ends. The store's own operations need no lock and do not wait for it. Absent where only the
-   * lease of a turn can exclude others.
-   * @throws {ThroughlineError} STORE_LOCKED after `timeoutMs`, ABORTED while waiting, INPUT_INVALID, LEASE_LOST when the
+   * process, however the process ends. The store's own operations need no lock and do not wait for it. Absent when only
+   * the lease of a turn can exclude other writers.
+   * @throws {ThroughlineError} STORE_LOCKED after `timeoutMs`, ABORTED while waiting, INPUT_INVALID, LEASE_LOST when
+   * the
    *   lock ended while the work ran, and what the work throws
    */
   exclusively?<Result>(
@@ -107,7 +112,7 @@ export interface SessionStore extends AsyncDisposable {
   ): Promise<Result>;
 
   /**
-   * Renames, archives or restores. The records stay where they are: they hang on the session id.
+   * Renames, archives or restores a session. The records do not move, because they belong to the session id.
    * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_ARCHIVED, KEY_AGENT_MISMATCH
    */
   move(ref: SessionRef, action: MoveAction): Promise<SessionState>;
@@ -124,187 +129,201 @@ export interface SessionStore extends AsyncDisposable {
    */
   redact(ref: SessionRef, ids: readonly string[], options: RedactOptions): Promise<RedactResult>;
 
-  /** Waits for writes under way and lets go of everything. Calling it again does nothing. */
+  /** Waits for running writes and releases all resources. Calling it again does nothing. */
   close(): Promise<void>;
 }
 
-/** Options of `SessionStore.append`. */
+/** Sets the conditions, the durability and the turn of an append. */
 export interface AppendOptions {
-  /** The level the append waits for; one of `capabilities.durabilities`. @default the store's defaultDurability */
+  /**
+   * Sets the durability that the append waits for; one of `capabilities.durabilities`.
+   * @default the store's defaultDurability
+   */
   readonly durability?: Durability;
   /** Refuses the append unless the head is this record (null: no main record yet). Side records never matter here. */
   readonly expect?: {
-    /** The id of the record that the head must be. */
+    /** States the id of the record that the head must be. */
     readonly head: string | null;
   };
-  /** The same key with the same drafts gives the first result again; with others it is refused. At most 256 characters. */
+  /**
+   * Makes the append repeatable: the same key with the same drafts returns the first result again. Other drafts are
+   * refused. At most 256 characters.
+   */
   readonly idempotencyKey?: string;
   /**
-   * The caller made the key for this append and never sent it before. A store may skip the search for an earlier append
-   * with this key. Left out when the append is repeated. @default false
+   * States that the caller created the key for this append and never sent it before. A store may then skip the search
+   * for an earlier append with this key. Leave it out when the append is repeated.
+   * @default false
    */
   readonly isNewKey?: boolean;
-  /** Fields to set in the entry in the same commit; `undefined` removes a field. `sessionId` cannot change here. */
+  /** Sets fields of the entry in the same commit; `undefined` removes a field. `sessionId` cannot change here. */
   readonly entry?: Readonly<Record<string, unknown>>;
-  /** The oldest seq a context still needs, stated by the writer. Kept, not interpreted. */
+  /** States the oldest seq that a context still needs. The store keeps the value and does not interpret it. */
   readonly windowFromSeq?: number;
-  /** Moves the head to an earlier record after the batch (null: before the first). The writer vouches that it exists. */
+  /**
+   * Moves the head to an earlier record after the batch (null: before the first record). The writer guarantees that the
+   * record exists.
+   */
   readonly rewindTo?: string | null;
   /** Opens, renews or closes a turn, or states that the append belongs to it. */
   readonly turn?: TurnRequest;
   /**
-   * `stored`: the result has the records as a read returns them (`AppendResult.stored`). This costs no read, unless an
-   * earlier append with the key is answered. @default they are not in the result
+   * Adds the records to the result as a read returns them (`AppendResult.stored`). This costs no read, unless the
+   * result is that of an earlier append with the key.
+   * @default they are not in the result
    */
   readonly return?: "stored";
-  /** Ends the wait, not a write that has begun: that one says outcome "unknown" or completes. */
+  /** Aborts the wait, not a write that has begun. Such a write reports outcome "unknown" or completes. */
   readonly signal?: AbortSignal;
 }
 
-/** Where an appended record is: its seq, its id and its time. */
+/** States the position, the id and the time of an appended record. */
 export interface AppendedRecord {
-  /** The record's place in the session, from 1. */
+  /** States the record's position in the session, from 1. */
   readonly seq: number;
-  /** The record's id. */
+  /** States the record's id. */
   readonly id: string;
-  /** The record that it follows; null at a root. */
+  /** States the id of the record that this record follows; null at a root. */
   readonly parentId: string | null;
-  /** True for a side record. */
+  /** States whether the record is a side record. */
   readonly side: boolean;
-  /** The writer's claim, in milliseconds since 1970; null where the record states no time. */
+  /** States the writer's time in milliseconds since 1970; null when the record states no time. */
   readonly tsMs: number | null;
-  /** The store's clock, in milliseconds since 1970. */
+  /** States the time of the store's clock, in milliseconds since 1970. */
   readonly storedAtMs: number;
 }
 
-/** What an append stored, and the session's head after it. */
+/** Holds the result of an append, with the session's head after it. */
 export interface AppendResult {
-  /** The appended records, in the order of the drafts. */
+  /** Holds the appended records, in the order of the drafts. */
   readonly records: readonly AppendedRecord[];
-  /** The session's head after the append. */
+  /** Holds the session's head after the append. */
   readonly head: SessionHead;
-  /** The entry's revision after the append. */
+  /** States the entry's revision after the append. */
   readonly revision: number;
-  /** The level that the append reached. */
+  /** States the durability that the append reached. */
   readonly durability: Durability;
-  /** True when an earlier append with the same key gave this result. */
+  /** States whether an earlier append with the same key returned this result. */
   readonly replayed: boolean;
   /**
-   * What `read` gives for these records, in their order: where `return: "stored"` asked for it. Of an earlier append it is
-   * what the session holds now. Absent from stores made before it was part of the contract: `appendStored` reads then.
+   * Holds these records as `read` returns them, in their order, when `return: "stored"` requested them. After a replay
+   * it holds the records as the session has them now. Stores older than this part of the contract lack the field;
+   * `withStored` then reads the records.
    */
   readonly stored?: readonly StoredRecord[];
 }
 
-/** Options of `SessionStore.read`. */
+/** Sets the range, the order and the content of a read. */
 export interface ReadOptions<Payload extends ReadPayload = "record"> {
-  /** Only records with a greater seq. @default 0 */
+  /** Limits the read to records with a greater seq. @default 0 */
   readonly afterSeq?: number;
-  /** Only records with a smaller seq. @default none */
+  /** Limits the read to records with a smaller seq. @default none */
   readonly beforeSeq?: number;
-  /** The end from which the records are read. @default "ascending" */
+  /** Sets the end from which the records are read. @default "ascending" */
   readonly order?: "ascending" | "descending";
-  /** The most records in all. @default no limit */
+  /** Limits the number of records in all pages together. @default no limit */
   readonly limit?: number;
-  /** What each record is read with: `record`, `source`, or `head` for its facts alone. @default "record" */
+  /** Sets the content of each record: `record`, `source`, or `head` for its facts alone. @default "record" */
   readonly payload?: Payload;
-  /** Ends the read, which then throws ABORTED. */
+  /** Aborts the read, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** Options of `SessionStore.load`. */
+/** Sets the signal of a load. */
 export interface LoadOptions {
-  /** Ends the load, which then throws ABORTED. */
+  /** Aborts the load, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** Options of `SessionStore.save`. */
+/** Sets the expected revision and the durability of a save. */
 export interface SaveOptions {
-  /** The revision the entry was loaded with; null when there was no session. */
+  /** States the revision that the entry was loaded with; null when there was no session. */
   readonly ifRevision: number | null;
-  /** The level the save waits for. @default the store's defaultDurability */
+  /** Sets the durability that the save waits for. @default the store's defaultDurability */
   readonly durability?: Durability;
   /**
-   * When the session began that begins here with this save, where it comes from elsewhere; a time to come counts as now.
-   * Says nothing of a session that is there already. @default the store's clock
+   * Sets when a new session began, for a session that comes from elsewhere; a future time counts as now. The option has
+   * no effect on a session that exists.
+   * @default the store's clock
    */
   readonly createdAtMs?: number;
 }
 
-/** Which sessions a list holds, and in which order. */
+/** Sets which sessions a list holds, and in which order. */
 export interface ListQuery {
-  /** The namespace whose sessions are listed. @default "" */
+  /** Names the namespace whose sessions are listed. @default "" */
   readonly namespace?: string;
-  /** Only sessions of this agent. @default all agents */
+  /** Limits the list to sessions of this agent. @default all agents */
   readonly agentId?: string;
-  /** Whether current sessions, archived ones or both are listed. @default "active" */
+  /** Sets whether current sessions, archived sessions or both are listed. @default "active" */
   readonly state?: "active" | "archived" | "any";
-  /** Compared as it is, upper and lower case apart. */
+  /** Limits the list to keys with this prefix; upper and lower case differ. */
   readonly keyPrefix?: string;
-  /** Sessions updated at or after this time. */
+  /** Limits the list to sessions updated at or after this time, in UTC milliseconds. */
   readonly sinceMs?: number;
-  /** Sessions updated before this time. */
+  /** Limits the list to sessions updated before this time, in UTC milliseconds. */
   readonly untilMs?: number;
-  /** Newest first, or by agent, key and session id. @default "updated" */
+  /** Sets the order: newest first, or by agent, key and session id. @default "updated" */
   readonly sort?: "updated" | "key";
-  /** The most sessions of a page. @default 50, at most 1,000 */
+  /** Limits the sessions of a page. @default 50, at most 1,000 */
   readonly limit?: number;
-  /** From the page before, with the same query. */
+  /** Continues after the previous page of the same query. */
   readonly cursor?: string;
-  /** Ends the call, which then throws ABORTED. */
+  /** Aborts the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** Options of a lock that a store holds for maintenance. */
+/** Sets how to wait for a lock that a store holds for maintenance. */
 export interface StoreLockOptions {
-  /** How long to wait for another holder, in milliseconds. */
+  /** Limits the wait for another holder, in milliseconds. */
   readonly timeoutMs: number;
-  /** Between two attempts, in milliseconds. */
+  /** Sets the pause between two attempts, in milliseconds. */
   readonly pollIntervalMs: number;
-  /** Ends the wait. Once the work has begun it is the work's to end. */
+  /** Aborts the wait. Work that has begun must watch the signal itself. */
   readonly signal?: AbortSignal;
 }
 
-/** A page of a list of sessions. */
+/** Holds a page of a list of sessions. */
 export interface SessionPage {
-  /** The sessions of the page, in the query's order. */
+  /** Holds the sessions of the page, in the query's order. */
   readonly sessions: readonly SessionState[];
-  /** The `cursor` of the next page; null behind the last one. */
+  /** Holds the `cursor` of the next page; null after the last page. */
   readonly nextCursor: string | null;
 }
 
-/** A change of where a session is kept: renamed, archived or restored. */
+/** Describes a change of a session's address: renamed, archived or restored. */
 export type MoveAction =
   /** Keeps the session under another key. */
   | {
       readonly kind: "rename";
-      /** The new key, of the same agent. */
+      /** Sets the new key, of the same agent. */
       readonly key: string;
     }
   /** Frees the key; the session stays readable by its `archiveId`. */
   | { readonly kind: "archive" }
-  /** Only with a ref that carries an archiveId; refused while another session holds the key. */
+  /** Restores an archived session, whose ref must carry an archiveId; refused while another session holds the key. */
   | { readonly kind: "restore" };
 
-/** Options of `SessionStore.remove`. */
+/** Sets whether a removal archives or purges the session. */
 export interface RemoveOptions {
   /** Deletes the session and every copy of its content, instead of archiving it. @default false */
   readonly purge?: boolean;
 }
 
-/** Options of `SessionStore.redact`. */
+/** Sets the reason for a redaction, and the entry fields that it removes. */
 export interface RedactOptions {
-  /** Kept in the tombstone. */
+  /** States the reason, which the tombstone keeps. */
   readonly reason: string;
   /**
-   * Fields of the entry that repeat what the records say: removed in the same commit, wherever the store keeps them. Those the
-   * entry does not have change nothing. @default none
+   * Names fields of the entry that repeat the content of records. They are removed in the same commit, wherever the
+   * store keeps them. A field that the entry does not have changes nothing.
+   * @default none
    */
   readonly entryFields?: readonly string[];
 }
 
-/** Which records a redaction replaced. */
+/** Lists the records that a redaction replaced. */
 export interface RedactResult {
-  /** The records that are tombstones now, by seq, in ascending order. */
+  /** Lists the seqs of the records that are tombstones now, in ascending order. */
   readonly seqs: readonly number[];
 }

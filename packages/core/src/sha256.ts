@@ -1,13 +1,12 @@
 import { builtinModule } from "./builtin-module.ts";
 
-/** What is used of `node:crypto`. */
 interface HashModule {
   createHash(algorithm: "sha256"): { update(text: string): { digest(encoding: "hex"): string } };
 }
 
 /**
- * The SHA-256 of a text in UTF-8, in hex. Uses the runtime's own implementation if there is one: import hashes every
- * batch, and it is about ten times as fast. Web Crypto does not fit, because it only returns promises.
+ * Returns the SHA-256 of a text in UTF-8, in hex. The runtime's own implementation is preferred, because it is about
+ * ten times as fast and import hashes every batch. Web Crypto does not fit, because it only returns promises.
  */
 export function sha256Hex(text: string): string {
   const native = builtinModule("node:crypto") as HashModule | undefined;
@@ -17,10 +16,10 @@ export function sha256Hex(text: string): string {
 
 const blockBytes = 64;
 
-/** SHA-256 as FIPS 180-4 defines it, for runtimes without one that answers at once. */
+/** Computes SHA-256 as FIPS 180-4 defines it, for runtimes without a synchronous implementation. */
 export function computeSha256Hex(text: string): string {
   const given = new TextEncoder().encode(text);
-  // The text, one bit, zeros, and the length in bits as 8 bytes.
+  // The padded message is the text, one bit, zeros, and the length in bits as 8 bytes.
   const padded = new Uint8Array(Math.ceil((given.length + 9) / blockBytes) * blockBytes);
   padded.set(given);
   padded[given.length] = 0x80;
@@ -74,7 +73,7 @@ function mixBlock(state: Uint32Array, words: Uint32Array): void {
   for (let index = 0; index < 8; index += 1) state[index] = state[index]! + mixed[index]!;
 }
 
-/** The first 32 bits of what follows the point in a number, as a whole number. */
+/** Returns the first 32 bits after the point of a number, as a whole number. */
 function fractionBits(value: number): number {
   return ((value - Math.floor(value)) * 2 ** 32) >>> 0;
 }

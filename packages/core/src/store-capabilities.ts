@@ -1,57 +1,69 @@
-/** `none`: in memory of the process. `process`: survives kill -9. `disk`: survives a power cut. */
+/**
+ * States how durable a write is. `none`: in the memory of the process. `process`: survives kill -9. `disk`: survives a
+ * power cut.
+ */
 export type Durability = "none" | "process" | "disk";
 
-/** The sizes that a store takes at most. */
+/** Limits the sizes that a store accepts. */
 export interface StoreLimits {
-  /** Largest record, in bytes of its line. */
+  /** Limits a record, in bytes of its line. */
   readonly recordBytes: number;
-  /** Most records of one append. */
+  /** Limits the records of one append. */
   readonly batchRecords: number;
-  /** Most bytes of one append. */
+  /** Limits the bytes of one append. */
   readonly batchBytes: number;
-  /** Most records of one page. */
+  /** Limits the records of one page. */
   readonly pageRecords: number;
-  /** A page ends when it reaches this many bytes, with at least one record; that of a list by its entries, with at least one session. */
+  /**
+   * Ends a page that reaches this many bytes, after at least one record. A list counts the bytes of its entries, and
+   * its page ends after at least one session.
+   */
   readonly pageBytes: number;
 }
 
-/** What a store can do. Declared once, frozen, the same for the life of the handle. */
+/** States what a store can do. The object is declared once, frozen, and the same for the life of the handle. */
 export interface StoreCapabilities {
   readonly specification: 1;
-  /** The store's name, for messages. */
+  /** Names the store for messages. */
   readonly name: string;
-  /** The levels an append may ask for, weakest first. */
+  /** Lists the durabilities that an append may request, weakest first. */
   readonly durabilities: readonly Durability[];
-  /** What an append gets that does not ask. */
+  /** States the durability of an append that does not request one. */
   readonly defaultDurability: Durability;
-  /** Whether data outlives the handle. */
+  /** States whether data outlives the handle. */
   readonly persistent: boolean;
-  /** Who may write at once. */
+  /** States which writers may write at the same time. */
   readonly writers: "one-handle" | "one-host" | "many-hosts";
-  /** Whether the store has full-text search. */
+  /** States whether the store has full-text search. */
   readonly search: boolean;
-  /** Whether sessions can be followed. */
+  /** States whether sessions can be followed. */
   readonly watch: boolean;
-  /** Whether forks share records. */
+  /** States whether forks share records. */
   readonly fork: boolean;
-  /** Whether the store can verify, repair and back up itself. */
+  /** States whether the store can verify, repair and back up itself. */
   readonly maintenance: boolean;
-  /** Absent from stores made before it was part of the contract: false. */
+  /**
+   * States whether the store keeps open replies. Stores older than this part of the contract lack the field, which
+   * means false.
+   */
   readonly partials?: boolean;
-  /** What the store accepts at most. */
+  /** Holds the limits that the store accepts. */
   readonly limits: StoreLimits;
-  /** How long keyed appends are remembered. */
+  /** States how long keyed appends are remembered. */
   readonly idempotency: {
-    /** The store remembers at least this number of keyed appends of a session … */
+    /** States the least number of keyed appends of a session that the store remembers. */
     readonly rememberedAppends: number;
-    /** … or those of this time, whichever is more. */
+    /**
+     * States the least time that keyed appends are remembered, in milliseconds. Whichever of the two limits keeps more
+     * applies.
+     */
     readonly rememberedMs: number;
   };
 }
 
 const mebibyte = 1024 * 1024;
 
-/** The limits of a store that has no smaller ones of its own. */
+/** Holds the limits of a store that sets no smaller limits. */
 export const defaultStoreLimits: StoreLimits = Object.freeze({
   recordBytes: 16 * mebibyte,
   batchRecords: 1000,
@@ -61,17 +73,19 @@ export const defaultStoreLimits: StoreLimits = Object.freeze({
 });
 
 /**
- * What one append of a bulk writer (import, copy, fork by copy) holds at most. A torn end takes one batch at most, and an
- * interrupted run resumes at the border of one. Measured against batches of 1,000 records, an import of 100,000 records takes
- * 10 to 25 % longer; batches of 10 take three to four times as long.
+ * One append of a bulk writer (import, copy, fork by copy) holds at most this much. A torn end then takes one batch at
+ * most, and an interrupted run resumes at the border of a batch. Compared with batches of 1,000 records, an import of
+ * 100,000 records takes 10 to 25 % longer. Batches of 10 records take three to four times as long.
  */
 const bulkBatch = { records: 100, bytes: mebibyte / 4 } as const;
 
-/** The largest batch of a bulk writer for a store with these limits. A record of more bytes is a batch by itself. */
+/**
+ * Returns the largest batch of a bulk writer for a store with these limits. A larger record forms a batch by itself.
+ */
 export function bulkBatchOf({ batchRecords, batchBytes }: StoreLimits): {
   readonly records: number;
   readonly bytes: number;
 } {
-  // Half of the limit leaves room for what a store adds to a line.
+  // Half of the limit leaves room for the bytes that a store adds to a line.
   return { records: Math.min(bulkBatch.records, batchRecords), bytes: Math.min(bulkBatch.bytes, batchBytes / 2) };
 }

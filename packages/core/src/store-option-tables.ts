@@ -21,7 +21,7 @@ const { any, callback, flag, listOf, number, object, objectOf, objectWith, oneOf
   optionKinds;
 const { integer } = optionKinds;
 
-/** Where a store compares numbers, Infinity stands for no bound. */
+/** A store compares these numbers, so Infinity stands for no bound. */
 const bound: OptionKind = number();
 
 const pause: OptionKind = {
@@ -37,9 +37,9 @@ const turn: OptionKind = objectOf<Readonly<Record<"action" | "fence" | "turnId" 
   leaseUntilMs: any,
 });
 
-/** The kinds of the options of `append`. */
 export const appendTable: OptionTable<AppendOptions> = {
-  // A level that no store has is CAPABILITY_UNSUPPORTED, as one that this store lacks.
+  // An unknown durability passes here, because it throws CAPABILITY_UNSUPPORTED like a durability that this store
+  // lacks.
   durability: text,
   expect: objectOf<NonNullable<AppendOptions["expect"]>>({ head: required(orNull(text)) }),
   idempotencyKey: text,
@@ -108,13 +108,12 @@ function isQuestion(value: unknown): boolean {
 const signalOnly: OptionTable<LoadOptions> = { signal };
 
 const remove: OptionTable<RemoveOptions> = { purge: flag };
-/** The kinds of the options of `redact`. */
 export const redactTable: OptionTable<RedactOptions> = { reason: required(text), entryFields: listOf(text) };
 const watch: OptionTable<Parameters<WatchFacet["watch"]>[1]> = { afterSeq: required(bound), signal: required(signal) };
 const fork: OptionTable<Parameters<ForkFacet["fork"]>[2]> = { atSeq: bound, sessionId: required(text) };
 const verify: OptionTable<NonNullable<Parameters<MaintenanceFacet["verify"]>[0]>> = { full: flag, signal };
 
-/** A method of a store that takes options. */
+/** Names a method of a store that takes options. */
 export type StoreMethodName =
   | "append"
   | "read"
@@ -134,7 +133,7 @@ export type StoreMethodName =
   | "repair"
   | "backup";
 
-/** The options of the methods of a store with their kinds. */
+/** Holds the options of each method of a store, with their kinds. */
 export const storeOptionTables: Readonly<Record<StoreMethodName, Readonly<Record<string, OptionKind>>>> = {
   append: appendTable,
   read,
@@ -156,8 +155,7 @@ export const storeOptionTables: Readonly<Record<StoreMethodName, Readonly<Record
 };
 
 /**
- * Refuses an option of a method of a store that nobody reads, that has another type, or that is out of range.
- *
+ * Refuses an option that a method of a store does not know, that has another type, or that is out of range.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function assertStoreOptions(method: StoreMethodName, options: unknown): void {
@@ -168,23 +166,24 @@ function argumentOf(method: StoreMethodName): string {
   return method === "list" || method === "search" ? "query" : "options";
 }
 
-/** The options that every factory of a store has. */
 interface CommonFactoryOptions {
-  /** The time that the store stamps. @default the system's clock */
+  /** @default the system's clock */
   readonly clock?: Clock;
-  /** Source of record ids. @default by the clock and the randomness */
+  /** @default by the clock and the randomness */
   readonly ids?: RecordIds;
-  /** Source of randomness. @default the system's */
+  /** @default the system's */
   readonly random?: RandomSource;
-  /** Called with the events of this handle. What it throws is ignored. @default none */
+  /** The callback receives the events of this handle, and its errors are ignored. @default none */
   readonly onEvent?: SessionEventListener;
-  /** Encodes what is kept. A store that was written with a codec opens with the same one only. @default none */
+  /**
+   * The codec encodes the stored content. A store that was written with a codec opens with the same codec only.
+   * @default none
+   */
   readonly codec?: PayloadCodec;
-  /** Limits that differ from the default. */
   readonly limits?: Partial<StoreLimits>;
 }
 
-/** The kinds of options that factories of stores have in common. */
+/** Holds the kinds of the options that factories of stores have in common. */
 export const storeFactoryKinds: OptionTable<CommonFactoryOptions> = {
   clock: portKinds.clock,
   ids: portKinds.ids,

@@ -1,27 +1,27 @@
 import type { StoredRecord } from "./stored-records.ts";
 import { throughlineKind } from "./throughline-record.ts";
 
-/** Stands between what a summarizer wrote and what was taken from the conversation as it is. */
+/** The heading separates the summarizer's text from the parts that were copied unchanged from the conversation. */
 export const summaryDetailsHeading = "[Taken from the conversation as it was]";
 
-/** Shown in place of a summary that may repeat redacted content, until it is written again. */
+/** This text replaces a summary that may repeat redacted content, until the summary is written again. */
 export const withheldSummary =
   "(A summary of the earlier messages was here. A part of them was redacted since, so the summary is withheld until it is written again. The session keeps the rest.)";
 
 /**
- * What a summarizer wrote, without what was added to it: the next summary builds on this, and the rest is added again.
+ * Returns the summarizer's text without the added parts. The next summary builds on this text, and the parts are added
+ * again.
  */
 export function proseOf(summary: string): string {
   const at = summary.lastIndexOf(`\n\n${summaryDetailsHeading}\n`);
   return (at < 0 ? summary : summary.slice(0, at)).trim();
 }
 
-/** Summaries and checkpoints that were written before something they may repeat was redacted. */
+/** Returns the ids of summaries and checkpoints that may repeat content that was redacted after they were written. */
 export function outdatedSummaryIds(records: readonly StoredRecord[]): ReadonlySet<string> {
   return new Set(records.flatMap(({ record }) => outdatedBy(record)));
 }
 
-/** Whether a summary was outdated after its newest text was written. */
 export function isOutdatedSummary(records: readonly StoredRecord[], summaryId: string): boolean {
   const outdated = records.findLast(({ record }) => outdatedBy(record).includes(summaryId));
   if (outdated === undefined) return false;

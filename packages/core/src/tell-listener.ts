@@ -1,12 +1,12 @@
 /**
- * Calls a listener with an event. It watches, and decides nothing: what it throws, or what a promise of it is rejected
- * with, is its own affair. That must not undo or fail what was done, nor end the process.
+ * Calls a listener with an event. A listener only watches, so its errors and rejected promises are ignored. They must
+ * not undo or fail the finished operation, nor end the process.
  */
 export function tellListener<Event>(listener: ((event: Event) => void) | null | undefined, event: Event): void {
   try {
     const answer: unknown = listener?.(event);
     if (answer instanceof Promise) answer.catch(() => undefined);
   } catch {
-    // See above.
+    // A listener's error must not fail the operation.
   }
 }

@@ -5,28 +5,29 @@ import { isTombstone } from "./redaction-tombstone.ts";
 import { withheldSummary } from "./summary-parts.ts";
 import { throughlineKind } from "./throughline-record.ts";
 
-/** Something of a session that may repeat what its records say. */
+/** A copy is a part of a session that may repeat the content of its records. */
 export interface TextCopy {
-  /** A record type, a kind of ours, `derived record`, `entry.<field>`, or `partial`. */
+  /** The name is a record type, a kind of Throughline record, `derived record`, `entry.<field>`, or `partial`. */
   readonly what: string;
-  /** Where it names what it repeats. */
+  /** The copy names the repeated record in this field. */
   readonly reference: string;
   /**
-   * What a redaction of the record does to the copy, in the same operation. `redacted`: a tombstone takes its place.
-   * `removed`: it is deleted. `withheld`: it stays in its place, and a sentence takes that of its text until another is written.
+   * A redaction of the record changes the copy in the same operation. `redacted`: a tombstone replaces the copy.
+   * `removed`: the copy is deleted. `withheld`: the copy keeps its place, and a sentence replaces its text until
+   * another text is written.
    */
   readonly fate: "redacted" | "removed" | "withheld";
 }
 
-/** What a search for copies knows, from the first redacted record on. */
+/** The search collects these facts from the first redacted record on. */
 export interface CopySearch {
-  /** Redacted records, and the other records of their units; grows during the search. */
+  /** Holds the redacted records and the other records from the same sources; the set grows during the search. */
   readonly gone: Set<string>;
-  /** Compactions written after the redacted records. */
+  /** These compactions were written after the redacted records, so they may repeat them. */
   readonly compactionIds: ReadonlySet<string>;
-  /** Ids of the tool calls in redacted replies. */
+  /** Holds the ids of the tool calls in redacted replies, because approvals name these ids. */
   readonly callIds: Set<string>;
-  /** The parent of each record that was met. */
+  /** Holds the parent of each record that was read, so that branches can be followed. */
   readonly parents: ReadonlyMap<string, string | null>;
 }
 
@@ -44,7 +45,7 @@ const derivedRecord: RecordRule = {
   },
 };
 
-/** What a framework's adapter keeps beside the conversation: it names the records that it repeats. */
+/** An adapter of a framework keeps such records beside the conversation. They name the records that they repeat. */
 const frameworkCopy: RecordRule = {
   what: "record of a framework",
   reference: "copies, and copiedIn of the record that came later",
@@ -52,14 +53,14 @@ const frameworkCopy: RecordRule = {
   repeats: ({ record }, { gone }) => listedIds(record["copies"]).some((id) => gone.has(id)),
 };
 
-/** Ids in a list that a record states. */
+/** A record may state any value, so only texts in a list count as ids. */
 export function listedIds(value: unknown): readonly string[] {
   return Array.isArray(value) ? (value as readonly unknown[]).filter((id) => typeof id === "string") : [];
 }
 
-/** By record type, or by kind of ours with its prefix. */
+/** Each rule is named by a record type, or by a kind of Throughline record with its prefix. */
 const recordRules: readonly RecordRule[] = [
-  // It sums up all that stands before it.
+  // A checkpoint summarizes all records before it.
   { what: "checkpoint", reference: "its place in the log", fate: redacted, repeats: () => true },
   {
     what: "compaction",
@@ -71,7 +72,7 @@ const recordRules: readonly RecordRule[] = [
     what: "branch_summary",
     reference: "fromId",
     fate: redacted,
-    // Whoever wrote it had the way to the branch it is about before them, and the way to the place where it stands.
+    // The writer of the summary had read the path to the summarized branch, and the path to the place of the summary.
     repeats: ({ record, parentId }, search) => {
       const { fromId } = record;
       return isBehind(typeof fromId === "string" ? fromId : null, search) || isBehind(parentId, search);
@@ -122,12 +123,13 @@ const recordRules: readonly RecordRule[] = [
   },
 ];
 
-/** The fields of an entry that are made of what records say. */
+/** These fields of an entry are derived from the content of records. */
 export const copiedEntryFields: readonly string[] = ["title", "titleBy", "claudeSummary"];
 
 /**
- * Everything that may repeat what records say. What a package keeps beside the records, and what copies their text, belongs
- * here: `redactRecords` and the kit go by this table, and so does `docs/formats/records.md`.
+ * The table lists everything that may repeat the content of records. A package that keeps data beside the records, or
+ * copies their text, must add its copy here. `redactRecords`, the conformance kit and `docs/formats/records.md` follow
+ * this table.
  */
 export const textCopies: readonly TextCopy[] = [
   ...[derivedRecord, frameworkCopy, ...recordRules].map(({ what, reference, fate }) => ({ what, reference, fate })),
@@ -138,7 +140,6 @@ export const textCopies: readonly TextCopy[] = [
 
 const rulesByName: ReadonlyMap<string, RecordRule> = new Map(recordRules.map((rule) => [rule.what, rule]));
 
-/** Whether a record repeats what one of the records says that are gone. */
 export function repeatsGone(stored: StoredRecord, search: CopySearch): boolean {
   const kind = throughlineKind(stored.record);
   const rule = rulesByName.get(kind === null ? stored.type : `throughline.${kind}`);
@@ -157,7 +158,7 @@ function namesAmongCopies({ record }: StoredRecord, { gone }: CopySearch): boole
   return Array.isArray(copies) && copies.some((id) => gone.has(id as string));
 }
 
-/** What a provider says of a request may quote any message of it; an event that nobody knows, also the reply. */
+/** A provider's error may quote any message of the request. An unknown event may also quote the reply. */
 function mayQuote(exchange: Readonly<Record<string, unknown>>, search: CopySearch): boolean {
   const { errorBody, unknownEvents, frame, replyId } = exchange;
   if (typeof errorBody !== "string" && unknownEvents === undefined) return false;

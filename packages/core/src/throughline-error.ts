@@ -1,38 +1,43 @@
 import { errorCodes, type ErrorCode } from "./error-codes.ts";
 
-/** What became of a failed write: nothing of it, or nobody can tell (retry only with its idempotency key). */
+/**
+ * States the outcome of a failed write: not applied, or unknown. Retry after an unknown outcome only with the
+ * idempotency key.
+ */
 export type WriteOutcome = "not-applied" | "unknown";
 
-/** Options of `new ThroughlineError`. */
+/** Sets the details, the outcome and the cause of a `ThroughlineError`. */
 export interface ThroughlineErrorOptions {
-  /** Values of the message, for programs: paths, lines, ids, expected and actual. Never secrets. */
+  /**
+   * Holds the values of the message for programs: paths, lines, ids, expected and actual values. Never holds secrets.
+   */
   readonly details?: Readonly<Record<string, unknown>>;
-  /** For failed writes. */
+  /** States the outcome of a failed write. */
   readonly outcome?: WriteOutcome;
-  /** The error underneath. */
+  /** Holds the error that caused this error. */
   readonly cause?: unknown;
-  /** Replaces the table's remedy where the case knows a better one. */
+  /** Replaces the table's remedy when the case has a better one. */
   readonly remedy?: string;
-  /** Replaces the table's value where the case knows better. */
+  /** Replaces the table's value when the case requires another value. */
   readonly retryable?: boolean;
 }
 
 const brand = Symbol.for("throughline.error");
 
 /**
- * The one error class. Programs act on the code; people read the message. Recognized across package copies by a brand,
- * so use `ThroughlineError.isInstance`, not `instanceof`.
+ * Represents every error of Throughline. Programs act on the code; people read the message. A brand recognizes errors
+ * across copies of the package, so use `ThroughlineError.isInstance`, not `instanceof`.
  */
 export class ThroughlineError extends Error {
-  /** A key of `errorCodes`. Programs act on it. */
+  /** States the code, which is a key of `errorCodes`. Programs act on it. */
   readonly code: ErrorCode;
-  /** The same call, unchanged, may succeed later. */
+  /** States whether the same call, unchanged, may succeed later. */
   readonly retryable: boolean;
-  /** What to do next, for people. */
+  /** States for people what to do next. */
   readonly remedy: string;
-  /** Of a failed write: whether it was applied. Null for an error that is about no write. */
+  /** States whether a failed write was applied; null for an error that concerns no write. */
   readonly outcome: WriteOutcome | null;
-  /** Facts for programs, as plain JSON: names, sizes and limits. */
+  /** Holds facts for programs as plain JSON: names, sizes and limits. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, options: ThroughlineErrorOptions = {}) {
@@ -46,18 +51,18 @@ export class ThroughlineError extends Error {
     this.details = options.details ?? {};
   }
 
-  /** Whether a value is an error of Throughline, from whichever copy of the package. */
+  /** Returns whether a value is an error of Throughline, from any copy of the package. */
   static isInstance(value: unknown): value is ThroughlineError {
     return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
   }
 }
 
-/** True for a ThroughlineError with one of the codes. */
+/** Returns whether a value is a ThroughlineError with one of the codes. */
 export function hasErrorCode(value: unknown, ...codes: readonly ErrorCode[]): value is ThroughlineError {
   return ThroughlineError.isInstance(value) && codes.includes(value.code);
 }
 
-/** Quotes a word for a shell, for the commands that remedies print. A plain word stays as it is. */
+/** Quotes a word for a shell, because remedies print commands. A plain word does not change. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,9 +1,9 @@
 import type { SessionRecord } from "./record.ts";
 
 /**
- * Records of Throughline's own: `custom` with `customType: "throughline.<kind>"`, a version `v` and `critical`. If a
- * reader meets an unknown critical kind, or a higher version of a known one, it may list, show and export the session.
- * It must not build a context from it.
+ * A Throughline record is `custom` with `customType: "throughline.<kind>"`, a version `v` and `critical`. A reader that
+ * meets an unknown critical kind, or a higher version of a known kind, may list, show and export the session. It must
+ * not build a context from the session.
  */
 export type ThroughlineRecordKind =
   | "call"
@@ -12,18 +12,18 @@ export type ThroughlineRecordKind =
   | "redaction"
   | "note"
   | "unparsed"
-  /** What a gateway passed on: one request and what came of it. */
+  /** The record holds one request that a gateway passed on, and its outcome. */
   | "exchange"
-  /** System prompt and tools of a conversation, by hash. */
+  /** The record holds the system prompt and the tools of a conversation, by hash. */
   | "prompt"
-  /** Who let a tool call run, or did not. */
+  /** The record states who allowed or refused a tool call. */
   | "approval";
 
 export interface ThroughlineRecordRule {
-  /** The highest version this build reads. */
+  /** This build reads no higher version. */
   readonly version: number;
   readonly critical: boolean;
-  /** Whether records of this kind stay off the branch (see `isSideRecord`). */
+  /** True keeps records of this kind off the branch (see `isSideRecord`). */
   readonly side: boolean;
 }
 
@@ -41,7 +41,7 @@ export const throughlineRecordRules: Readonly<Record<ThroughlineRecordKind, Thro
 
 const prefix = "throughline.";
 
-/** The draft of a record of ours. `data` must be JSON. */
+/** Creates the draft of a Throughline record; `data` must be JSON. */
 export function throughlineDraft(
   kind: ThroughlineRecordKind,
   data: Readonly<Record<string, unknown>>,
@@ -56,14 +56,16 @@ export function throughlineDraft(
   return { type: "custom", customType: prefix + kind, v: rule.version, critical: rule.critical, data };
 }
 
-/** The kind of one of our records, also of kinds this build does not know; null for every other record. */
+/** Returns the kind of a Throughline record, also a kind that this build does not know; null for every other record. */
 export function throughlineKind(record: { readonly [field: string]: unknown }): string | null {
   const { type, customType } = record;
   if (type !== "custom" || typeof customType !== "string" || !customType.startsWith(prefix)) return null;
   return customType.slice(prefix.length);
 }
 
-/** True when a context must not be built because this record may change it in a way this build cannot know. */
+/**
+ * Returns true when the record may change a context in a way that this build cannot know. No context may then be built.
+ */
 export function isFromNewerVersion(record: SessionRecord): boolean {
   const kind = throughlineKind(record);
   if (kind === null) return false;

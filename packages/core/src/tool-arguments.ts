@@ -1,9 +1,9 @@
 import { isFields, type Fields } from "./json-object.ts";
 
 /**
- * Why arguments do not fit a tool's schema, for the model to read; null when they do. What is looked at before a tool runs:
- * types, required and unknown fields, enumerations, elements. Where a schema has something else in their place, as older
- * drafts and generators do, nothing is demanded by it.
+ * Returns the reason why arguments do not fit a tool's schema, for the model to read; null when they fit. The checks
+ * cover types, required and unknown fields, enumerations and elements. A keyword with an unexpected value, as in
+ * schemas of older drafts and generators, is ignored.
  */
 export function argumentProblem(value: unknown, schema: Fields): string | null {
   return problemAt("arguments", value, { type: "object", ...schema });

@@ -1,7 +1,7 @@
 import { providerLimits, type LimitedApi, type NameLimit } from "./provider-limits.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** The rule of a wire shape. One that is not known takes what all take. */
+/** Returns the rule of a wire shape. An unknown shape gets the rule that all providers accept. */
 export function toolNameRule(api: string): NameLimit {
   return Object.hasOwn(providerLimits, api)
     ? providerLimits[api as LimitedApi].toolName
@@ -9,19 +9,19 @@ export function toolNameRule(api: string): NameLimit {
 }
 
 /**
- * The name of a tool as a provider gets it: the same where the provider takes it, and else always the same other one. The
- * list of tools and the calls of a history both have it from here.
+ * Returns the name of a tool for a provider: unchanged when the provider accepts the name, else always the same
+ * replacement. The list of tools and the calls of a history both use this function, so that their names agree.
  */
 export function wireToolName(name: string, { forbidden, maxLength, first }: Omit<NameLimit, "allowed">): string {
   const plain = name.trim().replace(forbidden, "_") || "unnamed_tool";
   const begun = first === undefined || first.test(plain) ? plain : `_${plain}`;
   if (begun.length <= maxLength) return begun;
-  // What is cut off would be all that tells two long names apart.
+  // Two long names may differ only in the part that is cut off, so a hash keeps them distinct.
   const hash = shortHash(name);
   return `${begun.slice(0, maxLength - hash.length - 1)}_${hash}`;
 }
 
-/** FNV-1a in base 36. */
+/** The hash is FNV-1a in base 36, which gives seven characters that are the same in every process. */
 function shortHash(text: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
@@ -29,7 +29,7 @@ function shortHash(text: string): string {
 }
 
 /**
- * The names of tools by those that a provider gets.
+ * Maps the names that a provider gets to the names of the tools.
  * @throws {ThroughlineError} INPUT_INVALID when two tools would have the same
  */
 export function toolsByWireName(names: readonly string[], api: string): ReadonlyMap<string, string> {

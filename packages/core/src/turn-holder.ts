@@ -1,21 +1,20 @@
 import { ThroughlineError } from "./throughline-error.ts";
 
 /**
- * The holder of a turn, for people: `another process (pid 19258)`. Other owners are names that a program gave itself; they
- * are in the details.
+ * Describes the holder of a turn for people: `another process (pid 19258)`. Other owners are names that a program
+ * chose, so they appear in the details only.
  */
 export function turnHolder(owner: string): string {
   const pid = /^pid (\d{1,10}) /.exec(owner)?.[1];
   return pid === undefined ? "another process" : `another process (pid ${pid})`;
 }
 
-/** `Another process (pid 19258) is still answering in this session.` */
 export function stillAnswering(owner: string): string {
   const holder = turnHolder(owner);
   return `${holder.charAt(0).toUpperCase()}${holder.slice(1)} is still answering in this session.`;
 }
 
-/** The refusal of a session in which another turn is open: SESSION_BUSY. `nowMs` is on the clock of the lease. */
+/** Creates SESSION_BUSY for a session in which another turn is open. `nowMs` must be on the clock of the lease. */
 export function sessionBusy(
   turn: { readonly owner: string; readonly leaseUntilMs: number },
   nowMs: number,

@@ -5,47 +5,47 @@ import { ThroughlineError } from "./throughline-error.ts";
 import { sessionBusy } from "./turn-holder.ts";
 
 /**
- * One open turn a session. A turn holds a lease and a number, its fence: the newest number wins. No lock is held
- * while a model runs; whoever comes back late, after the lease ran out and another turn began, is fenced off.
+ * Describes the one open turn of a session. A turn holds a lease and a number, its fence: the newest number wins. No
+ * lock is held while a model runs. A writer that returns after its lease expired and another turn began is fenced off.
  */
 export interface OpenTurn {
-  /** The id of the turn, which its records carry. */
+  /** States the id of the turn, which its records carry. */
   readonly turnId: string;
-  /** Who holds it, for people: host, process, name. */
+  /** Names the holder for people: host, process, name. */
   readonly owner: string;
-  /** When the lease ends unless it is renewed, in milliseconds since 1970. */
+  /** States when the lease ends unless it is renewed, in milliseconds since 1970. */
   readonly leaseUntilMs: number;
-  /** The number of the lease. */
+  /** States the number of the lease. */
   readonly fence: number;
 }
 
-/** What an append does to the session's turn: opens, renews or closes it. */
+/** Describes what an append does to the session's turn: opens, renews or closes it. */
 export type TurnRequest =
-  /** `fence` is the session's fence plus one. Refused while another turn's lease runs. */
+  /** Opens a turn. `fence` is the session's fence plus one. Refused while another turn's lease runs. */
   | {
       readonly action: "open";
-      /** The id of the new turn. */
+      /** States the id of the new turn. */
       readonly turnId: string;
-      /** Who holds the turn, for people. */
+      /** Names the holder of the turn for people. */
       readonly owner: string;
-      /** When the lease ends unless it is renewed, in milliseconds since 1970. */
+      /** States when the lease ends unless it is renewed, in milliseconds since 1970. */
       readonly leaseUntilMs: number;
-      /** The number of the lease: the session's fence plus one. */
+      /** States the number of the lease: the session's fence plus one. */
       readonly fence: number;
     }
   /** Prolongs the lease of the open turn. */
   | {
       readonly action: "renew";
-      /** The new end of the lease, in milliseconds since 1970. */
+      /** States the new end of the lease, in milliseconds since 1970. */
       readonly leaseUntilMs: number;
-      /** The number of the lease that the caller holds. */
+      /** States the number of the lease that the caller holds. */
       readonly fence: number;
     }
-  /** Belongs to the open turn, or ends it with this append. */
+  /** Belongs to the open turn, or ends the turn with this append. */
   | {
-      /** `within` leaves the turn open, `close` ends it. */
+      /** States the effect: `within` leaves the turn open, `close` ends it. */
       readonly action: "within" | "close";
-      /** The number of the lease that the caller holds. */
+      /** States the number of the lease that the caller holds. */
       readonly fence: number;
     };
 
@@ -55,11 +55,11 @@ export interface TurnState {
 }
 
 /**
- * The turn state after an append with this request, or the reason why the append is refused. Every store applies this
- * rule in the same statement, or under the same lock, as the append. `nowMs` is the store's clock.
+ * Returns the turn state after an append with this request, or throws the reason why the append is refused. Every store
+ * applies this rule in the same statement, or under the same lock, as the append. `nowMs` is the store's clock.
  *
- * An append without a request passes if no turn is open, if the lease of the open turn has expired, or if it holds side
- * records only. So background work neither waits for a turn nor breaks one.
+ * An append without a request passes if no turn is open or the lease of the open turn has expired. An append of side
+ * records only always passes. Background work therefore neither waits for a turn nor breaks one.
  * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, INPUT_INVALID
  */
 export function nextTurnState(
@@ -91,7 +91,9 @@ export function nextTurnState(
   return request.action === "close" ? { ...state, turn: null } : state;
 }
 
-/** A store that keeps the turn as JSON would read null for anything else, and so would end no lease or every one. */
+/**
+ * A store that keeps the turn as JSON would read null for any other value, and would then end no lease or every lease.
+ */
 function assertLease(leaseUntilMs: number): void {
   if (Number.isFinite(leaseUntilMs)) return;
   throw refused("INPUT_INVALID", "The end of a lease is a time in milliseconds.", { leaseUntilMs });

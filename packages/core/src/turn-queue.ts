@@ -1,6 +1,6 @@
 import { abortedBefore } from "./refused.ts";
 
-/** After this many turns without a wait in between, timers and signals have theirs. */
+/** After this many turns without a wait in between, timers and signals get a chance to run. */
 const burst = 32;
 
 interface Waiting {
@@ -8,24 +8,23 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Lets a few at a time in, in the order they came. */
+/** Admits a few callers at a time, in the order of their arrival. */
 export class TurnQueue {
   readonly #waiting = new Set<Waiting>();
   #left: number;
   #turns = 0;
 
-  /** `most`: how many are in at the same time. */
+  /** `most` limits the callers that are admitted at the same time. */
   constructor(most: number) {
     this.#left = most;
   }
 
-  /** Whether the next one is let in at once. */
   get isFree(): boolean {
     return this.#left > 0;
   }
 
   /**
-   * Waits for a turn, and gives what ends it.
+   * Waits for a turn, and returns the function that ends the turn.
    * @throws {ThroughlineError} ABORTED, and what `fail` was given
    */
   async enter(signal: AbortSignal): Promise<() => void> {
@@ -35,7 +34,6 @@ export class TurnQueue {
     return () => this.#leave();
   }
 
-  /** Refuses everybody who waits. */
   fail(error: unknown): void {
     for (const { reject } of this.#waiting) reject(error);
     this.#waiting.clear();

@@ -1,6 +1,9 @@
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** Waits for work that may not listen to its signal: it must not hold the turn. What it does later is not looked at. */
+/**
+ * Waits for work until the signal aborts, because work that ignores its signal must not hold the turn. A later result
+ * of the work is ignored.
+ */
 export async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | null): Promise<Value> {
   if (signal === null) return work;
   const { promise, reject } = Promise.withResolvers<never>();

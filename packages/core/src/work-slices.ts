@@ -1,20 +1,22 @@
 import { monotonicMs } from "./node/system-ports.ts";
 
-/** Long work in parts, so that nobody else in the process waits for all of it. */
+/** Splits long work into slices, so that no other work in the process waits for all of it. */
 export interface WorkSlices {
   /**
-   * To be awaited where it is a promise: it lets others run once 20 ms were worked, or 5,000 steps, without a pause.
-   *
+   * Returns a promise after 20 ms or 5,000 steps of work without a pause, else undefined. Awaiting the promise lets
+   * other work run.
    * @param steps how many were done since the last call. @default 1
    */
   next(steps?: number): Promise<void> | undefined;
 }
 
 const sliceMs = 20;
-/** A machine so fast that these take less than a slice would pause needlessly; a bound by number is one that can be counted. */
+/**
+ * A very fast machine may pause needlessly, because these steps take less than a slice. A number of steps is used all
+ * the same, because it can be counted.
+ */
 export const sliceSteps = 5000;
 
-/** Begins a slice of work. */
 export function createWorkSlices(): WorkSlices {
   let startedMs = monotonicMs();
   let steps = 0;
@@ -30,10 +32,13 @@ export function createWorkSlices(): WorkSlices {
   };
 }
 
-/** Long work that stops after each small step, and goes on when it is asked to. It is driven by `runSteps` or `runInSlices`. */
+/**
+ * Long work stops after each small step, and continues when its driver `runSteps` or `runInSlices` requests the next
+ * step.
+ */
 export type Steps<Result> = Generator<undefined, Result, void>;
 
-/** Does all of the work at once, for callers that know that it is little. */
+/** Does all of the work at once, for callers that know that the work is small. */
 export function runSteps<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next();
@@ -41,10 +46,9 @@ export function runSteps<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** How many steps lie between two stops of `inFewerSteps`. */
 export const fewerSteps = 16;
 
-/** The same work with a stop after 16 of its steps: each stop passes through every generator that it is nested in. */
+/** Runs the same work with a stop after 16 steps, because each stop passes through every generator around it. */
 export function* inFewerSteps<Result>(steps: Steps<Result>): Steps<Result> {
   for (let count = 1; ; count++) {
     const { done, value } = steps.next();
@@ -53,7 +57,7 @@ export function* inFewerSteps<Result>(steps: Steps<Result>): Steps<Result> {
   }
 }
 
-/** Does the same work in slices: others get their turn after 20 ms of it. */
+/** Does the work in slices, so that other work runs after each 20 ms. */
 export async function runInSlices<Result>(steps: Steps<Result>): Promise<Result> {
   const slices = createWorkSlices();
   for (;;) {

@@ -1,15 +1,11 @@
 import type { OptionKind } from "./option-checks.ts";
 
-/** One option that a call has to refuse. */
 export interface WrongOption {
-  /** For the title of a test. */
   readonly title: string;
-  /** The option as a message names it. */
   readonly argument: string;
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Values of every type, in range and out of it. */
 const candidates: readonly (readonly [string, unknown])[] = [
   ["a text", "\u0001 no such choice"],
   ["an empty text", ""],
@@ -28,9 +24,8 @@ const candidates: readonly (readonly [string, unknown])[] = [
 ];
 
 /**
- * Every way in which options can be wrong, for tests of a call. A name is close to an option's, a type is wrong, a
- * value is out of range, an option is missing; the same within objects.
- *
+ * Returns every way in which options can be wrong, for tests of a call. A name resembles an option's name, a type is
+ * wrong, a value is out of range, or an option is missing. Options within objects are covered too.
  * @param table the table that the call checks its options with
  * @param valid options that the call takes, with all that are required. Default: none
  */

@@ -2,20 +2,20 @@ import { BranchWalk, isFromNewerVersion, readContextRecords } from "@throughline
 import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { isBoundary, isChosen, selectRecords, type RoleOf, type TailSelection } from "./select-records.ts";
 
-/** Where a session's branch ends, and what of it is wanted. */
+/** States where a session's branch ends, and which of its records `readTail` returns. */
 export interface TailQuery {
-  /** Where the branch ends, the last sequence number, and where the stated window starts. */
+  /** States where the branch ends, the last sequence number, and where the stated window starts. */
   readonly head: Pick<SessionHead, "headId" | "lastSeq" | "windowSeq">;
-  /** Which records are wanted, and how many of the newest. */
+  /** Sets which records are returned, and how many of the newest. */
   readonly selection: TailSelection;
-  /** Gives the role that a record is compared by. */
+  /** Returns the role by which `selection.role` chooses a record. */
   readonly roleOf: RoleOf;
 }
 
 /**
- * The last of a session's records that are chosen, read from its end. Memory grows with what is chosen, and with what a
- * compaction keeps when the branch is followed that far. A branch that cannot be followed from its end, because a parent is
- * missing or comes after its child, is read whole.
+ * Reads the newest chosen records of a session from its end. Memory grows with the chosen records. It also grows with
+ * the records that a compaction keeps, when the branch is followed that far. A branch with a missing parent, or with a
+ * parent after its child, cannot be followed from its end. Such a session is read whole.
  */
 export async function readTail(
   store: SessionStore,
@@ -35,7 +35,7 @@ export async function readTail(
     for (const stored of records) {
       const isShown = isAllBranches || walk.take(stored);
       isBegun ||= isShown;
-      // What it means for the branch is not known: `selectRecords` shows everything then.
+      // A newer version may have given the record a meaning for the branch, and `selectRecords` then shows everything.
       if (!isAllBranches && (isShown || stored.side) && isFromNewerVersion(stored.record))
         return readWhole(store, ref, query, signal);
       if (!isShown) continue;
@@ -53,7 +53,8 @@ export async function readTail(
       if (isChosen(stored, selection, roleOf)) newestFirst.push(stored);
       if (newestFirst.length === wanted || (!isAllBranches && walk.isAtRoot)) return newestFirst.reverse();
     }
-  // The branch goes on before the window, or nobody knows where.
+  // A started branch that leaves the stated window is complete here. Any other branch has a gap, so the whole session
+  // is read.
   const isWhole = isAllBranches || headId === null || (isBegun && fromSeq > 1);
   return isWhole ? newestFirst.reverse() : readWhole(store, ref, query, signal);
 }
@@ -71,7 +72,7 @@ async function readWhole(
   return selectRecords(records, headId, query.selection, query.roleOf);
 }
 
-/** What lies before a window that somebody stated is read only when it is asked for. */
+/** Records before a stated window cost a longer read, so they are read only for `isAll` and `isAllBranches`. */
 function firstSeqOf({ head: { windowSeq }, selection: { isAll, isAllBranches } }: TailQuery): number {
   return isAll || isAllBranches ? 1 : (windowSeq ?? 1);
 }

@@ -3,11 +3,11 @@ import type { StoredRecord } from "@throughline/core";
 import { buildContext } from "./build-context.ts";
 import { walkBranch } from "./walk-branch.ts";
 
-/** Which records of a session are shown. */
+/** Sets which records of a session are shown. */
 export interface RecordSelection {
-  /** Also what a compaction or a reset has left behind. */
+  /** Includes the records that a compaction or a reset has removed from the context. */
   readonly isAll: boolean;
-  /** Every record, side records and other branches too. */
+  /** Includes every record, also side records and records of other branches. */
   readonly isAllBranches: boolean;
   /** Shows only records with a higher sequence number; 0 shows all. */
   readonly afterSeq: number;
@@ -17,16 +17,14 @@ export interface RecordSelection {
   readonly tail: number | null;
 }
 
-/** The last records of a selection. */
 export interface TailSelection extends RecordSelection {
-  /** How many of the newest chosen records are shown. */
   readonly tail: number;
 }
 
-/** Whose words a record has, by the name that `--role` knows. */
+/** Returns the role of a record under the name that `--role` accepts. */
 export type RoleOf = (record: StoredRecord) => string | null;
 
-/** The chosen ones of `records`, in order. The branch is followed from `headId`. */
+/** Returns the chosen records in order. The branch is followed from `headId`. */
 export function selectRecords(
   records: readonly StoredRecord[],
   headId: string | null,
@@ -38,12 +36,11 @@ export function selectRecords(
   return selection.tail === null ? chosen : chosen.slice(-selection.tail);
 }
 
-/** Whether a record of the branch is one of those asked for. */
 export function isChosen(record: StoredRecord, { afterSeq, role }: RecordSelection, roleOf: RoleOf): boolean {
   return record.seq > afterSeq && (role === null || roleOf(record) === role);
 }
 
-/** Whether a context may leave out what is before it. */
+/** A context may leave out the records before a compaction or a reset. */
 export function isBoundary({ type }: Pick<StoredRecord, "type">): boolean {
   return type === "compaction" || type === "reset";
 }
@@ -59,7 +56,10 @@ function branchRecords(
   return path.filter(({ seq, id }) => seq >= firstSeq || id === boundaryId);
 }
 
-/** The oldest record that a context would still hold word for word; 0 when nothing was left behind. */
+/**
+ * Returns the sequence number of the oldest record that a context would still hold verbatim. Returns 0 when no record
+ * was summarized or reset.
+ */
 function firstKeptSeq(records: readonly StoredRecord[], headId: string | null): number {
   try {
     const { messages, omitted, summaryId } = buildContext(records, { headId });
@@ -68,7 +68,7 @@ function firstKeptSeq(records: readonly StoredRecord[], headId: string | null): 
     const kept = messages.filter(({ recordId }) => recordId !== summaryId).map(({ seq }) => seq);
     return kept.length > 0 ? kept.reduce((least, seq) => Math.min(least, seq)) : boundarySeq;
   } catch (error) {
-    // What a newer version wrote can be shown even though no context may be built from it.
+    // Records of a newer version are readable for people, although no context may be built from them.
     if (hasErrorCode(error, "RECORD_FROM_NEWER_VERSION")) return 0;
     throw error;
   }

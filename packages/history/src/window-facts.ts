@@ -2,14 +2,16 @@ import type { StoredRecord } from "@throughline/core";
 import type { Context } from "./build-context.ts";
 import type { OmittedRange } from "./omitted-ranges.ts";
 
-/** The tokens of the model's window that an entry states; null when it states none. */
 export function entryWindowTokens(contextTokens: unknown): number | null {
   return typeof contextTokens === "number" && Number.isFinite(contextTokens) && contextTokens > 0
     ? contextTokens
     : null;
 }
 
-/** What a context leaves out, also what lies before the window that it was built of, which was not read. */
+/**
+ * Returns the ranges that a context leaves out, extended to the records before the window, because those records were
+ * not read.
+ */
 export function omittedWithWindow(
   { omitted, summaryId }: Context,
   window: readonly StoredRecord[],

@@ -1,5 +1,5 @@
 import process from "node:process";
 import type { Environment } from "@throughline/core/internal";
 
-/** The variables of this process. */
+/** Reads the environment variables of this process. */
 export const systemEnvironment: Environment = { get: (name) => process.env[name] };

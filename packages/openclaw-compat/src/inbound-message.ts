@@ -14,44 +14,46 @@ import type { Clock, RandomSource, SessionEntry, SessionRef, SessionState, Sessi
 import { openSession } from "@throughline/core";
 import type { DeliveryContext, SessionOrigin } from "@throughline/core/internal";
 
-/** What a channel knows of a message that came in. Every field may be missing; an empty one says nothing. */
+/**
+ * Holds the facts that a channel states about an inbound message. Every field may be missing; an empty field is
+ * ignored.
+ */
 export interface InboundMessage {
-  /** The program or service that delivered the message. */
+  /** Names the program or service that delivered the message. */
   readonly provider?: string;
-  /** The interface on which it arrived, such as a web chat. */
+  /** Names the interface on which the message arrived, such as a web chat. */
   readonly surface?: string;
-  /** The channel, such as `telegram`. */
+  /** Names the channel, such as `telegram`. */
   readonly channel?: string;
-  /** `direct`, `group` or `channel`; `dm` is read as `direct`. */
+  /** States the kind of conversation: `direct`, `group` or `channel`; `dm` is read as `direct`. */
   readonly chatType?: string;
-  /** The sender's address, as the channel writes it. */
+  /** States the sender's address, as the channel writes it. */
   readonly from?: string;
-  /** The receiver's address, as the channel writes it. */
+  /** States the receiver's address, as the channel writes it. */
   readonly to?: string;
-  /** The account of the agent that received it. */
+  /** Names the account of the agent that received the message. */
   readonly accountId?: string;
-  /** The thread or topic within the conversation. */
+  /** Names the thread or topic within the conversation. */
   readonly threadId?: string | number;
-  /** The sender's or conversation's name. */
+  /** States the name of the sender or of the conversation. */
   readonly label?: string;
-  /** The channel's id of the group. */
+  /** States the channel's id of the group. */
   readonly groupId?: string;
-  /** The group's subject, as people see it. */
+  /** States the group's subject, as people see it. */
   readonly subject?: string;
-  /** The channel within the group, such as `#general`. */
+  /** Names the channel within the group, such as `#general`. */
   readonly groupChannel?: string;
-  /** The workspace or server that the group belongs to. */
+  /** Names the workspace or server that the group belongs to. */
   readonly space?: string;
 }
 
-/** The fields of an entry that a message states: its origin, and what group it came from. */
 export function inboundFields(message: InboundMessage, entry: SessionEntry | null): Readonly<Record<string, unknown>> {
   const written: unknown = message.chatType;
   const chatType = typeof written === "string" && written.toLowerCase() === "dm" ? "direct" : message.chatType;
   const { label, provider, surface, from, to, accountId, threadId } = message;
   const stated: SessionOrigin = statedFields({ label, provider, surface, chatType, from, to, accountId, threadId });
   const known: unknown = entry?.origin;
-  // Another program may have written a text there, which would come apart into its letters.
+  // Another program may have written a text there, and spreading a text would store its letters as fields.
   const origin = { ...(typeof known === "object" && !Array.isArray(known) ? known : {}), ...stated };
   const { groupId, subject, groupChannel, space, channel } = message;
   const isGroup = chatType === "group" || chatType === "channel";
@@ -59,7 +61,7 @@ export function inboundFields(message: InboundMessage, entry: SessionEntry | nul
   const displayName = isGroup ? statedFields({ displayName: subject ?? label }) : {};
   return statedFields({
     ...group,
-    // A name somebody gave is not replaced by one a channel states.
+    // A name that a person gave is not replaced by a name that a channel states.
     ...(entry?.displayName === undefined ? displayName : {}),
     chatType,
     channel,
@@ -67,13 +69,13 @@ export function inboundFields(message: InboundMessage, entry: SessionEntry | nul
   });
 }
 
-/** Options of `recordInbound`. */
+/** Sets the ports of `recordInbound`, and whether it creates sessions. */
 export interface RecordInboundOptions {
-  /** The time of the new entry. @default the system's clock */
+  /** Measures the time of the new entry. @default the system's clock */
   readonly clock?: Clock;
-  /** Makes the ids of new sessions. @default the system's randomness */
+  /** Creates the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
-  /** Whether a session is created at its first message. @default true */
+  /** Creates a session at its first message. @default true */
   readonly createIfMissing?: boolean;
 }
 
@@ -86,8 +88,9 @@ const inboundTable: OptionTable<RecordInboundOptions> = {
 const routeTable: OptionTable<{ readonly clock?: Clock }> = { clock: portKinds.clock };
 
 /**
- * Keeps what an inbound message says of its session. Creates the session at its first message. Null when there is none
- * and none was to be created. It describes and is no activity: `updatedAt` stays.
+ * Stores the facts that an inbound message states about its session. Creates the session at its first message. Returns
+ * null when the session does not exist and `createIfMissing` is false. The message is not counted as activity, so
+ * `updatedAt` stays.
  * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
  */
 export async function recordInbound(
@@ -111,7 +114,8 @@ export async function recordInbound(
 }
 
 /**
- * Sets where replies go: delivery context and last route in one commit; a route without a thread leaves the old one.
+ * Sets the route of replies: the delivery context and the last route change in one commit. A new route without a thread
+ * removes the old thread.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
  */
 export async function updateRoute(

@@ -12,27 +12,26 @@ import {
 import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { RetainedSession, RetentionPlan, RetentionStep } from "./plan-retention.ts";
 
-/** A session of a store with what a plan of retention needs to know. */
+/** Describes a session of a store by the facts that a retention plan needs. */
 export interface StoredSession extends RetainedSession {
-  /** Where the session is in the store, with `archiveId` for an archived one. */
+  /** States the address of the session in the store, with `archiveId` for an archived session. */
   readonly ref: SessionRef;
 }
 
-/** Options of `readRetained`. */
+/** Sets what `readRetained` reads, and the time that it compares leases with. */
 export interface ReadRetainedOptions {
-  /** Reads the size of each session, which takes a walk through all its records. */
+  /** Reads the size of each session, which requires reading all its record heads. */
   readonly isMeasured: boolean;
-  /** The time that leases of open turns are compared with, UTC milliseconds. */
+  /** Sets the time that leases of open turns are compared with, in UTC milliseconds. */
   readonly nowMs: number;
-  /** Called before a session is measured. */
+  /** Receives the key of a session before the session is measured. */
   readonly onMeasure?: (key: string) => void;
-  /** Ends the reading of sizes with ABORTED. */
+  /** Aborts the measuring of sizes with ABORTED. */
   readonly signal: AbortSignal;
 }
 
 const { callback, flag, number, required, signal: signalKind } = optionKinds;
 
-/** The kinds of the options of `readRetained`. */
 export const readRetainedTable: OptionTable<ReadRetainedOptions> = {
   isMeasured: required(flag),
   nowMs: required(number()),
@@ -41,8 +40,8 @@ export const readRetainedTable: OptionTable<ReadRetainedOptions> = {
 };
 
 /**
- * Reads what a plan of retention needs to know of sessions. Protected are the main session of each agent, its newest one, and
- * those with an open turn.
+ * Reads the facts that a retention plan needs about sessions. The main session of each agent, its newest session, and
+ * sessions with an open turn are protected.
  * @param sessions with the newest first, as stores list them
  * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
  */
@@ -75,27 +74,29 @@ export async function readRetained(
   return retained;
 }
 
-/** A step of a plan, and its outcome: `skipped` when the session was used since the plan was made. */
+/** Reports a step of a plan and its outcome. */
 export interface AppliedStep {
-  /** The step of the plan. */
+  /** Holds the step of the plan. */
   readonly step: RetentionStep;
-  /** Where the session was when the plan was made. */
+  /** States the address of the session when the plan was created. */
   readonly ref: SessionRef;
-  /** `done`: the session was archived or purged. `skipped`: it was used, moved or removed since. */
+  /**
+   * States the outcome. `done`: the session was archived or purged. `skipped`: it was used, moved or removed since the
+   * plan was created.
+   */
   readonly state: "done" | "skipped";
 }
 
-/** Options of `applyRetention`. */
+/** Sets the clock, the progress callback and the signal of `applyRetention`. */
 export interface ApplyRetentionOptions {
   /** Decides whether a turn is still open. @default the system's clock */
   readonly clock?: Clock;
-  /** Called before each step. */
+  /** Receives each step before the step runs. */
   readonly onStep?: (step: RetentionStep) => void;
-  /** Ends the work between two steps. */
+  /** Aborts the work between two steps. */
   readonly signal: AbortSignal;
 }
 
-/** The kinds of the options of `applyRetention`. */
 export const applyRetentionTable: OptionTable<ApplyRetentionOptions> = {
   clock: portKinds.clock,
   onStep: callback,
@@ -103,7 +104,7 @@ export const applyRetentionTable: OptionTable<ApplyRetentionOptions> = {
 };
 
 /**
- * Carries out a plan, one step after the other. A session that was used since the plan was made is left alone.
+ * Carries out a plan, one step after the other. A session that was used since the plan was created does not change.
  * @param sessions those that the plan was made of
  * @throws {ThroughlineError} INPUT_INVALID, ABORTED, and what the store throws
  */

@@ -18,7 +18,10 @@ import type { ResetPolicy } from "./reset-policy.ts";
 import { resolveSendPolicy, type SendPolicyAnswer } from "./resolve-send-policy.ts";
 import type { SendPolicy } from "./send-policy.ts";
 
-/** What denies an answer in a session; null where the agent may answer. A session that does not exist has no entry. */
+/**
+ * Returns the part of the policy that denies an answer in a session, or null when the agent may answer. A session that
+ * does not exist has no entry.
+ */
 export function sendDenialOf(
   { ref: { key }, entry }: { readonly ref: SessionRef; readonly entry: SessionEntry | null },
   policy: SendPolicy | null,
@@ -32,40 +35,44 @@ function answerFor(key: string, entry: SessionEntry | null, policy: SendPolicy |
     return resolveSendPolicy({ key, entry, policy });
   } catch (error) {
     if (!hasErrorCode(error, "KEY_INVALID")) throw error;
-    // No rule can be held against a key that another program wrote in a form of its own.
+    // Another program wrote a key that does not parse, so no rule can match it. Only the session's setting and the
+    // default count.
     return resolveSendPolicy({ key: "main", entry, policy: policy === null ? null : { ...policy, rules: [] } });
   }
 }
 
-/** When sessions reset by themselves. */
+/** Sets the rules and the clock by which sessions reset automatically. */
 export interface ResetTimes {
-  /** The rules, by kind of conversation and by channel. */
+  /** Sets the rules, by kind of conversation and by channel. */
   readonly policy: ResetPolicy;
-  /** An IANA zone: daily hours are hours of its clocks. */
+  /** Sets the IANA time zone in which daily hours are read. */
   readonly timeZone: string;
-  /** The time against which the rules are checked, in milliseconds since 1970. */
+  /** Sets the time against which the rules are checked, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
-/** What a reset policy asks for, and what it was held against. */
+/** Extends a reset plan with the activity time that the policy was checked against. */
 export interface SessionResetPlan extends ResetPlan {
-  /** The time of the newest message, or of the beginning where that is later; without any message, of the last change. */
+  /**
+   * States the time of the newest message, or of the session's start when that is later. Without a message it is the
+   * time of the last change.
+   */
   readonly lastActivityMs: number;
 }
 
-/** A reset policy as it applies to a session now. The newest message is the activity that counts. */
+/** Applies a reset policy to a session at a given time. Only the newest message counts as activity. */
 export async function planSessionReset(
   store: SessionStore,
   { ref, entry, messageCount, createdAtMs, updatedAtMs }: SessionState,
   { policy, timeZone, nowMs }: ResetTimes,
 ): Promise<SessionResetPlan> {
   const messageMs = messageCount === 0 ? null : await newestMessageMs(store, ref);
-  // A clock that was set back makes no session older than its beginning: it passes the hour once a day.
+  // A clock that was set back must not make a session older than its start, or the daily hour would pass twice.
   const lastActivityMs = Math.max(messageMs ?? updatedAtMs, createdAtMs);
   const { channel } = entry;
   const question = { policy, key: ref.key, lastActivityMs, nowMs, timeZone };
   const plan = planReset(typeof channel === "string" ? { ...question, channel } : question);
-  // There is nothing to begin anew.
+  // A session without messages never resets, because a reset would only replace one empty session with another.
   return messageCount === 0 ? { ...plan, isDue: false, reason: null, lastActivityMs } : { ...plan, lastActivityMs };
 }
 
@@ -75,36 +82,44 @@ async function newestMessageMs(store: SessionStore, ref: SessionRef): Promise<nu
   return null;
 }
 
-/** What a reset before a turn goes by. */
 export interface ResetBeforeTurn {
-  /** Null: no session resets by itself. */
+  /** Null disables automatic resets. */
   readonly reset: ResetPolicy | null;
-  /** An IANA zone for daily hours. @default the system's */
+  /** Sets the IANA time zone for daily hours. @default the system's */
   readonly timeZone?: string | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Fields of the entry that the new session keeps beside those that every reset keeps. @default none */
+  /** Names entry fields that the new session keeps, in addition to the fields that every reset keeps. @default none */
   readonly keeps?: readonly string[];
-  /** The session that the caller has open under the key. @default the one that the key has */
+  /** Names the session that the caller has opened under the key. @default the one that the key has */
   readonly sessionId?: string;
-  /** Whether nobody can write for an open turn any more, lease or not. @default nobody knows */
+  /**
+   * Returns true when the process that opened the turn has ended, although its lease has not expired.
+   * @default the lease alone decides
+   */
   readonly isGone?: (turn: OpenTurn) => boolean;
-  /** Asked where a reset is due: false leaves the session as it is, and what it throws ends the call. @default true */
+  /**
+   * Decides about a reset that is due. False leaves the session unchanged, and an error ends the call.
+   * @default true
+   */
   readonly mayReset?: (state: SessionState) => boolean | Promise<boolean>;
 }
 
-/** A reset before a turn: the session that the key has now, and why. */
 export interface DoneReset {
   readonly fresh: SessionState;
   readonly facts: { readonly reason: "daily" | "idle"; readonly lastActivityMs: number; readonly dueAtMs: number };
 }
 
-/** Everybody who decides at once sees what the first one did; more tries than that mean an entry that never rests. */
+/**
+ * Callers that decide at the same time see each other's reset. More tries than this mean that the entry changes without
+ * pause.
+ */
 const maxTries = 64;
 
 /**
- * Begins a new session under the key when the policy says that it is time. The earlier one is archived, and a note in the new
- * one names it. Null when nothing was due. A session that another caller reset already is not reset again.
+ * Starts a new session under the key when the policy says that a reset is due. The earlier session is archived, and a
+ * note in the new session names it. Returns null when no reset was due. A session that another caller has already reset
+ * is not reset again.
  * @throws {ThroughlineError} REVISION_CONFLICT; what the store and `mayReset` throw
  */
 export async function resetBeforeTurn(
@@ -121,7 +136,7 @@ export async function resetBeforeTurn(
     const isReplaced = state.sessionId !== sessionId;
     const old = isReplaced ? await store.load({ ...ref, archiveId: sessionId }) : state;
     const turn = old?.head.turn ?? null;
-    // Somebody answers in it, whatever the time of the newest message.
+    // An open turn is still answering, so the session is in use whatever the time of its newest message.
     const isInUse = turn !== null && turn.leaseUntilMs > times.nowMs && given.isGone?.(turn) !== true;
     if (old === null || isInUse) return null;
     const { isDue, reason, lastActivityMs, dueAtMs } = await planSessionReset(store, old, times);
@@ -130,7 +145,7 @@ export async function resetBeforeTurn(
     if (isReplaced) return { fresh: state, facts };
     if ((await given.mayReset?.(state)) === false) return null;
     const fresh = await resetUnchanged(store, old, { clock, random, keep: keeping(given.keeps ?? []) });
-    // Another writer changed the entry or reset the session by now.
+    // Another writer changed the entry or reset the session in the meantime.
     if (fresh === null) continue;
     const note = throughlineDraft("note", { kind: "session-reset", ...facts, previousSessionId: sessionId });
     await appendOnce(store, ref, [note], { idempotencyKey: random.uuid(), isNewKey: true });

@@ -1,15 +1,15 @@
-/** The newest moment at or before `nowMs` when clocks of the time zone showed the hour. */
+/** Returns the newest moment at or before `nowMs` when clocks of the time zone showed the hour. */
 export function lastDailyBoundaryMs(nowMs: number, atHour: number, timeZone: string): number {
   const today = wallTime(nowMs, timeZone);
   for (const daysBack of [0, 1, 2]) {
     const boundaryMs = instantOf({ ...today, day: today.day - daysBack, hour: atHour }, timeZone);
     if (boundaryMs <= nowMs) return boundaryMs;
   }
-  // Not reachable: two days back lies in the past in every zone.
+  // This line is unreachable: two days back lies in the past in every zone.
   return nowMs;
 }
 
-/** The first such moment after `nowMs`. */
+/** Returns the first moment after `nowMs` when clocks of the time zone show the hour. */
 export function nextDailyBoundaryMs(nowMs: number, atHour: number, timeZone: string): number {
   const today = wallTime(nowMs, timeZone);
   for (const daysOn of [0, 1]) {
@@ -28,7 +28,10 @@ interface WallTime {
   readonly second: number;
 }
 
-/** The moment a clock shows the full hour. An hour that is skipped in spring stands for the first moment after the gap. */
+/**
+ * Returns the moment when a clock shows the full hour. Clocks skip an hour in spring; the first moment after the gap
+ * replaces it.
+ */
 function instantOf({ year, month, day, hour }: WallTime, timeZone: string): number {
   const asUtcMs = Date.UTC(year, month - 1, day, hour);
   const candidates = [-1, 1].map((days) => {

@@ -10,7 +10,7 @@ const unitMs: Readonly<Record<string, number>> = {
 };
 
 /**
- * Reads `90m`, `12h`, `30d`, `2w`; a number is milliseconds.
+ * Converts a duration such as `90m`, `12h`, `30d` or `2w` to milliseconds; a number is milliseconds already.
  * @throws {ThroughlineError} CONFIG_INVALID
  */
 export function readDurationMs(value: unknown, name: string): number {

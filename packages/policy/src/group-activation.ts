@@ -1,20 +1,24 @@
 import type { SessionEntry } from "@throughline/core";
 import { chatTypeOfSession } from "./resolve-send-policy.ts";
 
-/** Which messages of a session the agent answers, by the session's entry. */
 export interface GroupActivation {
-  /** Whether the session belongs to a group or a channel, where people also talk to each other. */
+  /** Groups and channels have members who also write to each other, so the agent may have to wait for a mention. */
   readonly isGroup: boolean;
-  /** `mention`: only messages that mention the agent are answered. Always `always` outside of groups. */
+  /**
+   * `mention` means that the agent answers only messages that mention it. Outside of groups the value is always
+   * `always`.
+   */
   readonly activation: "mention" | "always";
-  /** What the system prompt of the next answer ends with; null when the entry does not ask for it. */
+  /**
+   * The system prompt of the next answer ends with this text; null means that the entry does not request an
+   * introduction.
+   */
   readonly introduction: string | null;
 }
 
 /**
  * Reads `groupActivation` and `groupActivationNeedsSystemIntro` of an entry, which count in groups and channels only.
- * Another value than `mention` means `always`.
- *
+ * Any value other than `mention` means `always`.
  * @param question `key` and `entry` of the session
  * @throws {ThroughlineError} KEY_INVALID
  */
@@ -32,7 +36,7 @@ export function resolveGroupActivation({
   return { isGroup, activation, introduction: needsIntroduction ? introductionOf(entry, activation) : null };
 }
 
-/** Of a name that other people chose. */
+/** Other people choose the names of a group, so their length in the system prompt is limited. */
 const longestName = 200;
 
 function introductionOf(entry: SessionEntry, activation: GroupActivation["activation"]): string {

@@ -3,35 +3,38 @@ import { lastDailyBoundaryMs, nextDailyBoundaryMs } from "./daily-boundary.ts";
 import type { ResetPolicy, ResetRule, ResetType } from "./reset-policy.ts";
 import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
-/** What `planReset` decides by. */
+/** States the policy, the session and the time by which `planReset` decides. */
 export interface ResetQuestion {
-  /** The rules, as `readResetPolicy` returns them. */
+  /** States the rules in the form that `readResetPolicy` returns. */
   readonly policy: ResetPolicy;
-  /** The session's key, such as `agent:main:telegram:group:42`. */
+  /** States the session's key, such as `agent:main:telegram:group:42`. */
   readonly key: string;
-  /** The channel whose rule applies, such as `telegram`; case does not matter. @default from the key */
+  /** Names the channel whose rule applies, such as `telegram`; case does not matter. @default from the key */
   readonly channel?: string | null;
-  /** Of the conversation; a thread of a group is a thread. @default from the key */
+  /** States the type of the conversation; a thread of a group is a `thread`. @default from the key */
   readonly type?: ResetType;
-  /** When somebody last said something. Heartbeats and other work of the system are not activity. */
+  /**
+   * States the time of the last message, in UTC milliseconds. Heartbeats and other work of the system do not count as
+   * activity.
+   */
   readonly lastActivityMs: number;
-  /** The time that the question is asked for, UTC milliseconds. */
+  /** States the time for which the plan is computed, in UTC milliseconds. */
   readonly nowMs: number;
-  /** An IANA zone: daily hours are hours of its clocks. */
+  /** States the IANA time zone in which daily hours are read. */
   readonly timeZone: string;
 }
 
-/** What a policy asks for. A plan changes nothing; whoever acts on it says so first. */
+/** States what a reset policy requires for one session. A plan changes nothing. */
 export interface ResetPlan {
-  /** Whether the session should reset now. */
+  /** States whether the session should reset now. */
   readonly isDue: boolean;
-  /** Which limit was reached; null while no reset is due. */
+  /** Names the limit that was reached; null while no reset is due. */
   readonly reason: "daily" | "idle" | null;
-  /** When it was or will be due if nothing happens; null: never. */
+  /** States when the reset is due without further activity, in UTC milliseconds. Null means never. */
   readonly dueAtMs: number | null;
-  /** Which part of the policy decided. */
+  /** Names the part of the policy that decided. */
   readonly source: "channel" | "type" | "general";
-  /** The rule that decided. */
+  /** Holds the rule that decided. */
   readonly rule: ResetRule;
 }
 
@@ -43,7 +46,6 @@ const resetPolicy: OptionKind = {
     object.accepts(value) && object.accepts((value as { rule?: unknown }).rule) && "byChannel" in (value as object),
 };
 
-/** The kinds of what `planReset` is asked. */
 export const resetQuestionTable: OptionTable<ResetQuestion> = {
   policy: required(resetPolicy),
   key: required(text),
@@ -55,8 +57,7 @@ export const resetQuestionTable: OptionTable<ResetQuestion> = {
 };
 
 /**
- * Whether a session should reset, and when.
- *
+ * Decides whether a session should reset, and when.
  * @throws {ThroughlineError} INPUT_INVALID for a question with another field or type, KEY_INVALID
  */
 export function planReset(question: ResetQuestion): ResetPlan {
@@ -67,7 +68,7 @@ export function planReset(question: ResetQuestion): ResetPlan {
   if (rule.mode === "daily") {
     const boundaryMs = lastDailyBoundaryMs(nowMs, rule.atHour, timeZone);
     const isStale = lastActivityMs < boundaryMs;
-    // When it first became due, not the newest boundary: two days of silence are one reset.
+    // The due time is the first boundary after the activity, not the newest: two days of silence cause one reset.
     const atMs = isStale ? nextDailyBoundaryMs(lastActivityMs, rule.atHour, timeZone) : null;
     due.push({ reason: "daily", atMs: atMs ?? nextDailyBoundaryMs(nowMs, rule.atHour, timeZone) });
   }
@@ -80,7 +81,7 @@ export function planReset(question: ResetQuestion): ResetPlan {
   return { isDue, reason: isDue ? first.reason : null, dueAtMs: first.atMs, source, rule };
 }
 
-/** The channel's rule, else the type's, else the general one: the first that exists decides alone. */
+/** The first rule that exists decides alone: the channel's rule, else the type's, else the general rule. */
 function ruleFor({ policy, key, channel, type }: ResetQuestion): {
   readonly rule: ResetRule;
   readonly source: ResetPlan["source"];

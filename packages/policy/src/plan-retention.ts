@@ -1,40 +1,45 @@
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 
-/** What a retention plan needs to know of a session. */
+/** Describes one session by the facts that a retention plan needs. */
 export interface RetainedSession {
-  /** The session's key, which orders sessions of the same age. */
+  /** States the session's key, which orders sessions of the same age. */
   readonly key: string;
-  /** The id by which a step of the plan names the session. */
+  /** States the id by which a step of the plan names the session. */
   readonly sessionId: string;
-  /** Whether the session is in use or archived: only an archive can be purged. */
+  /** States whether the session is in use or archived, because only an archive can be purged. */
   readonly state: "active" | "archived";
-  /** When the session was last active, UTC milliseconds. */
+  /** States when the session was last active, in UTC milliseconds. */
   readonly updatedAtMs: number;
-  /** When it was archived; null when nobody knows, which counts as now. Only for archived ones. */
+  /**
+   * States when the session was archived, in UTC milliseconds. Null means unknown, and counts as now. Only archived
+   * sessions have it.
+   */
   readonly archivedAtMs?: number | null;
-  /** Null when unknown; then it counts as nothing for a cap on bytes. */
+  /** States the size in bytes. Null means unknown, and counts as 0 for a limit on bytes. */
   readonly sizeBytes: number | null;
-  /** An open turn, a pinned session, the session somebody is looking at: whatever must stay. @default false */
+  /** States whether the session must stay: it has an open turn, is pinned, or is on display. @default false */
   readonly isProtected?: boolean;
 }
 
-/** How long, how many and how much of sessions is kept. */
+/** Limits the age, the number and the size of the sessions that are kept. */
 export interface RetentionPolicy {
-  /** Sessions without activity for longer are archived. Null: age alone removes nothing. @default null */
+  /**
+   * Archives sessions without activity for longer than this many milliseconds. Null disables the limit.
+   * @default null
+   */
   readonly olderThanMs?: number | null;
-  /** The most active sessions that stay; the newest are kept. @default null */
+  /** Limits the number of active sessions; the newest are kept. Null disables the limit. @default null */
   readonly keep?: number | null;
-  /** All sessions together are to be at most so large. @default null */
+  /** Limits the size of all sessions together, in bytes. Null disables the limit. @default null */
   readonly maxBytes?: number | null;
-  /** How long an archive stays before it may be purged. @default 30 days */
+  /** Sets how many milliseconds an archive stays before it may be purged. @default 30 days */
   readonly graceMs?: number;
-  /** False: archives are never purged, whatever their age. @default true */
+  /** Allows the plan to purge archives; false keeps archives of any age. @default true */
   readonly purgesArchives?: boolean;
 }
 
 const { flag, integer, number, orNull } = optionKinds;
 
-/** The kinds of a policy of `planRetention`. */
 export const retentionTable: OptionTable<RetentionPolicy> = {
   olderThanMs: orNull(number({ min: 0 })),
   keep: orNull(integer({ min: 0 })),
@@ -43,45 +48,43 @@ export const retentionTable: OptionTable<RetentionPolicy> = {
   purgesArchives: flag,
 };
 
-/** One session that a plan archives or purges. */
+/** Describes one session that a plan archives or purges. */
 export interface RetentionStep {
-  /** `archive` keeps the records under an archive; `purge` deletes them permanently. */
+  /** States the action: `archive` keeps the records under an archive; `purge` deletes them permanently. */
   readonly action: "archive" | "purge";
-  /** The session's key when the plan was made. */
+  /** States the session's key when the plan was created. */
   readonly key: string;
-  /** The session's id. */
   readonly sessionId: string;
-  /** Which limit of the policy named the session: its age, the count, or the bytes of all. */
+  /** Names the limit that selected the session: its age, the count, or the bytes of all sessions. */
   readonly reason: "age" | "count" | "bytes";
-  /** When the session was last active, UTC milliseconds. */
+  /** States when the session was last active, in UTC milliseconds. */
   readonly updatedAtMs: number;
-  /** The session's size in bytes; null when unknown. */
+  /** States the session's size in bytes, or null when the size is unknown. */
   readonly sizeBytes: number | null;
 }
 
-/** What a retention policy archives and deletes. */
+/** Lists the sessions that a retention policy archives and deletes. */
 export interface RetentionPlan {
-  /** Oldest first. */
+  /** Holds the steps, with the oldest session first. */
   readonly steps: readonly RetentionStep[];
-  /** How many sessions the plan was made of. */
+  /** Counts the sessions that the plan was computed from. */
   readonly sessionCount: number;
-  /** The size of all of them in bytes; sessions of unknown size count as 0. */
+  /** States the size of all sessions in bytes; sessions of unknown size count as 0. */
   readonly sizeBytes: number;
-  /** Of the steps that purge: archiving frees nothing yet. */
+  /** States the bytes that the purge steps free. Archiving frees no bytes until the archive is purged. */
   readonly freedBytes: number;
-  /** Sessions that a limit names and that stay because they are protected or within their grace. */
+  /** Lists sessions over a limit that stay, because they are protected or within their grace period. */
   readonly spared: readonly { readonly key: string; readonly sessionId: string; readonly why: "protected" | "grace" }[];
-  /** By how much a cap on bytes is still exceeded when everything is done. */
+  /** States by how many bytes a byte limit is still exceeded after all steps. */
   readonly excessBytes: number;
 }
 
 const thirtyDaysMs = 30 * 86_400_000;
 
 /**
- * What should go, by age, count and bytes. A plan only: nothing is removed by it. An active session is archived and
- * never purged at once; an archive is purged when its grace is over. Nothing protected is touched, and a session is
- * never judged by whether an index knows it.
- *
+ * Plans which sessions to archive or purge, by age, count and bytes. The plan itself removes nothing. An active session
+ * is archived first and never purged at once; an archive is purged when its grace period is over. Protected sessions
+ * stay, and whether an index lists a session has no influence.
  * @throws {ThroughlineError} INPUT_INVALID for a policy with another field or type, or out of range
  */
 export function planRetention(
@@ -106,7 +109,8 @@ export function planRetention(
   const totalBytes = sessions.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
   if (maxBytes !== null) {
     for (const session of archived) if (totalBytes - plan.freedBytes > maxBytes) plan.purge(session, "bytes");
-    // What is archived now frees its bytes when its grace is over; no more is archived than that will bring.
+    // Archived bytes become free only after the grace period, so they count here. Otherwise the plan would archive more
+    // than needed.
     for (const session of active) {
       if (totalBytes - plan.freedBytes - plan.archivedBytes > maxBytes) plan.archive(session, "bytes");
     }

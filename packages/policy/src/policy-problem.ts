@@ -1,14 +1,12 @@
 import { ThroughlineError } from "@throughline/core";
 import { isFields } from "@throughline/core/internal";
 
-/** One thing that is wrong with a policy as it was written. */
 export interface PolicyProblem {
-  /** Where, from the policy's own root: `rules[2].match.chatType`. */
+  /** The path starts at the policy's root: `rules[2].match.chatType`. */
   readonly path: string;
   readonly value: unknown;
-  /** What may stand there. */
   readonly expected: string;
-  /** The fields there are, where the path names one that is not among them. */
+  /** Lists the valid field names when the path ends in an unknown field. */
   readonly known?: readonly string[];
 }
 

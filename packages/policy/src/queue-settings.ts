@@ -1,22 +1,22 @@
 import type { SessionEntry } from "@throughline/core";
 
 /**
- * What becomes of a message that arrives while a turn runs. `followup`: a turn of its own afterwards. `collect`: one turn for
- * all messages that wait. `steer`: the running turn takes it before its next call; what it does not take follows.
- * `steer-backlog`: both. `interrupt`: the running turn is aborted, and one turn takes all messages that wait.
+ * Decides when a message is processed that arrives while a turn runs. `followup` runs a separate turn afterwards.
+ * `collect` runs one turn for all waiting messages. `steer` adds the message before the next call of the running turn;
+ * a leftover message gets its own turn. `steer-backlog` does both. `interrupt` aborts the running turn, and one turn
+ * takes all waiting messages.
  */
 export type QueueBehavior = "followup" | "collect" | "steer" | "steer-backlog" | "interrupt";
 
-/** How messages of a session wait for a running turn. */
 export interface QueueSettings {
   readonly behavior: QueueBehavior;
-  /** A turn of messages that waited begins this long after the newest of them arrived. */
+  /** A turn of waiting messages starts this long after the newest of them arrived. */
   readonly debounceMs: number;
-  /** The most messages that wait; null is no limit. */
+  /** Limits the number of waiting messages; null means no limit. */
   readonly cap: number | null;
   /**
-   * What happens when one more arrives: `new` refuses it, `old` refuses the one that waited longest, `summarize` shortens
-   * that one to a line of the next turn.
+   * Decides what happens when the queue is full: `new` refuses the arriving message, `old` refuses the message that
+   * waited longest. `summarize` shortens that oldest message to a line of the next turn.
    */
   readonly drop: "old" | "new" | "summarize";
 }
@@ -31,12 +31,12 @@ const behaviors: Readonly<Record<string, QueueBehavior>> = {
   interrupt: "interrupt",
 };
 
-/** A longer pause would look like a lost message. */
+/** A longer pause would look like a lost message to the sender. */
 const longestDebounceMs = 60_000;
 
 /**
- * Reads `queueMode`, `queueDebounceMs`, `queueCap` and `queueDrop` of an entry. A mode that is not known is kept in the entry
- * and means `followup`; a figure that cannot be meant counts as not given.
+ * Reads `queueMode`, `queueDebounceMs`, `queueCap` and `queueDrop` of an entry. An unknown mode stays in the entry and
+ * means `followup`. An invalid number is ignored, and the default applies.
  */
 export function readQueueSettings(entry: SessionEntry): QueueSettings {
   const { queueMode, queueDebounceMs, queueCap, queueDrop } = entry;

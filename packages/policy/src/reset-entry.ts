@@ -1,7 +1,10 @@
 import type { SessionEntry } from "@throughline/core";
 import { keptOnReset } from "@throughline/core/internal";
 
-/** What a new session under the key keeps. What was learned of a model holds in every session. */
+/**
+ * Returns the fields that a new session under the key keeps. Facts learned about a model are kept because they hold in
+ * every session.
+ */
 export function resetEntry(entry: SessionEntry): Readonly<Record<string, unknown>> {
   const own = entry["throughline"];
   if (typeof own !== "object" || own === null) return keptOnReset(entry);

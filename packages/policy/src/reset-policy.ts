@@ -1,41 +1,38 @@
 import { join, PolicyReader, type Fields } from "./policy-problem.ts";
 
-/** `idle`: after some minutes without activity. `daily`: at an hour of the day. `never`: only by hand. */
 type ResetMode = "never" | "idle" | "daily";
 
-/** When one session resets. With `daily`, idle minutes may be given too: the earlier time counts. */
+/** A rule with `daily` may also set idle minutes; the earlier of both times counts. */
 export interface ResetRule {
-  /** What resets the session. */
+  /** Sets the event that resets the session: idle minutes, an hour of the day, or only a manual reset. */
   readonly mode: ResetMode;
-  /** Hour of the day, 0 to 23. */
+  /** States the hour of the day, from 0 to 23, for `daily`. */
   readonly atHour: number;
-  /** Null: idleness alone resets nothing. */
+  /** Null means that idleness alone resets nothing. */
   readonly idleMinutes: number | null;
 }
 
-/** Conversations a rule can be made for. */
 export type ResetType = "direct" | "group" | "channel" | "thread";
 
-/** When sessions reset, by type and by channel. */
+/** Sets when sessions reset, by type and by channel. */
 export interface ResetPolicy {
-  /** The rule of every session that no other rule covers. */
+  /** Sets the rule of every session that no other rule covers. */
   readonly rule: ResetRule;
-  /** Rules by type of conversation; a type without one follows `rule`. */
+  /** Sets rules by type of conversation; a type without a rule follows `rule`. */
   readonly byType: Readonly<Partial<Record<ResetType, ResetRule>>>;
-  /** By channel in lower case; comes before the type. */
+  /** Sets rules by channel name in lower case. A channel's rule overrides the rule of the type. */
   readonly byChannel: ReadonlyMap<string, ResetRule>;
 }
 
 const never: ResetRule = { mode: "never", atHour: 4, idleMinutes: null };
 
-/** Nothing resets by itself. */
 export const neverReset: ResetPolicy = { rule: never, byType: {}, byChannel: new Map() };
 
 const types = ["direct", "dm", "group", "channel", "thread"] as const;
 
 /**
- * Reads `{reset, resetByType, resetByChannel}` of a `session` block; `none` is another word for `never`, `dm` for
- * `direct`. Without any of them nothing resets.
+ * Reads `{reset, resetByType, resetByChannel}` of a `session` block. `none` is an alias of `never`, `dm` of `direct`.
+ * Without any of these fields no session resets.
  * @throws {ThroughlineError} CONFIG_INVALID naming every field that is wrong
  */
 export function readResetPolicy(session: unknown): ResetPolicy {

@@ -3,8 +3,8 @@ import type { Clock, SessionState, SessionStore } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 
 /**
- * Resets a session that nobody changed since it was loaded, and notes when; null when somebody did. Of several callers
- * with the same state one resets it.
+ * Resets a session that has not changed since it was loaded, and stores the archive time. Returns null when the session
+ * has changed. Only one of several callers with the same state resets it.
  */
 export async function resetUnchanged(
   store: SessionStore,

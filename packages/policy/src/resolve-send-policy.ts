@@ -10,36 +10,42 @@ import {
 import type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode } from "./send-policy.ts";
 import { assertKnownOptions } from "@throughline/core/internal";
 
-/** The session that a send policy is asked about. */
+/** Describes the session for which a send policy is resolved. */
 export interface SendPolicyQuestion {
-  /** The session's key, such as `agent:main:telegram:group:42`. */
+  /** States the session's key, such as `agent:main:telegram:group:42`. */
   readonly key: string;
-  /** Null when the session has none yet. @default null */
+  /** Holds the session's entry; null means that the session has no entry yet. @default null */
   readonly entry?: SessionEntry | null;
-  /** Null when nothing was configured. */
+  /** Holds the policy; null means that no policy is configured. */
   readonly policy: SendPolicy | null;
-  /** Of the message about to be sent. @default from the entry, else from the key */
+  /** Names the channel of the message about to be sent. @default from the entry, else from the key */
   readonly channel?: string;
-  /** The kind of conversation, such as `direct`, `group` or `channel`. @default from the entry, else from the key */
+  /**
+   * Names the kind of conversation, such as `direct`, `group` or `channel`.
+   * @default from the entry, else from the key
+   */
   readonly chatType?: string;
 }
 
-/** What decided: the session's own setting, a rule by its place, the policy's default, or that there is no policy. */
+/**
+ * Names the part that decided: the session's setting, a rule, the policy's default. `unset` means that no policy
+ * exists.
+ */
 type SendPolicySource = "session" | "rule" | "default" | "unset";
 
-/** What the policy decided, and by which rule. */
+/** States the decision of a send policy, and the rule behind it. */
 export interface SendPolicyAnswer {
-  /** Whether the session may send. */
+  /** States whether the session may send. */
   readonly action: SendAction;
-  /** What decided. */
+  /** Names the part of the policy that decided. */
   readonly source: SendPolicySource;
-  /** From 0; null when no rule decided. */
+  /** States the index of the rule that decided, from 0. Null when no rule decided. */
   readonly ruleIndex: number | null;
-  /** How the rules were weighed; null without a policy. */
+  /** States how the rules were weighed; null without a policy. */
   readonly mode: SendPolicyMode | null;
-  /** What the rules were held against. */
+  /** Names the channel that the rules were compared with; null when the channel is unknown. */
   readonly channel: string | null;
-  /** The chat type that the rules were compared with, `direct` for `dm`; null when unknown. */
+  /** States the chat type that the rules were compared with, `direct` for `dm`; null when unknown. */
   readonly chatType: string | null;
 }
 
@@ -50,7 +56,6 @@ const sendPolicy: OptionKind = {
   accepts: (value) => value === null || (object.accepts(value) && Array.isArray((value as { rules?: unknown }).rules)),
 };
 
-/** The kinds of what `resolveSendPolicy` and `compareSendPolicyModes` are asked. */
 export const sendQuestionTable: OptionTable<SendPolicyQuestion> = {
   key: required(text),
   entry: orNull(object),
@@ -60,9 +65,8 @@ export const sendQuestionTable: OptionTable<SendPolicyQuestion> = {
 };
 
 /**
- * Whether something may be sent in a session. In order: the session's own `sendPolicy`, the rules, the default, allow.
- * An own value that is neither `allow` nor `deny` was meant to say something: it denies.
- *
+ * Decides whether a message may be sent in a session. The order is: the session's `sendPolicy`, the rules, the default,
+ * allow. A session value other than `allow` or `deny` denies, because its writer meant to decide something.
  * @throws {ThroughlineError} INPUT_INVALID for a question with another field or type, KEY_INVALID
  */
 export function resolveSendPolicy(question: SendPolicyQuestion): SendPolicyAnswer {
@@ -83,8 +87,7 @@ export function resolveSendPolicy(question: SendPolicyQuestion): SendPolicyAnswe
 }
 
 /**
- * Both readings of one policy. Where they differ, its writer should say which was meant.
- *
+ * Resolves one policy under both modes. Different answers mean that the policy's writer should state the mode.
  * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID
  */
 export function compareSendPolicyModes(question: SendPolicyQuestion): {
@@ -100,7 +103,10 @@ export function compareSendPolicyModes(question: SendPolicyQuestion): {
   return { firstMatch, denyOverrides, differ: firstMatch.action !== denyOverrides.action };
 }
 
-/** True when some session could get another answer under the other mode: an allow stands before a deny. */
+/**
+ * Returns true when an allow rule precedes a deny rule. Only then can a session get another answer under the other
+ * mode.
+ */
 export function dependsOnMode(policy: SendPolicy): boolean {
   const firstAllow = policy.rules.findIndex(({ action }) => action === "allow");
   return firstAllow >= 0 && policy.rules.slice(firstAllow).some(({ action }) => action === "deny");
@@ -130,7 +136,10 @@ function factsOf({ key, entry, channel, chatType }: SendPolicyQuestion): Facts {
   };
 }
 
-/** `direct`, `group`, `channel`, or the value of the entry; null if neither entry nor key has one. */
+/**
+ * Returns `direct`, `group`, `channel`, or the value of the entry. Returns null when neither the entry nor the key
+ * states a type.
+ */
 export function chatTypeOfSession(key: string, entry: SessionEntry): string | null {
   return factsOf({ key, entry, policy: null }).chatType;
 }

@@ -1,38 +1,36 @@
 import { join, PolicyReader, type Fields } from "./policy-problem.ts";
 
-/** What a send policy answers. */
+/** States the answer of a send policy. */
 export type SendAction = "allow" | "deny";
 
-/** How rules are weighed: the first that matches decides, or a matching deny wins over every allow. */
+/** Sets how rules are weighed: the first matching rule decides, or a matching deny overrides every allow. */
 export type SendPolicyMode = "first-match" | "deny-overrides";
 
-/** What a rule looks at. Every field that is there must match; none matches everything. Case does not count. */
+/** Every field that is present must match; a match without fields covers every session. Case does not matter. */
 export interface SendPolicyMatch {
-  /** The channel of the message, such as `telegram`. */
   readonly channel?: string;
-  /** `direct`, `dm` (the same), `group` or `channel`. */
+  /** Accepts `direct`, `dm` (the same), `group` or `channel`. */
   readonly chatType?: string;
-  /** Of the key, or of the key without its `agent:<id>:`. */
+  /** Matches the start of the key, with or without its `agent:<id>:`. */
   readonly keyPrefix?: string;
-  /** Of the whole key only. */
+  /** Matches the start of the whole key only. */
   readonly rawKeyPrefix?: string;
 }
 
-/** One rule of a send policy. */
 interface SendPolicyRule {
-  /** The conditions of the rule; without any it matches every session. */
+  /** A rule without conditions matches every session. */
   readonly match: SendPolicyMatch;
-  /** What is answered when the rule matches. @default "allow" */
+  /** States the answer when the rule matches. @default "allow" */
   readonly action: SendAction;
 }
 
-/** Rules that decide whether a session may send. */
+/** Holds the rules that decide whether a session may send. */
 export interface SendPolicy {
-  /** How matching rules are weighed. */
+  /** Sets how matching rules are weighed. */
   readonly mode: SendPolicyMode;
-  /** What is answered when no rule matches. */
+  /** Sets the answer when no rule matches. */
   readonly default: SendAction;
-  /** The rules in the order of the configuration. */
+  /** Holds the rules in the order of the configuration. */
   readonly rules: readonly SendPolicyRule[];
 }
 
@@ -42,10 +40,10 @@ const chatTypes: readonly string[] = ["direct", "dm", "group", "channel"];
 const matchFields = ["channel", "chatType", "keyPrefix", "rawKeyPrefix"] as const;
 
 /**
- * Reads a `session.sendPolicy` block: `{default, rules: [{match, action}]}`, with `mode` as an addition of ours.
- * `modeWhenUnstated` is `deny-overrides` for a block that was written for OpenClaw or ClawCode, whose programs weigh
- * rules that way whatever their documents say.
- * A block that cannot be understood is refused whole: half a policy would let through what it was written to stop.
+ * Reads a `session.sendPolicy` block: `{default, rules: [{match, action}]}`, with `mode` as an extension.
+ * `modeWhenUnstated` is `deny-overrides` for a block that was written for OpenClaw or ClawCode. Both programs weigh
+ * rules that way, whatever their documents state. An invalid block is refused whole, because half a policy would let
+ * through what it was written to stop.
  * @throws {ThroughlineError} CONFIG_INVALID naming every field that is wrong
  */
 export function readSendPolicy(value: unknown, modeWhenUnstated: SendPolicyMode = "first-match"): SendPolicy {
@@ -80,7 +78,7 @@ function readMatch(reader: PolicyReader, value: unknown, path: string): SendPoli
   const fields: Fields = reader.fields(value, path, matchFields);
   const found = matchFields.flatMap((name) => {
     const text = reader.text(fields, path, name);
-    // A rule for another type would match no session, so what it denies would be sent.
+    // A rule for another type would match no session, so a message that it denies would be sent.
     if (name === "chatType" && text !== null && !chatTypes.includes(text.toLowerCase()))
       reader.say(join(path, name), text, `one of ${chatTypes.join(", ")}`);
     return text === null ? [] : [[name, text] as const];

@@ -4,7 +4,6 @@ const minutes: SettingKind = { type: "integer", min: 1, max: 525_600 };
 const hour: SettingKind = { type: "integer", min: 0, max: 23 };
 const mode: SettingKind = { type: "choice", choices: ["never", "idle", "daily"] };
 
-/** A reset rule of one type of conversation, or of one channel. */
 const rule: SettingKind = {
   type: "object",
   fields: [
@@ -16,7 +15,6 @@ const rule: SettingKind = {
 
 const types = ["direct", "dm", "group", "channel", "thread"];
 
-/** What configuration says about sending and resets. */
 export const policySettings: SettingFragment = {
   area: "session",
   fields: [

@@ -1,7 +1,10 @@
 import { assertStoreOptions, quote, refused } from "@throughline/core/internal";
 import type { RedactOptions, SessionRef } from "@throughline/core";
 
-/** Looks at types alone: whether a session can begin there is `assertIdsFree`'s. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Checks the types of an address. `assertIdsFree` checks whether a session can start at the address.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
 export function assertRef(ref: SessionRef): void {
   assertObjects({ "a session's ref": ref });
   const { namespace, agentId, key, archiveId = "" } = ref;
@@ -16,11 +19,14 @@ export function assertRef(ref: SessionRef): void {
   throw refused("INPUT_INVALID", `A session's ref has texts for namespace, agentId and key, not ${shown}.`, { ...ref });
 }
 
-/** What an index of every store takes beside the other parts of an address. A key that parses is shorter. */
+/**
+ * The index of every store accepts this many bytes beside the other parts of an address. A key that parses is shorter.
+ */
 const mostKeyBytes = 2000;
 
 /**
- * The key of a session that is to begin is text that every store can keep. Keys that parse are; refs may be made by hand.
+ * Checks that every store can keep the key of a new session. Keys that parse always pass, but callers may build refs by
+ * hand.
  * @throws {ThroughlineError} KEY_INVALID
  */
 export function assertKeyFits(key: string): void {
@@ -29,13 +35,16 @@ export function assertKeyFits(key: string): void {
   throw refused("KEY_INVALID", message, { key });
 }
 
-/** Undefined is "not given". @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Undefined means that the caller passed no signal, so it is accepted.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
 export function assertSignal(signal: AbortSignal | undefined): void {
   if (signal === undefined || typeof (signal as Partial<AbortSignal> | null)?.addEventListener === "function") return;
   throw refused("INPUT_INVALID", `signal is an AbortSignal, not ${quote(signal)}.`);
 }
 
-/** By what they are called in a message. @throws {ThroughlineError} INPUT_INVALID */
+/** @throws {ThroughlineError} INPUT_INVALID */
 export function assertObjects(objects: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(objects)) {
     if (typeof value === "object" && value !== null) continue;
@@ -43,8 +52,10 @@ export function assertObjects(objects: Readonly<Record<string, unknown>>): void 
   }
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID */
-/** Checks the arguments of `redact`. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Checks the arguments of `redact`.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
 export function assertRedaction(ids: readonly string[], options: RedactOptions): void {
   const odd = Array.isArray(ids) ? (ids as readonly unknown[]).find((id) => typeof id !== "string") : ids;
   if (!Array.isArray(ids) || odd !== undefined || (ids as readonly unknown[]).includes(undefined))
@@ -57,8 +68,9 @@ export function assertRedaction(ids: readonly string[], options: RedactOptions):
 }
 
 /**
- * What a fork shares with its origin at most: a seq, or Infinity for everything. It stays with the namespace and the agent
- * of its origin: a redaction in one of them reaches the other, and under a codec content is bound to both.
+ * Returns how much a fork shares with its origin: a seq, or Infinity for everything. A fork must stay in the namespace
+ * and the agent of its origin. A redaction in one session must reach the other, and a codec binds content to namespace
+ * and agent.
  * @throws {ThroughlineError} INPUT_INVALID, KEY_AGENT_MISMATCH, SESSION_ARCHIVED
  */
 export function forkBound(ref: SessionRef, target: SessionRef, options: { readonly atSeq?: number }): number {

@@ -4,9 +4,9 @@ import type { AppendOptions, Durability, SessionHead, StoreCapabilities, StoreLi
 import { ThroughlineError } from "@throughline/core";
 
 /**
- * Where the session stands after an append, or why the append is refused. To be asked under the same exclusion as
- * the write. `nowMs` is the store's clock. A turn that was taken over hears of that before it hears of a moved head:
- * loading again would not help it.
+ * Returns the head of the session after an append, or throws the reason for a refusal. The caller must hold the same
+ * exclusion as the write. `nowMs` is the store's clock. A turn that was taken over gets TURN_FENCED before
+ * APPEND_CONFLICT, because loading again would not help it.
  * @throws {ThroughlineError} APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED
  */
 export function headAfterAppend(
@@ -16,7 +16,7 @@ export function headAfterAppend(
   nowMs: number,
 ): SessionHead {
   const { expect, turn, rewindTo, windowFromSeq } = options;
-  // A rewind moves the head under an open turn as surely as a main record does.
+  // A rewind moves the head under an open turn, like a main record does.
   const hasMainRecord = rewindTo !== undefined || linked.some(({ side }) => !side);
   const next = nextTurnState({ fence: head.fence, turn: head.turn }, turn, { hasMainRecord, nowMs });
   if (expect !== undefined && expect.head !== head.headId) {
@@ -36,7 +36,8 @@ export function headAfterAppend(
 }
 
 /**
- * Refuses records and batches that are larger than the store takes. A record counts as its line: the imported one, or ours.
+ * Refuses records and batches that exceed the store's limits. The size of a record is the size of its line, imported or
+ * serialized.
  * @throws {ThroughlineError} RECORD_TOO_LARGE, BATCH_TOO_LARGE
  */
 export function assertBatchSize(linked: readonly LinkedRecord[], limits: StoreLimits): void {
@@ -50,7 +51,7 @@ export function assertBatchSize(linked: readonly LinkedRecord[], limits: StoreLi
 }
 
 /**
- * The durability a write gets.
+ * Returns the durability of a write.
  * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED when the store cannot give what is asked
  */
 export function writeDurability(capabilities: StoreCapabilities, asked: Durability | undefined): Durability {

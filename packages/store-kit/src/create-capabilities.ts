@@ -1,18 +1,17 @@
 import { defaultIdempotency, defaultStoreLimits, refused } from "@throughline/core/internal";
 import { type StoreCapabilities, type StoreLimits } from "@throughline/core";
 
-/** What `createCapabilities` is given; the rest has defaults. */
 interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
-  /** What an append gets that does not ask. @default the strongest of `durabilities` */
+  /** @default the strongest of `durabilities` */
   readonly defaultDurability?: StoreCapabilities["defaultDurability"];
-  /** The facets the store has. @default none */
+  /** @default none */
   readonly facets?: Partial<Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials">>;
-  /** Limits that differ from the default. @default `defaultStoreLimits` */
+  /** @default `defaultStoreLimits` */
   readonly limits?: Partial<StoreLimits> | undefined;
 }
 
 /**
- * The declaration of a store, frozen through and through.
+ * Returns the capabilities that a store declares, deeply frozen.
  * @throws {ThroughlineError} CONFIG_INVALID when a limit is not a whole number from 1 on
  */
 export function createCapabilities(options: CapabilityOptions): StoreCapabilities {

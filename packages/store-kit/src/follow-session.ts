@@ -4,35 +4,34 @@ import type { RecordPage, SessionRef } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import type { WatchHub } from "./watch-hub.ts";
 
-/** What a watch has of a session: everything up to a seq. */
+/** The watch has delivered every record up to `reachedSeq`. */
 export interface Reached {
   reachedSeq: number;
 }
 
-/** A page of a session with the name that the hub knows the session by. */
+/** The hub identifies the session by `key`, so each page carries it. */
 export interface FollowedPage extends RecordPage {
   readonly key: string;
 }
 
-/** What a store does for one watch. */
 export interface FollowWork {
   /**
-   * Reads what is behind a seq; the page is empty when there is nothing. `key` is null until the session was found.
+   * Reads the records after a seq; the page is empty without new records. `key` is null until the session was found.
    * @throws {ThroughlineError} SESSION_NOT_FOUND
    */
   read(key: string | null, afterSeq: number): Promise<FollowedPage>;
-  /** Has the hub look at all that began together. */
+  /** Requests one refresh for all watches that started together. */
   lookSoon(): void;
-  /** Hears of changes of the session; gives what ends that. @default only the hub reports them */
+  /** Listens for changes of the session, and returns the function that stops it. @default only the hub reports them */
   listen?(key: string): () => void;
   /** @throws {ThroughlineError} STORE_CLOSED */
   check(): void;
 }
 
 /**
- * Follows a session from a seq on. A ring only means that there may be new records. The watch reads on from its last seq, so a
- * lost, repeated or early ring leaves no gap and repeats nothing. It reads only what is there: where it begins is found in one
- * statement with all others that begin, unless it may read at once.
+ * Follows a session from a seq on. A ring only means that new records may exist. The watch continues from its last seq,
+ * so a lost, repeated or early ring causes no gap and no repetition. One statement finds the start of all watches that
+ * start together, unless a watch may read at once.
  */
 export async function* followSession(
   hub: WatchHub<Reached>,
@@ -45,7 +44,7 @@ export async function* followSession(
   let stop = (): void => undefined;
   const readNext = (key: string | null): Promise<FollowedPage> =>
     hub.read(async () => {
-      // When its turn has come, and before reading, so that a commit in between is not missed.
+      // The bell is reset when the read gets its turn and before it reads, so that a commit in between is not missed.
       bell?.reset();
       const afterSeq = state.reachedSeq;
       return checkedPage(await work.read(key, afterSeq), { afterSeq, beforeSeq: Infinity, order: "ascending" });
@@ -58,7 +57,8 @@ export async function* followSession(
     if (key === undefined) throw sessionNotFound(ref);
     bell = hub.follow(key, state, signal);
     stop = work.listen?.(key) ?? stop;
-    // Nobody was told of what came since: one look for all that begin together, one more read for a single one.
+    // No ring reported the commits since the start. One refresh covers all watches that start together; a watch that
+    // read at once reads once more instead.
     if (start !== null) work.lookSoon();
     let isFirst = page !== null;
     let isDue = isFirst || (start !== null && start.lastSeq > afterSeq);
@@ -79,7 +79,7 @@ export async function* followSession(
       isDue = true;
     }
   } catch (error) {
-    // The signal is how a watch ends.
+    // A watch ends by its signal, so this abort is not an error.
     if (!signal.aborted || !hasErrorCode(error, "ABORTED")) throw error;
   } finally {
     bell?.end();

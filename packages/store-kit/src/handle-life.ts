@@ -2,7 +2,7 @@ import { assertSignal } from "./assert-arguments.ts";
 import { abortedBefore, refused, tellListener } from "@throughline/core/internal";
 import type { SessionEvent, SessionEventListener } from "@throughline/core";
 
-/** The checks before every operation of a store's handle, and its events afterwards. */
+/** Runs the checks before every operation of a store's handle, and announces its events afterwards. */
 export interface HandleLife {
   /**
    * Throws unless the handle is open and the signal has not been aborted.
@@ -10,20 +10,21 @@ export interface HandleLife {
    * @throws {ThroughlineError} STORE_CLOSED, INPUT_INVALID for a value that is not an AbortSignal, ABORTED
    */
   begin(signal?: AbortSignal): void;
-  /** Runs an operation that `close` waits for. It does not check whether the handle is open; `begin` does. */
+  /** Runs an operation that `close` waits for. The method does not check whether the handle is open; `begin` does. */
   track<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Calls the listener, as `tellListener` does. */
+  /** Calls the listener with each event, as `tellListener` does. */
   announce(...events: readonly SessionEvent[]): void;
-  /** Ends the handle; true the first time. */
+  /** Ends the handle. Returns true only for the first call. */
   end(): boolean;
   /**
-   * Ends the handle, waits for what is tracked, and lets go of what the store holds: once, however often it is asked; every
-   * caller waits for the same end. `first` runs at once, so that what waits hears of it.
+   * Ends the handle, waits for the tracked operations, and then releases the resources of the store. The release
+   * happens once; every caller waits for the same end. `first` runs at once, so that waiting operations learn of the
+   * end.
    */
   close(release: () => Promise<void>, first?: () => void): Promise<void>;
 }
 
-/** The life of one handle, from now on until it is ended once. */
+/** Creates the life of one handle, which is open until it is ended. */
 export function createHandleLife(listener: SessionEventListener | undefined): HandleLife {
   let isEnded = false;
   let closing: Promise<void> | null = null;

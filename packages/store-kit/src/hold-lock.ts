@@ -10,27 +10,28 @@ import {
 } from "@throughline/core/internal";
 import type { Clock, ListQuery, StoreLockOptions, ThroughlineError } from "@throughline/core";
 
-/** Frees a lock. Throws when the lock had ended before, so that the work may not have been alone. */
+/** Frees a lock. Throws when the lock had ended before, because another process may have worked at the same time. */
 export type ReleaseLock = () => void | Promise<void>;
 
-/** A lock that is tried until it is free. */
 interface LockAttempts {
-  /** Measures the wait. */
   readonly clock: Clock;
-  /** Takes the lock, or gives null at once while another holder has it. */
+  /** Acquires the lock, or returns null at once while another holder has it. */
   tryLock(signal: AbortSignal | undefined): ReleaseLock | null | Promise<ReleaseLock | null>;
-  /** The error after a wait of `waitedMs` milliseconds: STORE_LOCKED. */
+  /** Returns STORE_LOCKED for a wait of `waitedMs` milliseconds. */
   timedOut(waitedMs: number): ThroughlineError;
 }
 
 /**
- * Releases of locks that are held. A promise that nothing can settle any more, such as that of a server that runs until
- * it is killed, is garbage-collected with everything that awaits it. The file or connection behind the lock would be
- * closed with it.
+ * Keeps the releases of held locks reachable. A server that runs until it is killed awaits a promise that nothing can
+ * settle. Such a promise is garbage-collected with everything that awaits it. The file or connection behind the lock
+ * would then be closed.
  */
 const held = new Set<ReleaseLock>();
 
-/** The agent whose lock is meant. @throws {ThroughlineError} INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID */
+/**
+ * Returns the namespace and the agent whose lock is requested, with defaults filled in.
+ * @throws {ThroughlineError} INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID
+ */
 export function lockedAgent(agent: Pick<ListQuery, "namespace" | "agentId">): {
   readonly namespace: string;
   readonly agentId: string;
@@ -44,8 +45,9 @@ export function lockedAgent(agent: Pick<ListQuery, "namespace" | "agentId">): {
 }
 
 /**
- * Runs work under a lock and frees the lock however the work ends.
- * @throws {ThroughlineError} STORE_LOCKED at the deadline, ABORTED while waiting, INPUT_INVALID, and what the work throws
+ * Runs work under a lock, and frees the lock however the work ends.
+ * @throws {ThroughlineError} STORE_LOCKED at the deadline, ABORTED while waiting, INPUT_INVALID, and what the work
+ * throws
  */
 export async function holdLock<Result>(
   lock: LockAttempts,
@@ -59,7 +61,7 @@ export async function holdLock<Result>(
   try {
     result = await work();
   } catch (error) {
-    // What the work says counts more than a lock that ended on the way.
+    // The error of the work matters more than a lock that ended early.
     await freed(release).catch(() => undefined);
     throw error;
   }

@@ -2,13 +2,12 @@ import { assertKeyFits } from "./assert-arguments.ts";
 import { assertAgentId, assertNamespace, assertSessionId, quote, refused } from "@throughline/core/internal";
 import type { SessionFrame } from "./session-frame.ts";
 
-/** The session that holds an id. */
 type IdOwner = Pick<SessionFrame, "ref" | "sessionId">;
 
 /**
- * Refuses ids of a new session that are invalid, in use, or differ from others by case only: on some file systems both
- * would be the same file. `holders` are the ids in use that are equal under case folding: the agent's in its namespace,
- * the session's in its agent.
+ * Refuses ids of a new session that are invalid, in use, or differ from other ids only by case. On some file systems
+ * such ids would be the same file. `holders` are the ids in use that are equal under case folding: the agent's in its
+ * namespace, the session's in its agent.
  * @throws {ThroughlineError} NAMESPACE_INVALID, AGENT_ID_INVALID, SESSION_ID_INVALID, KEY_INVALID, SESSION_EXISTS,
  * ID_CASE_COLLISION
  */
@@ -26,18 +25,21 @@ export function assertIdsFree(
     throw refused("SESSION_EXISTS", `The session id ${quote(sessionId)} is in use.`, { id: sessionId });
 }
 
-/** The ids in use, for stores that keep them in memory. */
+/** Holds the ids in use, for stores that keep them in memory. */
 export class IdClaims {
   readonly #ids = new Map<string, string>();
 
-  /** Takes the ids of a new session. @throws {ThroughlineError} as `assertIdsFree`; then none is taken */
+  /**
+   * Claims the ids of a new session.
+   * @throws {ThroughlineError} as `assertIdsFree`; then none is taken
+   */
   claim(owner: IdOwner): void {
     const slots = slotsOf(owner);
     assertIdsFree(owner, { agentId: this.#ids.get(slots.agent), sessionId: this.#ids.get(slots.session) });
     this.#ids.set(slots.agent, owner.ref.agentId).set(slots.session, owner.sessionId);
   }
 
-  /** Gives a session's id back; its agent keeps the spelling it was given first. */
+  /** Releases a session's id. Its agent keeps the spelling that was claimed first. */
   release(owner: IdOwner): void {
     this.#ids.delete(slotsOf(owner).session);
   }

@@ -2,30 +2,26 @@ import type { ListQuery, SessionRef } from "@throughline/core";
 import { assertStoreOptions } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 
-/** What a session is listed by. */
 export interface ListedSession {
-  /** Where the store has the session. */
   readonly ref: SessionRef;
-  /** The session's id. */
   readonly sessionId: string;
-  /** Its last activity, in milliseconds since 1970. */
   readonly updatedAtMs: number;
-  /** True when others follow whose entries do not fit the page. @default false */
+  /** True when more sessions follow whose entries do not fit the page. @default false */
   readonly endsPage?: boolean;
 }
 
-/** Where a session stands in the order of a list: minus its time or 0, agent, key, session id. */
+/** Holds the sort key of a session in a list: minus its time or 0, agent, key, session id. */
 export type ListPosition = readonly (string | number)[];
 
-/** What a list has to give, for stores that let a database find, sort and cut. */
+/** Describes the page of a list, for stores whose database finds, sorts and cuts the sessions. */
 export interface ListPlan {
-  /** Newest first, or by agent, key and session id. */
+  /** Sets the order: newest first, or by agent, key and session id. */
   readonly sort: "updated" | "key";
-  /** The most sessions of the page. */
+  /** Limits the number of sessions on the page. */
   readonly limit: number;
-  /** Only sessions behind this one; null: from the start. */
+  /** Sets the position after which the page starts; null starts at the first session. */
   readonly after: ListPosition | null;
-  /** The cursor of a page that ends here. */
+  /** Returns the cursor of a page that ends at this position. */
   cursorAt(position: ListPosition): string;
 }
 
@@ -47,8 +43,8 @@ export function planList(query: ListQuery): ListPlan {
 }
 
 /**
- * One page of sessions in a total order. The cursor says where the page before ended, not how many were shown, so a
- * session that stays as it is appears once whatever happens to the others.
+ * Returns one page of sessions in a total order. The cursor states where the previous page ended, not how many sessions
+ * it had. A session that does not change therefore appears once, whatever happens to other sessions.
  * @throws {ThroughlineError} CURSOR_INVALID, INPUT_INVALID
  */
 export function listPage<Session extends ListedSession>(
@@ -64,8 +60,8 @@ export function listPage<Session extends ListedSession>(
 }
 
 /**
- * The sessions whose entries fit a page: the first ones, up to the one that fills `pageBytes` and then ends the page. For
- * stores that know how many bytes an entry takes without reading it.
+ * Returns the first sessions whose entries fit a page. The session that fills `pageBytes` is the last and ends the
+ * page. Stores use this function when they know the size of an entry without reading it.
  */
 export function withinBytes<Found extends ListedSession>(
   found: readonly Found[],
@@ -79,7 +75,7 @@ export function withinBytes<Found extends ListedSession>(
   return [...found.slice(0, last), { ...ending, endsPage: true }];
 }
 
-/** Those of all that fit the query and stand behind a position, in the query's order. */
+/** Returns the sessions that match the query and follow a position, in the query's order. */
 export function sessionsBehind<Session extends ListedSession>(
   all: Iterable<Session>,
   query: ListQuery,
@@ -106,7 +102,7 @@ function isListed({ ref, updatedAtMs }: ListedSession, query: ListQuery): boolea
   );
 }
 
-/** Where a session stands in a list of this order. */
+/** Returns the position of a session in a list of this order. */
 export function listPosition({ ref, sessionId, updatedAtMs }: ListedSession, sort: ListPlan["sort"]): ListPosition {
   return [sort === "updated" ? -updatedAtMs : 0, ref.agentId, ref.key, sessionId];
 }

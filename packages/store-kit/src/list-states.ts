@@ -3,39 +3,32 @@ import { listPosition, type ListedSession, type ListPlan, type ListPosition } fr
 import { hasErrorCode, type SessionRef, type ThroughlineError } from "@throughline/core";
 import type { SessionEvent, SessionPage, SessionState } from "@throughline/core";
 
-/** Where a store finds the sessions of a list. */
 export interface ListSource<Found extends ListedSession> {
   /**
-   * The sessions behind a position, in the plan's order: at least `limit`, fewer only if these are all or the last ends the page. Asked again
-   * behind sessions that cannot be read, of which there may be many: who answers from memory or a file lets others go
-   * first then.
+   * Returns the sessions after a position, in the plan's order: at least `limit`. Fewer sessions mean that no more
+   * follow, or that the last session ends the page. The list calls again after sessions that cannot be read, which may
+   * be many. A store that answers from memory or a file should then let other work run first.
    */
   find(after: ListPosition | null, limit: number): readonly Found[] | Promise<readonly Found[]>;
-  /**
-   * The state of a session that was found.
-   *
-   * @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED for a session that cannot be read
-   */
+  /** @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED for a session that cannot be read */
   stateOf(found: Found): SessionState;
-  /** The file or the server, for findings. */
+  /** Findings name this file or server. */
   readonly path: string | null;
 }
 
 /**
- * Behind sessions that cannot be read, a list looks for this number at a time, and for twice as many each time: they
- * may be all there are.
+ * After unreadable sessions, a list requests this number at a time and doubles it each time, because all remaining
+ * sessions may be unreadable.
  */
 const firstSlice = 100;
 const largestSlice = 800;
 
-/** A session that cannot be read. */
 interface Unread {
   readonly name: string;
   readonly ref: SessionRef;
   readonly message: string;
 }
 
-/** What one page has met of them. */
 interface UnreadOfPage {
   readonly told: Unread[];
   first: ThroughlineError | null;
@@ -43,8 +36,8 @@ interface UnreadOfPage {
 }
 
 /**
- * The pages of one handle's lists. A session that cannot be read hides no other: the page is filled with others. A
- * finding names it once, until it can be read again.
+ * Fills the pages of one handle's lists. An unreadable session hides no other session, because the page is filled with
+ * later sessions. A finding names the session once, until it can be read again.
  */
 export class ListedStates {
   readonly #announce: (event: SessionEvent) => void;
@@ -57,8 +50,7 @@ export class ListedStates {
   /**
    * Fills one page of the list.
    *
-   * @throws {ThroughlineError} CODEC_FAILED if a list from its start finds sessions and the codec decodes none of
-   * them:
+   * @throws {ThroughlineError} CODEC_FAILED if a list from its start finds sessions and the codec decodes none of them:
    * that is the wrong codec, not damage
    */
   async page<Found extends ListedSession>(plan: ListPlan, source: ListSource<Found>): Promise<SessionPage> {
@@ -71,10 +63,11 @@ export class ListedStates {
     let lastShown: ListPosition = [];
     let slice = 0;
     for (let after = plan.after; ;) {
-      // One more than the page holds tells whether another follows.
+      // One session more than the page holds shows whether another page follows.
       const wanted = Math.max(plan.limit - sessions.length + 1, slice);
       const given = source.find(after, wanted);
-      // A store that answers at once is asked for states at once: no session of the answer has gone elsewhere by then.
+      // A store that answers without waiting is asked for states at once, so that no session of the answer has moved by
+      // then.
       const found = given instanceof Promise ? await given : given;
       for (const one of found) {
         after = listPosition(one, plan.sort);
@@ -108,13 +101,13 @@ export class ListedStates {
       if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) throw error;
       unread.first ??= error;
       unread.areAllCodecs &&= error.code === "CODEC_FAILED";
-      // Not what was found of it: they may be all there are.
+      // Only the name, the ref and the message are kept in memory, because all sessions may be unreadable.
       if (!this.#told.has(name)) unread.told.push({ name, ref: found.ref, message: error.message });
       return null;
     }
   }
 
-  /** Names a session in a finding that no list may have met: its damage hides it from them. */
+  /** Reports a session that no list may ever return, because its damage hides it from lists. */
   report(found: ListedSession, error: ThroughlineError, path: string | null): void {
     this.#tell({ name: nameOf(found), ref: found.ref, message: error.message }, path);
   }

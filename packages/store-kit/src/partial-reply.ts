@@ -5,16 +5,16 @@ import type { PartialReply, SessionHead, SessionRef, StoreLimits } from "@throug
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A checked partial and its JSON. */
+/** Holds a checked partial and its JSON. */
 export interface KeptPartial {
-  /** The reply as it was checked. */
+  /** Holds the reply after the checks. */
   readonly partial: PartialReply;
-  /** The same as JSON. */
+  /** Holds the reply as JSON. */
   readonly text: string;
 }
 
 /**
- * Checks everything that does not need the session. Returns a copy without unknown fields.
+ * Checks a partial by all rules that do not need the session. Returns a copy without unknown fields.
  * @throws {ThroughlineError} INPUT_INVALID, RECORD_TOO_LARGE
  */
 export function preparePartial(given: PartialReply, { recordBytes }: Pick<StoreLimits, "recordBytes">): KeptPartial {
@@ -43,7 +43,7 @@ export function assertPartialFits(ref: SessionRef, head: SessionHead, partial: P
   throw refused("TURN_FENCED", message, { fence: partial.fence, currentFence: head.fence, turn: head.turn });
 }
 
-/** Whether a partial belongs to the open turn of the session. */
+/** Returns whether a partial belongs to the open turn of the session. */
 export function isPartialOf(
   { sessionId, fence, turn }: SessionHead,
   partial: Pick<PartialReply, "sessionId" | "fence" | "turnId">,
@@ -57,7 +57,7 @@ export function isPartialOf(
  */
 export function readPartial(text: string, ref: SessionRef): PartialReply {
   const fields = fieldsOf(text);
-  // What has no problem has every field.
+  // A partial without a problem has every field, so the cast is safe.
   if (fields !== null && problemOf(fields) === null) return ownPartial(fields as unknown as PartialReply);
   const version = fields?.["v"];
   if (typeof version === "number" && version > 1) {
@@ -76,7 +76,10 @@ function fieldsOf(text: string): Fields | null {
   }
 }
 
-/** Checks a fence that a caller gave. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Checks a fence that a caller passed.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
 export function assertFence(fence: number): void {
   if (!Number.isSafeInteger(fence) || fence < 0)
     throw refused("INPUT_INVALID", `A fence is a whole number from 0 on, not ${quote(fence)}.`, { fence });

@@ -1,29 +1,35 @@
 import type { CodecContext, PayloadCodec, SessionRef } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 
-/** What a payload belongs to, as a store knows it. */
+/** States where a payload belongs, in the terms of a store. */
 export interface PayloadOwner {
-  /** Where the store has the session. */
+  /** States the address of the session in the store. */
   readonly ref: SessionRef;
-  /** The session's id. */
+  /** States the session's id. */
   readonly sessionId: string;
-  /** The record's id, the session's key, or the turn's id, as in `CodecContext`. */
+  /** States the record's id, the session's key, or the turn's id, as in `CodecContext`. */
   readonly id: string;
-  /** What the payload is. */
+  /** States the type of the payload. */
   readonly part: CodecContext["part"];
 }
 
-/** Payloads to the bytes that are kept and back, through the codec if there is one. */
+/** Converts payloads to the bytes that a store keeps and back, through the codec if there is one. */
 export interface PayloadCoder {
-  /** The bytes that are kept. @throws {ThroughlineError} CODEC_FAILED */
+  /**
+   * Returns the bytes to keep.
+   * @throws {ThroughlineError} CODEC_FAILED
+   */
   encode(plain: string | Uint8Array, owner: PayloadOwner): Uint8Array;
-  /** The bytes as they were given to `encode`. @throws {ThroughlineError} CODEC_FAILED */
+  /**
+   * Returns the bytes that were passed to `encode`.
+   * @throws {ThroughlineError} CODEC_FAILED
+   */
   decode(coded: Uint8Array, owner: PayloadOwner): Uint8Array;
 }
 
 /**
- * A coder that always copies, so that neither the caller's bytes nor a codec's buffer is shared with the store. What
- * a codec throws becomes CODEC_FAILED.
+ * Creates a coder that always copies, so that the store shares neither the caller's bytes nor a codec's buffer. An
+ * error of the codec becomes CODEC_FAILED.
  */
 export function createPayloadCoder(codec: PayloadCodec | undefined): PayloadCoder {
   const run = (

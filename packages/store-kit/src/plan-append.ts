@@ -29,27 +29,27 @@ import type {
 import { type SessionEntry } from "@throughline/core";
 import { planEntry, type SessionFrame } from "./session-frame.ts";
 
-/** An append with everything done that can be done before the session is locked. */
+/** Holds an append that is prepared as far as possible before the session is locked. */
 export interface AppendRequest {
-  /** The drafts, checked and completed. */
+  /** Holds the drafts, checked and completed. */
   readonly prepared: readonly PreparedRecord[];
-  /** The caller's options. */
+  /** Holds the caller's options. */
   readonly options: AppendOptions;
-  /** The level that the append gets. */
+  /** States the durability of the append. */
   readonly durability: Durability;
-  /** The limits of the store. */
+  /** Holds the limits of the store. */
   readonly limits: StoreLimits;
-  /** The idempotency key, with the SHA-256 of the drafts in hex; null without one. */
+  /** Holds the idempotency key with a hash of the drafts; null without a key. */
   readonly keyed: {
-    /** The idempotency key. */
+    /** States the idempotency key. */
     readonly key: string;
-    /** The SHA-256 of the drafts in hex. */
+    /** States the SHA-256 of the drafts in hex. */
     readonly digest: string;
   } | null;
 }
 
 /**
- * Checks what can be checked without looking at the session.
+ * Checks everything that does not depend on the session.
  * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED, INPUT_INVALID, RECORD_INVALID, RECORD_ID_TAKEN, BATCH_TOO_LARGE
  */
 export function prepareAppend(
@@ -68,34 +68,38 @@ export function prepareAppend(
   return { prepared, options: own, durability, limits, keyed: key === undefined ? null : { key, digest } };
 }
 
-/** What a plan asks of the session, under the exclusion of the write. */
+/** Gives a plan access to the session, under the exclusion of the write. */
 export interface AppendTarget {
-  /** The session as it stands. */
+  /** Holds the session before the append. */
   readonly frame: SessionFrame;
-  /** Asked only when the append patches the entry. */
+  /** Returns the entry; called only when the append patches the entry. */
   entry(): SessionEntry;
-  /** Whether a record of the session has this id. */
+  /** Returns whether a record of the session has this id. */
   holdsId(id: string): boolean;
-  /** The result of the append that had this key. @throws {ThroughlineError} as `RememberedAppends.find` */
+  /**
+   * Returns the result of the append that had this key, or null.
+   * @throws {ThroughlineError} as `RememberedAppends.find`
+   */
   findKeyed(key: string, digest: string): AppendResult | null;
 }
 
-/** What an append writes, all of it or nothing. */
+/** Describes what an append writes, all of it or nothing. */
 export interface AppendPlan {
-  /** The result for the caller. When it was replayed there is nothing to write. */
+  /** Holds the result for the caller. After a replay nothing is written. */
   readonly result: AppendResult;
-  /** In the order of `result.records`. */
+  /** Holds the records to write, in the order of `result.records`. */
   readonly linked: readonly LinkedRecord[];
-  /** The session after the append. */
+  /** Holds the session after the append. */
   readonly frame: SessionFrame;
-  /** The new entry; null: it stays as it is. */
+  /** Holds the new entry; null keeps the current entry. */
   readonly entry: SessionEntry | null;
-  /** To be announced once it is written. */
+  /** Lists the events to announce after the write. */
   readonly events: readonly SessionEvent[];
 }
 
 /**
- * An entry after a patch. One that another program made too large may still be changed; one of ours does not become so.
+ * Returns an entry after a patch. An entry that another program made too large may still be changed, but no patch may
+ * make an entry too large.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function patchedWithin(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
@@ -105,8 +109,8 @@ export function patchedWithin(entry: SessionEntry, patch: Readonly<Record<string
 }
 
 /**
- * Decides an append, refusing in the order the contract states. To be asked under the same exclusion as the write.
- * `nowMs` is the store's clock.
+ * Decides an append, and refuses it in the order that the contract states. The caller must hold the same exclusion as
+ * the write. `nowMs` is the store's clock.
  * @throws {ThroughlineError} SESSION_ARCHIVED, RECORD_TOO_LARGE, BATCH_TOO_LARGE, IDEMPOTENCY_MISMATCH,
  *   IDEMPOTENCY_EXPIRED, SESSION_BUSY, TURN_FENCED, APPEND_CONFLICT, RECORD_ID_TAKEN, INPUT_INVALID
  */
@@ -125,7 +129,7 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   const patched = options.entry === undefined ? null : patchedWithin(target.entry(), options.entry);
   const plan = patched === null ? null : planEntry(target.frame, patched, nowMs);
   const kept = plan?.frame ?? target.frame;
-  // An append is activity, unless the writer says when there was some.
+  // An append counts as activity, unless the writer states the time of the activity.
   const isActive = linked.length > 0 && options.entry?.["updatedAt"] === undefined;
   const frame = { ...kept, head, updatedAtMs: isActive ? Math.max(kept.updatedAtMs, nowMs) : kept.updatedAtMs };
   const records = linked.map(({ record: { id, parentId }, side, tsMs }, index) => {
@@ -136,7 +140,7 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   return {
     result: {
       records,
-      // The caller's own, as everything that is handed out.
+      // The caller gets a copy, so that it shares no object with the store.
       head: { ...head, turn: head.turn === null ? null : { ...head.turn } },
       revision: plan?.frame.revision ?? revision,
       durability,

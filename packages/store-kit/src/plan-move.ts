@@ -3,25 +3,29 @@ import type { MoveAction, RemoveOptions, SessionEvent } from "@throughline/core"
 import type { SessionFrame } from "./session-frame.ts";
 import { sessionRef, type SessionRef } from "@throughline/core";
 
-/** Refuses writes to an archived session. @throws {ThroughlineError} SESSION_ARCHIVED */
+/**
+ * Refuses writes to an archived session.
+ * @throws {ThroughlineError} SESSION_ARCHIVED
+ */
 export function assertNotArchived(ref: SessionRef): void {
   if (ref.archiveId === undefined) return;
   throw refused("SESSION_ARCHIVED", `The session ${quote(ref.key)} is archived and takes no writes.`, { ...ref });
 }
 
 /**
- * A session at another address. The entry is bound to the key it is kept under: a store with a codec encodes it again.
+ * Describes a session at another address. The entry is bound to the key it is kept under, so a store with a codec must
+ * encode it again.
  */
 export interface MovePlan {
-  /** The session at its new address. */
+  /** Holds the session at its new address. */
   readonly frame: SessionFrame;
-  /** To be announced once it is written. */
+  /** Lists the events to announce after the write. */
   readonly events: readonly SessionEvent[];
 }
 
 type MoveFields = Readonly<Record<"kind" | "key", unknown>>;
 
-/** What a key has to be is `sessionRef`'s to say. */
+/** `sessionRef` checks the key, so any value passes here. */
 const moveTable: OptionTable<MoveFields> = {
   kind: optionKinds.required(optionKinds.oneOf(["rename", "archive", "restore"])),
   key: optionKinds.any,
@@ -33,7 +37,7 @@ export function assertMoveAction(action: MoveAction): void {
 }
 
 /**
- * Where a session goes. `holderOf` gives the id of the current session of an address, or undefined.
+ * Decides where a session moves. `holderOf` returns the id of the current session of an address, or undefined.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_ARCHIVED, SESSION_EXISTS, KEY_AGENT_MISMATCH, KEY_INVALID
  */
 export function planMove(
@@ -48,13 +52,16 @@ export function planMove(
   const ref =
     action.kind === "rename" ? sessionRef({ namespace, agentId, key: action.key }) : { namespace, agentId, key };
   const holder = holderOf(ref);
-  // A session may be renamed to the key it has; one that holds its key is not archived and cannot be restored.
+  // A session may be renamed to its own key. A session that holds its key is not archived and cannot be restored.
   if (holder !== undefined && (holder !== frame.sessionId || action.kind === "restore"))
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref });
   return { frame: { ...frame, ref }, events: [] };
 }
 
-/** What removing a session does: it is archived, where it is not yet, or with `purge` gone (null). */
+/**
+ * Decides what removing a session does. Without `purge` the session is archived, unless it is archived already; with
+ * `purge` it is deleted (null).
+ */
 export function planRemove(
   frame: SessionFrame,
   { purge = false }: RemoveOptions,
@@ -64,8 +71,8 @@ export function planRemove(
 }
 
 /**
- * Which records a redaction replaces, in order of seq; a record named twice counts once. `seqOf` gives undefined for
- * an id the session does not hold.
+ * Decides which records a redaction replaces, in order of seq; a record named twice counts once. `seqOf` returns
+ * undefined for an id that the session does not hold.
  * @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted
  */
 export function planRedaction(
@@ -83,7 +90,7 @@ export function planRedaction(
   return { seqs: inOrder, events: [{ name: "records-redacted", ref, seqs: inOrder }] };
 }
 
-/** The session under its archive address; one that lies there already stays as it is. */
+/** Moves the session to its archive address. An archived session stays where it is. */
 export function planArchive(frame: SessionFrame): MovePlan {
   const { sessionId } = frame;
   if (frame.ref.archiveId !== undefined) return { frame, events: [] };

@@ -4,21 +4,22 @@ import { type SessionEntry } from "@throughline/core";
 import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts";
 import type { SaveOptions, SessionRef } from "@throughline/core";
 
-/** What a save writes. */
 interface SavePlan extends EntryPlan {
-  /** A session that begins, empty. Its ids must be free: `assertIdsFree` or `IdClaims`. */
+  /** The ids of a new session must be free, which `assertIdsFree` or `IdClaims` checks. The new session is empty. */
   readonly isNew: boolean;
-  /** The session that had the key and is archived in the same commit. */
+  /** This session had the key and is archived in the same commit. */
   readonly archived: SessionFrame | null;
 }
 
-/** On what terms an entry is saved; `nowMs` is the store's clock. */
 interface SaveTerms extends Pick<SaveOptions, "ifRevision" | "createdAtMs"> {
-  /** The store's clock, in milliseconds since 1970. */
+  /** States the time of the store's clock, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
-/** When a session begins that is made now. @throws {ThroughlineError} INPUT_INVALID for an invalid time */
+/**
+ * Returns the start of a new session. A time in the future becomes the present.
+ * @throws {ThroughlineError} INPUT_INVALID for an invalid time
+ */
 export function beginningMs({ createdAtMs, nowMs }: Pick<SaveTerms, "createdAtMs" | "nowMs">): number {
   if (createdAtMs === undefined) return nowMs;
   if (!Number.isSafeInteger(createdAtMs) || createdAtMs < 0)
@@ -27,8 +28,8 @@ export function beginningMs({ createdAtMs, nowMs }: Pick<SaveTerms, "createdAtMs
 }
 
 /**
- * What saving an entry does: the same session's next revision, a session's beginning, or a reset. `current` is the
- * session at the ref. To be asked under the same exclusion as the write.
+ * Decides what saving an entry does: it writes the session's next revision, starts a session, or resets it. `current`
+ * is the session at the ref. The caller must hold the same exclusion as the write.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SESSION_ARCHIVED, REVISION_CONFLICT
  */
 export function planSave(
@@ -59,7 +60,7 @@ export function planSave(
   };
 }
 
-/** A reset goes on counting revisions, so that a writer who still holds the old entry is refused. */
+/** A reset continues to count revisions, so that a writer with the old entry is refused. */
 function emptyFrame(
   { namespace, agentId, key }: SessionRef,
   entry: SessionEntry,

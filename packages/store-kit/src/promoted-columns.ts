@@ -1,13 +1,13 @@
-/** Of a message, what stores keep as columns for filters and views beside its text. */
+/** Stores keep these fields of a message as columns beside its text, for filters and views. */
 export interface PromotedColumns {
   readonly role: string | null;
   readonly toolName: string | null;
 }
 
-/** For lines that are not messages, and for content that must not be read. */
+/** Lines that are not messages, and content that must not be read, have no columns. */
 export const noPromotedColumns: PromotedColumns = { role: null, toolName: null };
 
-/** What does not fit a column is left out: it is only a copy of what the text says. */
+/** A value that does not fit a column is left out, because the column only copies the text. */
 export function promotedColumns(message: unknown): PromotedColumns {
   if (typeof message !== "object" || message === null) return noPromotedColumns;
   const { role, toolName } = message as { readonly role?: unknown; readonly toolName?: unknown };

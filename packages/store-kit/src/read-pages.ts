@@ -2,21 +2,21 @@ import { assertStoreOptions, refused } from "@throughline/core/internal";
 import type { ReadOptions, RecordPage, StoreLimits } from "@throughline/core";
 import type { ReadPayload } from "@throughline/core/internal";
 
-/** What is still to be read: the records between two seqs, from one end on. */
+/** Describes the rest of a read: the records between two seqs, from one end on. */
 export interface PageRange {
-  /** Only records with a greater seq are left. */
+  /** Limits the rest to records with a greater seq. */
   readonly afterSeq: number;
-  /** Only records with a smaller seq are left. */
+  /** Limits the rest to records with a smaller seq. */
   readonly beforeSeq: number;
-  /** The end from which they are read. */
+  /** States the end from which the records are read. */
   readonly order: "ascending" | "descending";
-  /** The most records. */
+  /** Limits the number of records. */
   readonly left: number;
 }
 
 /**
- * The bounds of a read as whole numbers, or Infinity: the same records lie between them. Also refuses an unknown order
- * or payload, so that every store does.
+ * Returns the bounds of a read as whole numbers or Infinity, with the same records between them. An unknown order or
+ * payload is refused too, so that every store refuses it.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function readBounds(
@@ -27,7 +27,10 @@ export function readBounds(
   return { afterSeq: Math.max(Math.floor(afterSeq), 0), beforeSeq: Math.ceil(beforeSeq), limit: Math.floor(limit) };
 }
 
-/** From where a session is followed, and until when. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Checks the options of a watch, and returns the seq and the signal.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
 export function watchBounds(options: { readonly afterSeq: number; readonly signal: AbortSignal }): {
   readonly afterSeq: number;
   readonly signal: AbortSignal;
@@ -38,8 +41,8 @@ export function watchBounds(options: { readonly afterSeq: number; readonly signa
 }
 
 /**
- * Reads page by page, each when it is asked for. `readPage` returns the first page of a range, empty if the range holds
- * no record. The first call happens even with a limit of 0, so that a missing session is reported.
+ * Reads page by page, each page only when it is requested. `readPage` returns the first page of a range, which is empty
+ * when the range holds no record. The first call happens even with a limit of 0, so that a missing session is reported.
  * @throws {ThroughlineError} INPUT_INVALID, STORE_CORRUPT, and what `readPage` throws
  */
 export async function* readPages<Payload extends ReadPayload>(
@@ -59,20 +62,17 @@ export async function* readPages<Payload extends ReadPayload>(
   } while (range.left > 0);
 }
 
-/** The range that a read with these options begins with, without its limit. */
 type Span = Pick<PageRange, "afterSeq" | "beforeSeq" | "order">;
 
-/** A page of whatever payload. */
 interface AnyPage {
-  /** The records of the page, in the order of the read. */
   readonly records: readonly { readonly seq: number }[];
-  /** The seq of the session's newest record. */
   readonly lastSeq: number;
 }
 
 /**
- * The page, when it is what follows in the range. It begins where the range does, and has every seq after it. It is empty only
- * where the session has no record. A damaged index would otherwise lead a reader in circles, skip records, or end it early.
+ * Returns the page after checking that it continues the range. The page starts where the range does, has every
+ * following seq, and is empty only when the range holds no record. A damaged index would otherwise lead a reader in
+ * circles, skip records, or end the read early.
  * @throws {ThroughlineError} STORE_CORRUPT
  */
 export function checkedPage<Page extends AnyPage>(page: Page, range: Span & { readonly left?: number }): Page {
@@ -96,14 +96,13 @@ function wrongPage(expected: number, found: number | null, { lastSeq }: AnyPage)
   return refused("STORE_CORRUPT", message, { expectedSeq: expected, foundSeq: found, lastSeq });
 }
 
-/** The seqs of a range in its order, of a session that ends at `lastSeq`. */
 export function* seqsIn({ afterSeq, beforeSeq, order }: PageRange, lastSeq: number): Generator<number> {
   const newest = Math.min(lastSeq, beforeSeq - 1);
   if (order === "ascending") for (let seq = afterSeq + 1; seq <= newest; seq++) yield seq;
   else for (let seq = newest; seq > afterSeq; seq--) yield seq;
 }
 
-/** As many rows as one page holds: none beyond the range's `left`, and none after the one that fills the bytes. */
+/** Returns the rows of one page: none beyond the range's `left`, and none after the row that fills the bytes. */
 export function pageRows<Row extends { readonly bytes: number }>(
   rows: Iterable<Row>,
   { left }: Pick<PageRange, "left">,

@@ -12,53 +12,57 @@ import { createPayloadCoder, type PayloadOwner } from "./payload-coder.ts";
 import { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
 import type { ReadPayload, RecordFor, RecordHead, RecordSource, SourcedRecord } from "@throughline/core/internal";
 
-/** Text as it is, or the bytes a codec made of it. */
+/** Holds plain text, or the bytes that a codec encoded it to. */
 export type KeptPayload = string | Uint8Array;
 
-/** A record as it is kept: columns in plain, content coded. Parsed on every read, so that nothing is shared. */
+/**
+ * Holds a record in the form that a store keeps: plain columns and encoded content. Every read parses the content
+ * again, so that no object is shared.
+ */
 export interface RecordRow extends RecordHead {
-  /** The record as one line of JSON. */
+  /** Holds the record as one line of JSON. */
   readonly text: KeptPayload;
-  /** The line it was imported as, where that is not the text. */
+  /** Holds the imported line when it differs from the text; null otherwise. */
   readonly source: KeptPayload | null;
-  /** True when the imported line is the record's text, and `source` is null. */
+  /** States whether the imported line in `source` is text; false when the line is bytes, and when `source` is null. */
   readonly isSourceText: boolean;
 }
 
-/** The session a payload belongs to; an entry is bound to the key in the ref. */
+/** Names the session that a payload belongs to; an entry is bound to the key in the ref. */
 export type PayloadPlace = Pick<PayloadOwner, "ref" | "sessionId">;
 
-/** Records and entries to what is kept of them, and back. @throws {ThroughlineError} CODEC_FAILED */
+/**
+ * Converts records and entries to their stored form, and back.
+ * @throws {ThroughlineError} CODEC_FAILED
+ */
 export interface RowCoder {
-  /** The row of a record at this place. */
+  /** Returns the row of a record at this position. */
   encodeRecord(
     place: PayloadPlace,
     item: LinkedRecord,
     at: { readonly seq: number; readonly storedAtMs: number | null },
   ): RecordRow;
-  /** The record of a row, with what the payload asks for. */
+  /** Returns the record of a row, with the content that `payload` selects. */
   decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload): RecordFor<Payload>;
-  /** The row of the tombstone that takes a record's place; null when it is one already. */
+  /** Returns the row of the tombstone that replaces a record; null when the record is a tombstone already. */
   redactRecord(place: PayloadPlace, row: RecordRow, info: RedactionInfo): RecordRow | null;
-  /** What is kept of an entry. */
+  /** Returns the stored form of an entry. */
   encodeEntry(place: PayloadPlace, entry: SessionEntry): KeptPayload;
-  /** The entry of what is kept. */
+  /** Returns the entry of its stored form. */
   decodeEntry(place: PayloadPlace, kept: KeptPayload): SessionEntry;
-  /** The open reply of a turn, as JSON. */
+  /** Returns the stored form of a turn's open reply, which is JSON. */
   encodePartial(place: PayloadPlace, turnId: string, text: string): KeptPayload;
-  /** The open reply of a turn, as JSON. */
+  /** Returns the open reply of a turn as JSON. */
   decodePartial(place: PayloadPlace, turnId: string, kept: KeptPayload): string;
 }
 
-/** Why and when records were redacted; the tombstones state both. */
 export interface RedactionInfo {
-  /** The reason, in the words of whoever redacted. */
   readonly reason: string;
-  /** The store's clock, in milliseconds since 1970. */
+  /** States the time of the store's clock, in milliseconds since 1970. */
   readonly redactedAtMs: number;
 }
 
-/** A coder for a store that keeps columns and content apart. */
+/** Creates a coder for a store that keeps columns and content apart. */
 export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
   const coder = createPayloadCoder(codec);
   const keep = (plain: RecordSource, owner: PayloadOwner): KeptPayload =>
@@ -74,7 +78,7 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
       const text = keep(plain, { ...place, id, part: "record" });
       const given = item.source === plain ? null : item.source;
       const source = given === null ? null : keep(given, { ...place, id, part: "source" });
-      // Both are covered: the checksum is that of the text with the source behind it.
+      // The checksum covers the text and the source behind it.
       const crc = source === null ? crc32(text) : crc32(source, crc32(text));
       const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes: lineBytes(item), crc };
       const { role, toolName } =
@@ -83,7 +87,8 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
     },
     decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload) {
       const { text, source, isSourceText } = row;
-      // Named one by one: a page is thousands of rows, and leaving out by a rest takes as long as parsing a short one.
+      // The fields are named one by one for speed. A page has thousands of rows, and a rest pattern takes as long as
+      // parsing a short row.
       const { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = row;
       const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
       const read = (): RecordHead | StoredRecord | SourcedRecord => {
@@ -124,7 +129,7 @@ function parsed(text: string, codec: PayloadCodec | undefined, owner: PayloadOwn
   }
 }
 
-/** What is to be kept in place of a record, in its place; null when it is a tombstone already. */
+/** Returns the record that replaces a redacted record, in its place; null when the record is a tombstone already. */
 export function redactedRecord(stored: StoredRecord, info: RedactionInfo): LinkedRecord | null {
   const { record: before, side, tsMs, bytes } = stored;
   if (isTombstone(before)) return null;

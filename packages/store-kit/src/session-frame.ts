@@ -1,10 +1,12 @@
 import type { SessionEntry, SessionEvent, SessionState } from "@throughline/core";
 import { nextUpdatedAtMs, patchEntry, refused } from "@throughline/core/internal";
 
-/** What a store keeps of a session beside its entry and its records. Archived exactly when the ref has an `archiveId`. */
+/**
+ * Holds a session without its entry and its records. The session is archived exactly when the ref has an `archiveId`.
+ */
 export type SessionFrame = Omit<SessionState, "entry" | "archived" | "messageCount">;
 
-/** The session as it is handed out, sharing nothing with what is kept but the entry. */
+/** Returns the session in the form that callers get. Only the entry is shared with the stored data. */
 export function sessionState(frame: SessionFrame, entry: SessionEntry, messageCount: number): SessionState {
   const { ref, sessionId, revision, head, createdAtMs, updatedAtMs } = structuredClone(frame);
   const archived = ref.archiveId !== undefined;
@@ -12,7 +14,7 @@ export function sessionState(frame: SessionFrame, entry: SessionEntry, messageCo
 }
 
 /**
- * The entry without the fields that a redaction removes; null if it has none of them.
+ * Plans the entry without the fields that a redaction removes. Returns null when the entry has none of the fields.
  * @throws {ThroughlineError} INPUT_INVALID as `planEntry`
  */
 export function planFieldRemoval(
@@ -26,19 +28,16 @@ export function planFieldRemoval(
   return planEntry(frame, patchEntry(entry, Object.fromEntries(present.map((field) => [field, undefined]))), nowMs);
 }
 
-/** An entry to be written, and the session with it. */
 export interface EntryPlan {
-  /** The session after the write. */
   readonly frame: SessionFrame;
-  /** The entry that is written. */
   readonly entry: SessionEntry;
-  /** To be announced once it is written. */
+  /** Lists the events to announce after the write. */
   readonly events: readonly SessionEvent[];
 }
 
 /**
- * What writing an entry does to its session: one revision more, and an activity time that neither goes back nor lies
- * far ahead of the store's clock.
+ * Plans the write of an entry: the revision grows by one. The activity time neither goes back nor lies far ahead of the
+ * store's clock.
  * @throws {ThroughlineError} INPUT_INVALID when the entry is another session's
  */
 export function planEntry(frame: SessionFrame, entry: SessionEntry, nowMs: number): EntryPlan {

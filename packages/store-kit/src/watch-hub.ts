@@ -2,37 +2,37 @@ import type { Clock, SessionRef } from "@throughline/core";
 import { abortedBefore, TurnQueue } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 
-/** A session that a watch follows, with the state that a look compares. */
+/** Describes a session that a watch follows, with the state that a refresh compares. */
 export interface Watched<State> {
-  /** Names the session among all that this handle follows. */
+  /** Identifies the session among all sessions that this handle follows. */
   readonly key: string;
-  /** What the last look found, in the store's own terms. */
+  /** Holds the result of the last refresh, in the store's own terms. */
   readonly state: State;
 }
 
-/** Where a session stands when a watch of it begins. */
+/** States the position of a session when a watch of it begins. */
 export interface WatchStart {
-  /** Names the session among all that this handle follows. */
+  /** Identifies the session among all sessions that this handle follows. */
   readonly key: string;
-  /** The newest record when the watch begins; 0 when empty. */
+  /** States the seq of the newest record when the watch begins; 0 for an empty session. */
   readonly lastSeq: number;
 }
 
-/** How often a hub looks, and how. */
+/** Sets how often a hub refreshes, and how. */
 export interface WatchHubOptions<State> {
-  /** Measures the pauses between two looks. */
+  /** Measures the pauses between two refreshes. */
   readonly clock: Clock;
-  /** Between two looks while something happens, in milliseconds. */
+  /** Sets the pause between two refreshes while sessions change, in milliseconds. */
   readonly pollMs: number;
-  /** Between two looks when nothing happened for two seconds. @default `pollMs` */
+  /** Sets the pause between two refreshes after two seconds without a change, in milliseconds. @default `pollMs` */
   readonly idleMs?: number;
-  /** One look for all watches: gives those whose session may have changed. */
+  /** Refreshes all watches at once, and returns the watches whose session may have changed. */
   look(watched: readonly Watched<State>[]): Iterable<Watched<State>> | Promise<Iterable<Watched<State>>>;
-  /** Finds the sessions of watches that begin together; null for a session that is not there. */
+  /** Finds the sessions of watches that begin together; null for a session that does not exist. */
   start?(refs: readonly SessionRef[]): Promise<readonly (WatchStart | null)[]>;
-  /** How many watches read at the same time. @default 1 */
+  /** Limits the watches that read at the same time. @default 1 */
   readonly mostReads?: number;
-  /** How long failures that may pass are retried before the watches end with the error. @default 30,000 ms */
+  /** Sets how long temporary failures are retried before the watches end with the error. @default 30,000 ms */
   readonly patienceMs?: number;
 }
 
@@ -42,16 +42,15 @@ export interface WatchBell {
   reset(): void;
   /**
    * Resolves when the session may have changed since `reset`, and when the signal was aborted.
-   * @throws {ThroughlineError} the error of a look that failed for longer than `patienceMs` or for good, or of `end`
+   * @throws {ThroughlineError} the error of a refresh that failed for longer than `patienceMs` or for good, or of `end`
    */
   ring(): Promise<void>;
   /** Ends the watch. */
   end(): void;
 }
 
-/** How long looks stay frequent after the last change. */
+/** Refreshes stay frequent for this long after the last change. */
 const activeMs = 2000;
-/** The most watches that begin with one statement. */
 const mostStarts = 2000;
 
 interface Starting {
@@ -62,9 +61,9 @@ interface Starting {
 }
 
 /**
- * All watches of one store handle share one poll. It stops when the last watch ends. A write of the handle itself wakes the
- * watches of that session at once. No watch reads because a look failed: the hub repeats the look, and only an error that
- * stays ends the watches.
+ * Shares one poll among all watches of a store handle. The poll stops when the last watch ends. A write of the handle
+ * itself wakes the watches of that session at once. A failed refresh makes no watch read: the hub repeats the refresh,
+ * and only a lasting error ends the watches.
  */
 export class WatchHub<State> {
   readonly #options: WatchHubOptions<State>;
@@ -72,7 +71,7 @@ export class WatchHub<State> {
   readonly #byKey = new Map<string, Set<Watched<State>>>();
   readonly #reads: TurnQueue;
   readonly #ending = new AbortController();
-  /** All of `#bells`, until one comes or goes. */
+  /** Caches the keys of `#bells`, until a watch is added or removed. */
   #all: readonly Watched<State>[] | null = null;
   #starting: Starting[] = [];
   #isStarting = false;
@@ -86,17 +85,17 @@ export class WatchHub<State> {
     this.#reads = new TurnQueue(options.mostReads ?? 1);
   }
 
-  /** The number of watches. */
+  /** Counts the watches. */
   get size(): number {
     return this.#bells.size;
   }
 
-  /** Whether a read would begin at once. */
+  /** States whether a read would begin at once. */
   get isFree(): boolean {
     return this.#reads.isFree;
   }
 
-  /** Follows a session until `end`. The caller updates `state` after each read. */
+  /** Follows a session until `end` is called. The caller updates `state` after each read. */
   follow(key: string, state: State, signal: AbortSignal): WatchBell {
     const watched: Watched<State> = { key, state };
     const bell = new Bell();
@@ -125,7 +124,8 @@ export class WatchHub<State> {
   }
 
   /**
-   * Finds the session of a watch that begins, in one batch with all that begin at this time. Null: it is not there.
+   * Finds the session of a watch that begins, in one batch with all watches that begin at this time. Returns null when
+   * the session does not exist.
    * @throws {ThroughlineError} ABORTED, and what `start` throws
    */
   begin(ref: SessionRef, signal: AbortSignal): Promise<WatchStart | null> {
@@ -136,7 +136,7 @@ export class WatchHub<State> {
   }
 
   /**
-   * Runs the read of one watch when it has its turn, and again while it fails for a reason that may pass.
+   * Runs the read of one watch when it gets its turn, and repeats the read while it fails temporarily.
    * @throws {ThroughlineError} ABORTED, and what `work` throws
    */
   async read<Result>(work: () => Result | Promise<Result>, signal: AbortSignal): Promise<Result> {
@@ -156,14 +156,14 @@ export class WatchHub<State> {
     for (const each of watched) this.#bells.get(each)?.wake();
   }
 
-  /** Looks at once: something was changed that no session is named for. */
+  /** Refreshes at once after a change that names no session. */
   lookSoon(): void {
     this.#quietMs = 0;
     this.#isNudged = true;
     this.#nudge();
   }
 
-  /** Ends every watch with the error, those that begin or wait for their turn too. */
+  /** Ends every watch with the error, also watches that begin or wait for their turn. */
   end(error: ThroughlineError): void {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort(error);
@@ -179,7 +179,7 @@ export class WatchHub<State> {
 
   async #startAll(): Promise<void> {
     this.#isStarting = true;
-    // Until all that begin now have asked.
+    // The pause lets all watches that begin now join the batch.
     await pause(0);
     while (this.#starting.length > 0) {
       const batch = this.#starting.splice(0, mostStarts);
@@ -225,7 +225,7 @@ export class WatchHub<State> {
     return this.#all.length === 0 ? [] : this.#options.look(this.#all);
   }
 
-  /** Repeats what fails for a reason that may pass, later each time, for as long as `patienceMs`. */
+  /** Repeats work that fails temporarily, with growing pauses, for as long as `patienceMs`. */
   async #patiently<Result>(work: () => Result | Promise<Result>, signal: AbortSignal | null): Promise<Result> {
     const { clock, patienceMs = 30_000 } = this.#options;
     let failedMs = Infinity;
@@ -234,7 +234,7 @@ export class WatchHub<State> {
         return await work();
       } catch (error) {
         const nowMs = clock.nowMs();
-        // A clock that is set back makes nobody wait until it has caught up.
+        // A clock that is set back must not prolong the retries until the clock has caught up.
         failedMs = Math.min(failedMs, nowMs);
         const mayPass = ThroughlineError.isInstance(error) && error.retryable;
         if (!mayPass || nowMs - failedMs >= patienceMs) throw error;
@@ -254,7 +254,7 @@ export class WatchHub<State> {
     return new Promise((resolve) => {
       let timer = setTimeout(resolve, waitMs);
       let isDue = waitMs === 0;
-      // In a moment, so that one look serves all that ask for it now.
+      // The timer still waits for a moment, so that one refresh serves all requests made now.
       this.#nudge = () => {
         if (isDue) return;
         isDue = true;

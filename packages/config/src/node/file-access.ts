@@ -8,8 +8,8 @@ const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
 const denied: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);
 
 /**
- * Whether something exists at an absolute path. A path that this user may not read throws: if it counted as absent, an
- * empty store would be created beside a full one.
+ * Returns whether an absolute path exists. A path that this user may not read throws. If it counted as absent, an empty
+ * store would be created beside a full one.
  * @throws {ThroughlineError} FILE_UNREADABLE
  */
 export function isThere(path: string): boolean {
@@ -22,12 +22,15 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Whether a folder exists at an absolute path. @throws {ThroughlineError} FILE_UNREADABLE */
+/** @throws {ThroughlineError} FILE_UNREADABLE */
 export function isFolder(path: string): boolean {
   return isThere(path) && statSync(path).isDirectory();
 }
 
-/** Throws when a file or folder exists and this user may not read it. @throws {ThroughlineError} FILE_UNREADABLE */
+/**
+ * Throws when a file or folder exists and this user may not read it. An absent path passes.
+ * @throws {ThroughlineError} FILE_UNREADABLE
+ */
 export function assertReadable(path: string): void {
   if (!isThere(path)) return;
   try {
@@ -38,7 +41,7 @@ export function assertReadable(path: string): void {
 }
 
 function unreadable(path: string, cause: unknown): unknown {
-  // The system's own error names a path that is too long, or a link that leads to itself.
+  // The system error already describes a path that is too long, or a link that leads to itself.
   if (!denied.has((cause as { code?: unknown }).code)) return cause;
   const [barrier, facts] = barrierOf(path);
   const user = process.getuid?.();
@@ -56,7 +59,10 @@ function unreadable(path: string, cause: unknown): unknown {
   });
 }
 
-/** The first folder above the path that this user may not pass, else the path itself, with its owner. */
+/**
+ * Returns the first folder above the path that this user may not enter, with its owner. Without such a folder the path
+ * itself is the barrier.
+ */
 function barrierOf(path: string): readonly [string, ReturnType<typeof factsOf>] {
   const parents: string[] = [];
   for (let at = dirname(path); !parents.includes(at); at = dirname(at)) parents.unshift(at);
@@ -78,20 +84,20 @@ function factsOf(path: string): { readonly uid: number; isDirectory(): boolean }
   }
 }
 
-/** 32 MiB, larger than any file that a program of ours or a person writes into the home. */
+/** The limit is 32 MiB, larger than any file that Throughline or a person writes into the home. */
 export const mostFileBytes = 33_554_432;
 
 export interface BoundedFileOptions {
-  /** What an error calls it, before the word "file". */
+  /** An error message puts this word before "file". */
   readonly what: string;
-  /** The largest size that is read, in bytes. */
   readonly mostBytes: number;
   readonly remedy?: string;
 }
 
 /**
- * Reads a whole file as text, within a limit. A pipe or a device, which may never end, is refused at once.
- * @throws {ThroughlineError} FILE_UNREADABLE for a larger file and for anything but a regular file; else the system's error
+ * Reads a whole file as text, within a limit. A pipe or a device is refused at once, because its content may never end.
+ * @throws {ThroughlineError} FILE_UNREADABLE for a larger file and for anything but a regular file; else the system's
+ * error
  */
 export function readBoundedFile(path: string, { what, mostBytes, remedy }: BoundedFileOptions): string {
   const refused = (why: string, more: { readonly remedy?: string } = {}): ThroughlineError => {

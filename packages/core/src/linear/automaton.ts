@@ -1,9 +1,8 @@
 import type { ExpressionNode } from "./parse-expression.ts";
 
-/** Texts as the automaton reads them: the class of each character, and the assertions that hold at each position. */
 export interface ReadText {
   readonly classes: Uint16Array;
-  /** A bit for each assertion, for each position from 0 to the length of the text. */
+  /** Each position, from 0 to the length of the text, has one bit for each assertion. */
   readonly holds: Uint32Array;
 }
 
@@ -13,16 +12,16 @@ interface SubsetState {
   readonly next: Map<number, SubsetState>;
 }
 
-/** More states are dropped and made again, so that no text makes the cache grow. */
+/** Beyond this number the states are dropped and created again, so that no text makes the cache grow. */
 const mostStates = 2000;
 
 /**
- * A set of positions in the expression, moved over the text a character at a time: never more work a character than the
- * expression has parts. The sets that were met are kept.
+ * Moves a set of positions in the expression over the text, one character at a time. The work for a character never
+ * exceeds the number of parts of the expression. Sets are cached, because they recur.
  */
 export class Automaton {
   readonly #direction: "forward" | "backward";
-  /** For each state: the atom it reads, or -1; the assertion it needs, or -1; where it goes. */
+  /** Each state has the atom that it reads, or -1, the assertion that it needs, or -1, and its targets. */
   readonly #atoms: number[] = [];
   readonly #assertions: number[] = [];
   readonly #targets: number[][] = [];
@@ -31,7 +30,7 @@ export class Automaton {
   readonly #atomsOfClass: readonly Uint8Array[];
   readonly #subsets = new Map<string, SubsetState>();
   #usedBits = 0;
-  /** Positions in the expression that were looked at and moves that were taken; the tests count them. */
+  /** Tests read this count of examined positions and moves, to check that the work stays linear. */
   steps = 0;
 
   constructor(node: ExpressionNode, direction: "forward" | "backward", atomsOfClass: readonly Uint8Array[]) {
@@ -41,7 +40,10 @@ export class Automaton {
     this.#start = this.#compile(node, this.#match);
   }
 
-  /** Calls `matched` for every position at which a match ends (forward) or starts (backward), until it gives false. */
+  /**
+   * Calls `matched` for every position at which a match ends (forward) or starts (backward), until `matched` returns
+   * false.
+   */
   run(text: ReadText, matched: (position: number) => boolean): void {
     const length = text.classes.length;
     const isForward = this.#direction === "forward";
@@ -67,14 +69,14 @@ export class Automaton {
     for (const state of from.atoms) {
       if (atoms[this.#atoms[state] as number] === 1) reached.push((this.#targets[state] as number[])[0] as number);
     }
-    // A match may start at every position.
+    // A match may start at every position, so the start is always added.
     reached.push(this.#start);
     const to = this.#subset(reached, holds);
     from.next.set(key, to);
     return to;
   }
 
-  /** What is reached from `states` without reading a character. */
+  /** Returns the states that are reachable from `states` without reading a character. */
   #subset(states: readonly number[], holds: number): SubsetState {
     const seen = new Set<number>();
     const open = [...states];
@@ -105,7 +107,7 @@ export class Automaton {
     return this.#targets.push(targets) - 1;
   }
 
-  /** Adds the states of `node` in front of `next`; gives the first of them. */
+  /** Adds the states of `node` in front of `next`, and returns the first of them. */
   #compile(node: ExpressionNode, next: number): number {
     switch (node.type) {
       case "atom":

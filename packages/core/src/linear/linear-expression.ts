@@ -1,13 +1,12 @@
 import { Automaton, type ReadText } from "./automaton.ts";
 import { parseExpression, type Assertion } from "./parse-expression.ts";
 
-/** An expression that takes time in proportion to the text, whatever stands in either. */
+/** The time of a match is proportional to the text, whatever the text and the expression hold. */
 export interface LinearExpression {
   readonly source: string;
   readonly flags: string;
-  /** True when `text` holds a match. */
   test(text: string): boolean;
-  /** Where the first match starts, as `String.search` gives it: -1 when there is none. */
+  /** Returns the start of the first match, like `String.search`, or -1 without a match. */
   search(text: string): number;
 }
 
@@ -16,15 +15,14 @@ const wordCharacter = /^\w$/;
 const lineEnd = /^[\n\r\u2028\u2029]$/;
 
 /**
- * Makes an expression for text of unknown origin out of the syntax of `RegExp`. `RegExp` tries one way after the other
- * and takes hours for some texts; this one follows all ways at once. It says whether and where there is a match, but
- * not what its groups hold.
- *
+ * Creates an expression for text of unknown origin from the syntax of `RegExp`. `RegExp` tries one way after the other
+ * and takes hours for some texts; this expression follows all ways at once. It finds whether and where a match exists,
+ * but not the content of its groups.
  * @param source without back references, named groups and `\p`
  * @param flags `i`, `m`, both or none
  */
 export function linearExpression(source: string, flags: string = ""): LinearExpression {
-  // Built on the first use: most rules are never reached.
+  // The expression is built on its first use, because most rules are never reached.
   let built: BuiltExpression | null = null;
   const get = (): BuiltExpression => (built ??= new BuiltExpression(source, flags));
   return { source, flags, test: (text) => get().test(text), search: (text) => get().search(text) };
@@ -46,7 +44,7 @@ class BuiltExpression {
     if (assertions.length > mostAssertions) throw new SyntaxError(`More than ${mostAssertions} assertions: ${source}`);
     this.#flags = flags;
     const ignoresCase = flags.includes("i");
-    // Each reads one character only. Most stand for themselves, and comparing them is quicker.
+    // Each atom reads one character. Most atoms are plain characters, which are compared faster.
     this.#atoms = atoms.map((atom) =>
       !ignoresCase && /^[\w ]$/.test(atom) ? atom : new RegExp(`^${atom}$`, ignoresCase ? "i" : ""),
     );
@@ -87,7 +85,10 @@ class BuiltExpression {
     return read;
   }
 
-  /** Characters that no part of the expression distinguishes belong to one class. */
+  /**
+   * Characters that no part of the expression distinguishes share a class, so that the automaton caches one move for
+   * all of them.
+   */
   #classOf(code: number): number {
     const known = this.#classOfCode.get(code);
     if (known !== undefined) return known;
@@ -105,7 +106,7 @@ class BuiltExpression {
     return found;
   }
 
-  /** Marks the positions at which an assertion holds. Those inside of it are marked already. */
+  /** Marks the positions at which an assertion holds. The assertions inside of it are already marked. */
   #assert(text: string, read: ReadText, assertion: Assertion, index: number): void {
     const bit = 1 << index;
     const { holds } = read;

@@ -1,4 +1,4 @@
-/** A part of an expression. `atom` and `assertion` are indexes into the tables of the parsed expression. */
+/** The fields `atom` and `assertion` are indexes into the tables of the parsed expression. */
 export type ExpressionNode =
   | { readonly type: "atom"; readonly atom: number }
   | { readonly type: "assertion"; readonly assertion: number }
@@ -6,21 +6,21 @@ export type ExpressionNode =
   | { readonly type: "choice"; readonly options: readonly ExpressionNode[] }
   | { readonly type: "repeat"; readonly item: ExpressionNode; readonly least: number; readonly most: number };
 
-/** A condition on a position. Assertions inside a lookaround have lower indexes than the lookaround itself. */
+/** Assertions inside a lookaround have lower indexes than the lookaround itself, so that they are evaluated first. */
 export type Assertion =
   | { readonly kind: "start" | "end" | "boundary" | "no-boundary" }
   | { readonly kind: "ahead" | "behind"; readonly isNegated: boolean; readonly node: ExpressionNode };
 
 export interface ParsedExpression {
   readonly root: ExpressionNode;
-  /** Sources of single characters and classes, each once. */
+  /** Each source of a single character or a class occurs once. */
   readonly atoms: readonly string[];
   readonly assertions: readonly Assertion[];
 }
 
 /** Parses the syntax of `RegExp` without flags `u` and `v`, back references and named groups. */
 export function parseExpression(source: string): ParsedExpression {
-  // The engine's own parser rejects what is malformed, so this one only has to divide what is well formed.
+  // The engine's own parser rejects malformed source, so this parser only has to divide well-formed source.
   void new RegExp(source, "");
   const parser = new ExpressionParser(source);
   return { root: parser.parse(), atoms: parser.atoms, assertions: parser.assertions };
@@ -82,7 +82,7 @@ class ExpressionParser {
       this.#at += 2;
       return this.#assertion(`\\${escaped}`, { kind: escaped === "b" ? "boundary" : "no-boundary" });
     }
-    // Back references and named ones, classes of flag u, and control letters are not supported.
+    // Numbered and named back references, classes of flag u, and control letters are not supported.
     if ("123456789kpPc".includes(escaped)) this.#refuse();
     return this.#atom(start + (escaped === "x" ? 4 : escaped === "u" ? 6 : 2));
   }
@@ -117,7 +117,7 @@ class ExpressionParser {
       ];
     }
     if (bounds === null) return item;
-    // Whether a repetition is greedy decides which match is found and not whether there is one.
+    // Greediness decides which match is found, not whether a match exists, so it is ignored.
     if (this.#source[this.#at] === "?") this.#at += 1;
     return { type: "repeat", item, least: bounds[0], most: bounds[1] };
   }

@@ -3,8 +3,8 @@ import type * as nodeSqlite from "node:sqlite";
 let loaded: typeof nodeSqlite | null = null;
 
 /**
- * Node's own SQLite, loaded on first use; undefined where this Node has none. Node 22 says on stderr that it is
- * experimental: that one line is left out, every other warning passes.
+ * Loads Node's own SQLite on first use. Returns undefined when this Node has none. Node 22 warns on stderr that SQLite
+ * is experimental. This one warning is suppressed, and every other warning passes.
  */
 export function builtinSqlite(): typeof nodeSqlite | undefined {
   if (loaded !== null) return loaded;

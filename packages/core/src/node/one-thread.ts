@@ -1,10 +1,12 @@
 import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 
-/** Under this name the threads of a process share one cell; each one gets it from the one that began it. */
+/**
+ * The threads of a process share one cell under this name. Each thread gets the cell from the thread that started it.
+ */
 const name = "throughline: the thread that opens a file that is locked";
 const [free, taken] = [0, 1] as const;
 
-/** Nobody is at it for so long, unless that thread was ended meanwhile, or its disk is very slow. */
+/** No thread takes longer than this, unless it was ended meanwhile or its disk is very slow. */
 const mostMs = 500;
 
 const cell = sharedCell();
@@ -17,11 +19,12 @@ function sharedCell(): Int32Array {
 }
 
 /**
- * Runs something while no other thread of this process runs something here. A lock of the system belongs to the
- * process, and whichever thread closes a descriptor of a file drops the locks that all of them have on it. SQLite
- * handles that for its own descriptors. Ours must be closed while no other thread has SQLite's lock on the file. Else
- * another process assumes that this one has ended, and deletes the log that it still writes, or writes to one that this
- * one deletes. Not to be called within itself.
+ * Runs a function while no other thread of this process runs a function here. Must not be called within itself.
+ *
+ * A lock of the system belongs to the process. A thread that closes a descriptor of a file drops the locks of all
+ * threads on that file. SQLite handles this for its own descriptors. Throughline's descriptors must be closed while no
+ * other thread has SQLite's lock on the file. Otherwise another process assumes that this process has ended. The other
+ * process then deletes the log that this process still writes, or writes to a log that this process deletes.
  */
 export function inOneThread<Result>(run: () => Result): Result {
   while (Atomics.compareExchange(cell, 0, free, taken) !== free)

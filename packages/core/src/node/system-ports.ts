@@ -2,7 +2,7 @@ import type { Clock, RandomSource, RecordIds } from "../ports.ts";
 import { createRecordIds } from "../record-ids.ts";
 import { hasErrorCode, ThroughlineError } from "../throughline-error.ts";
 
-/** The system's clock. */
+/** Reads the system's clock and waits by its timers. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   sleep: (delayMs, signal) =>
@@ -10,7 +10,8 @@ export const systemClock: Clock = {
       const abort = (): void => {
         clearTimeout(timer);
         const reason: unknown = signal?.reason;
-        // Whoever waits often brings the error along: making one takes longer than the rest of a wait.
+        // A caller that waits often passes the error as the reason, because creating an error takes longer than the
+        // rest of a wait.
         if (hasErrorCode(reason, "ABORTED")) reject(reason as Error);
         else reject(new ThroughlineError("ABORTED", "The wait was aborted.", { cause: reason }));
       };
@@ -23,28 +24,30 @@ export const systemClock: Clock = {
     }),
 };
 
-/** Milliseconds since the process began, on a clock that nobody sets: for deadlines, which a corrected time must not move. */
+/**
+ * Returns the milliseconds since the process started, on a clock that cannot be set. Deadlines use it, because a
+ * corrected time must not move them.
+ */
 export function monotonicMs(): number {
   return performance.now();
 }
 
-/** Randomness from the operating system. */
+/** Provides randomness from the operating system. */
 export const systemRandom: RandomSource = {
   uint32: () => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0,
   uuid: () => crypto.randomUUID(),
 };
 
-/** The record ids of this process. One source for all stores, so that ids sort across them. */
+/** Creates the record ids of this process. All stores share this source, so that ids sort across stores. */
 export const systemRecordIds: RecordIds = createRecordIds({ clock: systemClock, random: systemRandom });
 
-/** The ports that a function takes where its caller gives none. */
 export interface SystemPorts {
   readonly clock: Clock;
   readonly ids: RecordIds;
   readonly random: RandomSource;
 }
 
-/** The options of a call, with the system's clock, record ids and randomness where they are not given. */
+/** Adds the system's clock, record ids and randomness to the options of a call that lack them. */
 export function withSystemPorts<Options extends Partial<SystemPorts>>(options: Options): Options & SystemPorts {
   const { clock = systemClock, ids = systemRecordIds, random = systemRandom } = options;
   return { ...options, clock, ids, random };

@@ -9,7 +9,8 @@ import type { SessionScope } from "./resolve-session.ts";
 import { terminalSessionKey } from "./terminal-keys.ts";
 
 /**
- * Finds the first of `key`, `key-2`, `key-3`, … that no session holds. Two callers at once may get the same one.
+ * Finds the first of `key`, `key-2`, `key-3`, … that no session holds. Two concurrent callers may get the same key, so
+ * the caller must handle a conflict.
  * @throws {ThroughlineError} ABORTED, and what the store throws
  */
 export async function freeRef(store: SessionStore, ref: SessionRef, signal?: AbortSignal): Promise<SessionRef> {
@@ -19,17 +20,17 @@ export async function freeRef(store: SessionStore, ref: SessionRef, signal?: Abo
   }
 }
 
-/** Options of `createSession`. */
+/** Sets the label, the key and the id of a session that `createSession` creates. */
 export interface CreateSessionOptions {
-  /** What the session is called; null leaves it to its key. */
+  /** Sets the label of the session; null stores no label. */
   readonly label: string | null;
-  /** The key it must have; null derives a free one from the label. */
+  /** Sets the key of the session; null derives a free key from the label. */
   readonly key: string | null;
-  /** The id of the new session, unique in the store. */
+  /** Sets the id of the session, which is unique in the store. */
   readonly sessionId: string;
-  /** More fields of the entry, such as the folder: `{ cwd: "/srv/app" }`. */
+  /** Adds fields to the entry, such as the folder: `{ cwd: "/srv/app" }`. */
   readonly entry?: Readonly<Record<string, unknown>>;
-  /** Ends the search for a free key. */
+  /** Aborts the search for a free key. */
   readonly signal?: AbortSignal;
 }
 
@@ -43,7 +44,7 @@ const createTable: OptionTable<CreateSessionOptions> = {
 };
 
 /**
- * Creates an empty session.
+ * Creates an empty session and returns its state.
  * @throws {ThroughlineError} SESSION_EXISTS for a key of the caller's that is taken, KEY_INVALID, KEY_AGENT_MISMATCH
  */
 export async function createSession(
@@ -64,14 +65,13 @@ export async function createSession(
       return await store.save(target, entry, { ifRevision: null });
     } catch (error) {
       if (!hasErrorCode(error, "REVISION_CONFLICT")) throw error;
-      // Somebody took the key between the look and the write; a derived key is tried again with the next number.
+      // Another process took the key after the lookup. A derived key is retried with the next number.
       if (key === null) continue;
       throw sessionExists(ref);
     }
   }
 }
 
-/** The error of a key that is taken: SESSION_EXISTS. */
 export function sessionExists(ref: SessionRef): ThroughlineError {
   const message = `Agent ${ref.agentId} has a session ${JSON.stringify(ref.key)} already.`;
   return new ThroughlineError("SESSION_EXISTS", message, { outcome: "not-applied", details: { ...ref } });

@@ -4,7 +4,7 @@ import type { SessionRef } from "../session-ref.ts";
 import type { SessionStore } from "../session-store.ts";
 
 /**
- * The record that a RECORD argument means: its id, or its number with or without `#`.
+ * Finds the record that a RECORD argument names by its id, or by its number with or without `#`.
  * @throws {ThroughlineError} RECORD_NOT_FOUND
  */
 export async function findRecord(
@@ -19,7 +19,7 @@ export async function findRecord(
     const found = records.find((record) => record.id === text);
     if (found !== undefined) return found;
   }
-  // An id of digits only is an id first; then the number is what was meant.
+  // An id may consist of digits only, so the text is compared with ids before it is read as a number.
   if (seq !== undefined) {
     const afterSeq = Number(seq) - 1;
     for await (const { records } of store.read(ref, { payload: "head", afterSeq, limit: 1, ...waiting })) {

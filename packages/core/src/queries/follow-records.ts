@@ -6,8 +6,8 @@ import { systemClock } from "../node/system-ports.ts";
 const pollMs = 250;
 
 /**
- * Every record after a sequence number, once and in order, page by page as they come, until the signal. A store without
- * the watch facet is asked again and again.
+ * Yields every record after a sequence number once and in order, page by page, until the signal aborts. A store without
+ * the watch facet is polled every 250 ms.
  */
 export async function* followRecords(
   store: SessionStore,

@@ -9,17 +9,17 @@ import { freeRef, sessionExists } from "./create-session.ts";
 import { findRecord } from "./find-record.ts";
 import { sessionLabel } from "./session-row.ts";
 
-/** Options of `forkToNewSession`. */
+/** Sets the id, the address and the label of the fork that `forkToNewSession` creates. */
 export interface ForkToNewSessionOptions {
-  /** The id of the new session. */
+  /** Sets the id of the new session. */
   readonly sessionId: string;
-  /** The last record that both have, by its id or number. @default all of them */
+  /** Names the last record that both sessions share, by its id or number. @default all of them */
   readonly at?: string;
-  /** Where the new session goes. @default the first of `<key>-fork`, `<key>-fork-2`, … that is free */
+  /** Sets the address of the new session. @default the first of `<key>-fork`, `<key>-fork-2`, … that is free */
   readonly target?: SessionRef;
-  /** What the new session is called; the empty text leaves it to its entry. @default the label of the other session */
+  /** Sets the label of the new session; the empty text sets no label. @default the label of the other session */
   readonly label?: string;
-  /** Ends the copy of the records. */
+  /** Aborts the copy of the records. */
   readonly signal?: AbortSignal;
 }
 
@@ -33,7 +33,7 @@ const forkTable: OptionTable<ForkToNewSessionOptions> = {
 };
 
 /**
- * Creates a session that begins with the records of another, which stays as it is.
+ * Creates a session that starts with the records of another session. The original session does not change.
  * @throws {ThroughlineError} SESSION_EXISTS for a target that is taken, RECORD_NOT_FOUND, and what the store throws
  */
 export async function forkToNewSession(
@@ -66,7 +66,7 @@ async function forkToFreeKey(
       return await forkSession(store, ref, to, options);
     } catch (error) {
       if (!hasErrorCode(error, "REVISION_CONFLICT", "SESSION_EXISTS")) throw error;
-      // Somebody took a key that was free a moment ago; the next number is tried.
+      // Another process took the free key after the lookup, so the next number is tried.
       if (target === undefined && (await store.load(to)) !== null) continue;
       throw hasErrorCode(error, "REVISION_CONFLICT") ? sessionExists(to) : error;
     }

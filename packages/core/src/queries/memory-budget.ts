@@ -4,9 +4,9 @@ import type { ReadOptions, SessionStore } from "../session-store.ts";
 import type { ReadPayload, RecordPage } from "../stored-records.ts";
 import type { SessionRef } from "../session-ref.ts";
 
-/** Memory of a record besides its line. */
+/** A record in memory takes about this much in addition to the bytes of its line. */
 const overheadBytes = 500;
-/** Of the heap; the rest is for the results computed from the records. */
+/** The records may fill this share of the heap, because the results computed from them need the rest. */
 const share = 0.35;
 /** V8's limit includes the space of new objects, which holds no records. */
 const youngBytes = 192 * 1024 * 1024;
@@ -16,7 +16,7 @@ function heapBytes(): number {
   return Math.max(limit - youngBytes, limit / 4);
 }
 
-/** Adds up the memory of the records of a session, and refuses more before the process runs out. */
+/** Adds up the memory of a session's records, and throws before the process runs out of memory. */
 export class MemoryBudget {
   readonly #mostBytes: number = heapBytes() * share;
   readonly #ref: SessionRef;
@@ -41,7 +41,7 @@ export class MemoryBudget {
 }
 
 /**
- * A view of the store for a caller that keeps every record it reads: `read` throws before the process runs out of memory.
+ * Wraps a store for a caller that keeps every record it reads: `read` throws before the process runs out of memory.
  * @throws {ThroughlineError} MEMORY_SHORT, from `read`
  */
 export function withinMemory(store: SessionStore): SessionStore {

@@ -5,7 +5,7 @@ import type { SessionStore } from "../session-store.ts";
 import type { StoredRecord } from "../stored-records.ts";
 
 /**
- * Reads all records of a session after a sequence number. Memory grows with them.
+ * Reads all records of a session after a sequence number. Memory grows with the number of records.
  * @throws {ThroughlineError} MEMORY_SHORT
  */
 export async function readRecords(
@@ -17,7 +17,7 @@ export async function readRecords(
   const records: StoredRecord[] = [];
   for await (const page of withinMemory(store).read(ref, { signal, afterSeq })) {
     records.push(...page.records);
-    // A store that answers at once would let no interrupt in until all of it is read.
+    // A store that answers without waiting would block interrupts until every page is read.
     await pause();
   }
   return records;

@@ -3,20 +3,19 @@ import { throughlineKind } from "../throughline-record.ts";
 import { type Fields, isFields } from "../json-object.ts";
 import type { SessionRecord } from "../record.ts";
 
-/** Who speaks, for people: the role of a message, else the type of the record. */
 export function recordRole(record: SessionRecord): string {
   const message = messageOf(record);
   if (message !== null && typeof message["role"] === "string") return message["role"];
   return throughlineKind(record) ?? record.type;
 }
 
-/** The role of a message record; null for every other record. */
+/** Returns the role of a message record, or null for any other record. */
 export function messageRole(record: SessionRecord): string | null {
   const role = messageOf(record)?.["role"];
   return typeof role === "string" ? role : null;
 }
 
-/** Everything a person would read in a record; the empty text when there is nothing. Tolerates any shape. */
+/** Returns the text of a record that a person would read, or the empty text. Accepts records of any shape. */
 export function recordText(record: SessionRecord): string {
   const message = messageOf(record);
   if (message !== null) return messageText(message);
@@ -39,7 +38,7 @@ function messageText(message: Fields): string {
   return error === "" ? text : `${text}${text === "" ? "" : "\n"}[${error}]`;
 }
 
-/** The text of content in any of its shapes: text, or blocks of known and unknown types. */
+/** Content comes from many programs, so text and blocks of known and unknown types are all accepted. */
 export function blocksText(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

@@ -7,11 +7,11 @@ import type { SessionRef } from "../session-ref.ts";
 import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
 
-/** Options of `renameSession`. */
+/** Sets the new key and the new label for `renameSession`. */
 export interface RenameSessionOptions extends WaitForTurnOptions {
-  /** The new address. Only the key may differ. @default the session keeps its key */
+  /** Sets the new address, in which only the key may differ. @default the session keeps its key */
   readonly target?: SessionRef;
-  /** The empty text removes the label. @default the session keeps its label */
+  /** Sets the new label; the empty text removes the label. @default the session keeps its label */
   readonly label?: string;
 }
 
@@ -22,8 +22,8 @@ const renameTable: OptionTable<RenameSessionOptions> = {
 };
 
 /**
- * Gives a session another key, another label, or both. Its id and its records stay. A session in which a turn runs gets its
- * key when the turn is over.
+ * Gives a session another key, another label, or both. The id and the records do not change. A running turn delays the
+ * new key until the turn ends.
  * @throws {ThroughlineError} SESSION_EXISTS, SESSION_BUSY after the timeout, ABORTED, and what the store throws
  */
 export async function renameSession(

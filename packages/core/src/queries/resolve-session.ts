@@ -10,17 +10,19 @@ import type { SessionStore } from "../session-store.ts";
 import { quote } from "../session-id.ts";
 import { sessionLabel } from "./session-row.ts";
 
-/** The sessions that a text may name. */
+/** Limits the sessions that a text may name. */
 export interface SessionScope {
-  /** The namespace of the sessions; `""` is the default one. */
+  /** States the namespace of the sessions; `""` is the default namespace. */
   readonly namespace: string;
-  /** The agent whose sessions a text may name. */
+  /** States the agent whose sessions a text may name. */
   readonly agentId: string;
-  /** False for the default agent: then a key that names its agent decides. */
+  /**
+   * States whether the caller chose the agent. False means the default agent, which a key that names its agent
+   * overrides.
+   */
   readonly isAgentGiven: boolean;
 }
 
-/** What a text is compared with. */
 export interface SessionCandidate {
   readonly key: string;
   readonly sessionId: string;
@@ -29,7 +31,6 @@ export interface SessionCandidate {
   readonly isArchived: boolean;
 }
 
-/** The names that a text is compared with to find this session. */
 export function sessionCandidate(state: SessionState): SessionCandidate {
   const { ref, sessionId, entry, archived } = state;
   const title = typeof entry.title === "string" && entry.title !== "" ? entry.title : null;
@@ -42,9 +43,9 @@ type SessionMatch<Candidate> =
   | { readonly kind: "several"; readonly candidates: readonly Candidate[] };
 
 /**
- * Finds the session that a text names: an exact key, else an exact id. Else it is the only session whose key, id, label or
- * title starts with the text, else the only one whose label or title holds all of its words. Case does not matter. An archived
- * session answers to its id only: its key belongs to the current one.
+ * Finds the session that a text names: an exact key, else an exact id. Else it is the only session whose key, id, label
+ * or title starts with the text. Else it is the only session whose label or title holds all words of the text. Case
+ * does not matter. An archived session answers to its id only, because its key belongs to the current session.
  */
 export function matchSession<Candidate extends SessionCandidate>(
   text: string,
@@ -72,7 +73,7 @@ function matchOf<Candidate>(found: readonly Candidate[]): SessionMatch<Candidate
   return found.length === 1 ? { kind: "one", candidate: only } : { kind: "several", candidates: found };
 }
 
-/** Whether the label or the title of a session holds every word of a text in lower case. */
+/** The caller passes the text in lower case. */
 function holdsWords({ label, title, isArchived }: SessionCandidate, text: string): boolean {
   const words = text.split(" ").filter((word) => word !== "");
   if (isArchived || words.length === 0) return false;
@@ -82,11 +83,15 @@ function holdsWords({ label, title, isArchived }: SessionCandidate, text: string
   });
 }
 
-/** Options of `resolveSession`. */
+/** Sets how strictly `resolveSession` matches, and what aborts it. */
 export interface ResolveSessionOptions {
-  /** For commands that change or remove: the beginning of a name is not enough. @default false */
+  /**
+   * Requires an exact name. Commands that change or remove sessions set it, so that a prefix never selects the wrong
+   * session.
+   * @default false
+   */
   readonly isExact?: boolean;
-  /** Ends the look through the sessions with ABORTED. */
+  /** Aborts the search through the sessions with ABORTED. */
   readonly signal?: AbortSignal;
 }
 
@@ -94,7 +99,8 @@ const resolveTable: OptionTable<ResolveSessionOptions> = { isExact: optionKinds.
 
 /**
  * Finds the session that a KEY argument names: an exact key, the session of a label, or an exact id. Else it is the
- * only one whose key, id, label or title starts with the text, else the only one whose label or title holds all its words.
+ * only session whose key, id, label or title starts with the text. Else it is the only session whose label or title
+ * holds all words of the text.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_AMBIGUOUS, KEY_AGENT_MISMATCH, STORE_NOT_FOUND
  */
 export async function resolveSession(
@@ -129,7 +135,7 @@ export async function resolveSession(
   throw ambiguous(text, match.candidates);
 }
 
-/** Every session of a query, page by page. */
+/** Yields every session of a query and reads the next page only when it is needed. */
 export async function* listSessions(
   store: SessionStore,
   query: Parameters<SessionStore["list"]>[0],
@@ -143,27 +149,25 @@ export async function* listSessions(
 }
 
 /**
- * The addresses that a text may name, in the order of the lookup. The text as a key comes first, in each of its
- * spellings, then the key for the text as a label. Empty for any other text.
+ * Returns the addresses that a text may name, in the order of the lookup. The text as a key comes first, in each of its
+ * spellings, then the key for the text as a label. The list is empty for a text that is neither.
  */
 export function refsOf(text: string, scope: SessionScope): readonly SessionRef[] {
   return [...found(() => keyRefs(text, scope)), ...found(() => [labelRef(text, scope)])];
 }
 
-/** Where a text leads. */
 export interface SessionLocation {
   readonly ref: SessionRef;
-  /** Null: there is no such session yet. */
+  /** Null means that the session does not exist yet. */
   readonly state: SessionState | null;
-  /** What a session that is created is called; null for a text that is a key. */
+  /** A program that creates the session sets this label; null means that the text is a key. */
   readonly label: string | null;
 }
 
 /**
- * Finds the session that a program opens by a text, or where it would begin: a text with a colon is a key, any other text a
- * label. The session of a label has the key `agent:<agent>:cli:direct:<label-slug>`, unless there is a session whose key is
- * the text itself.
- *
+ * Finds the session that a program opens by a text, or the address where the program would create it. A text with a
+ * colon is a key, any other text is a label. The session of a label has the key
+ * `agent:<agent>:cli:direct:<label-slug>`, unless a session exists whose key is the text itself.
  * @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, KEY_AGENT_MISMATCH, and what the store throws
  */
 export async function locateSession(
@@ -183,8 +187,8 @@ export async function locateSession(
 }
 
 /**
- * The address of a session that a program creates by a text: the text itself when it has a colon, else the key that it makes
- * as a label.
+ * Returns the address of a session that a program creates by a text. A text with a colon is the key; any other text is
+ * a label from which the key is derived.
  * @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, KEY_AGENT_MISMATCH
  */
 export function newSessionRef(text: string, scope: SessionScope): SessionRef {
@@ -195,7 +199,7 @@ function keyRefs(text: string, scope: SessionScope): readonly SessionRef[] {
   return sessionKeyAliases(text).map((key) => keyRef(key, scope));
 }
 
-/** The agent that the key names owns the session, else the one in scope. */
+/** A key that names its agent overrides the default agent, but not an agent that the caller chose. */
 function keyRef(key: string, { namespace, agentId, isAgentGiven }: SessionScope): SessionRef {
   const isOfScope = isAgentGiven || parseSessionKey(key).agentId === null;
   return sessionRef({ key, namespace, ...(isOfScope ? { agentId } : {}) });
@@ -223,7 +227,7 @@ function aliasesOf(text: string): readonly string[] {
   }
 }
 
-/** The agent a look-up is confined to: the one in scope, or the one that the beginning of a key names. */
+/** A lookup searches the sessions of one agent. A key that names its agent overrides the default agent. */
 function agentOf(text: string, scope: SessionScope): string {
   if (scope.isAgentGiven) return scope.agentId;
   try {
@@ -234,10 +238,9 @@ function agentOf(text: string, scope: SessionScope): string {
   }
 }
 
-/** The most sessions among which a misspelt name is looked for: a person waits. */
+/** The search for a misspelled name stops here, because a person waits for the answer. */
 const mostCompared = 5000;
 
-/** The key of the session that a name was probably meant to be: by its key, its last part, its label or its title. */
 function nearestKey(text: string, candidates: readonly SessionCandidate[]): string | null {
   const keyByName = new Map<string, string>();
   for (const { key, label, title, isArchived } of candidates.slice(0, mostCompared)) {

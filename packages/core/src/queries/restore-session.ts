@@ -11,11 +11,11 @@ const queryTable: OptionTable<Pick<ListQuery, "namespace" | "agentId" | "signal"
 };
 
 /**
- * Makes an archived session the current one of its key again.
- *
+ * Makes an archived session the current session of its key again.
  * @param archiveId the archive's id, or the id of the archived session
  * @param query which sessions are searched. Default: those of every agent in the namespace ""
- * @throws {ThroughlineError} SESSION_NOT_FOUND; SESSION_EXISTS while another session has the key; and what the store throws
+ * @throws {ThroughlineError} SESSION_NOT_FOUND; SESSION_EXISTS while another session has the key; and what the store
+ * throws
  */
 export async function restoreSession(
   store: SessionStore,

@@ -7,27 +7,27 @@ import { searchText } from "../search-text.ts";
 import { parseSearch } from "../search-plan.ts";
 import { toolWord } from "../search-words.ts";
 
-/** What a scan looks for in the records of sessions. */
+/** Sets the text that a scan searches for, and filters the records that it reads. */
 export interface ScanOptions {
-  /** Words that must all occur, quoted phrases, and beginnings of words such as `compact*`. */
+  /** Sets the search text: words that must all occur, quoted phrases, and prefixes such as `compact*`. */
   readonly text: string;
   /** Finds only records of this role, such as `user` or `toolResult`. @default every role */
   readonly role?: string;
   /** Finds only calls and results of the tool with this name. @default every record */
   readonly tool?: string;
-  /** Finds only records from this time on, UTC milliseconds. @default from the first */
+  /** Finds only records at or after this time, UTC milliseconds. @default from the first */
   readonly sinceMs?: number;
   /** Finds only records before this time, UTC milliseconds. @default up to the last */
   readonly untilMs?: number;
-  /** Ends the search with ABORTED. */
+  /** Aborts the search with ABORTED. */
   readonly signal: AbortSignal;
-  /** Called before each session. */
+  /** Receives the key and the number of each session, from 1, before the session is read. */
   readonly onSession?: (key: string, number: number) => void;
 }
 
 /**
- * Looks for the same as an index would, by reading every record, in the order of the sessions and as it is found. The
- * score is the number of places.
+ * Reads every record and yields the hits that an index would find, in the order of the sessions. The score of a hit is
+ * its number of matches.
  */
 export async function* scanRecords(
   store: SessionStore,
@@ -39,7 +39,7 @@ export async function* scanRecords(
   for await (const { ref, sessionId } of sessions) {
     onSession?.(ref.key, ++number);
     for await (const { records } of store.read(ref, { signal })) {
-      // A store that answers at once would let no interrupt in until all of it is read.
+      // A store that answers without waiting would block interrupts until every page is read.
       await pause();
       for (const { seq, id, tsMs, storedAtMs, record } of records) {
         const atMs = tsMs ?? storedAtMs;

@@ -5,30 +5,29 @@ import type { SessionStore } from "../session-store.ts";
 import { listSessions } from "./resolve-session.ts";
 import { scanRecords, type ScanOptions } from "./scan-records.ts";
 
-/** The most hits that an index gives. */
 export const mostIndexedHits = 1000;
 
-/** What is searched for, and where. */
+/** Sets the text to search for, and limits which sessions and records are searched. */
 export interface HitQuery extends ScanOptions {
-  /** The namespace whose sessions are searched; `""` is the default one. */
+  /** Sets the namespace whose sessions are searched; `""` is the default namespace. */
   readonly namespace: string;
-  /** The sessions of one agent; null: of all. */
+  /** Limits the search to the sessions of one agent; null searches all agents. */
   readonly agentId: string | null;
-  /** `any` includes archived sessions. */
+  /** Sets which sessions are searched; `any` includes archived sessions. */
   readonly state: "active" | "any";
-  /** The only session that is searched, whatever its agent and state; null: all of the query. */
+  /** Limits the search to one session, whatever its agent and state; null searches all sessions of the query. */
   readonly session: SessionState | null;
-  /** The most hits of an index, up to 1,000. A scan gives every hit, as it is found. */
+  /** Limits the hits of an index, up to 1,000. A scan ignores the limit and yields every hit. */
   readonly limit: number;
-  /** Reads every record although the store has an index. */
+  /** Reads every record even when the store has an index. */
   readonly isScan: boolean;
 }
 
-/** Hits, and where they come from. */
+/** Holds the hits of a search, and the index that found them. */
 export interface FoundHits {
-  /** The index that answers; null when every record is read. */
+  /** Holds the index that answers; null means that every record is read. */
   readonly index: SearchFacet | null;
-  /** The hits, best first from an index, else in the order of the sessions as they are found. */
+  /** Yields the hits. An index yields the best hit first, a scan yields hits in the order of the sessions. */
   readonly hits: AsyncIterable<SearchHit>;
 }
 
@@ -50,7 +49,8 @@ const hitTable: OptionTable<HitQuery> = {
 };
 
 /**
- * Searches records: the best hits by the store's index, or all of them by reading where it has none or a scan is asked for.
+ * Searches records. The store's index returns the best hits. A store without an index, or a query with `isScan`, reads
+ * every record.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong field of the query; the hits throw what the store throws
  */
 export function searchHits(store: SessionStore, query: HitQuery): FoundHits {
@@ -75,7 +75,7 @@ export function searchHits(store: SessionStore, query: HitQuery): FoundHits {
     ...filters,
     namespace,
     limit: Math.min(mostIndexedHits, limit),
-    // A key may have archived sessions too; the id names one.
+    // Archived sessions may share the key, so the id selects one session.
     ...(session === null ? { state } : { state: "any", key: session.ref.key, sessionId: session.sessionId }),
     ...(agent === null ? {} : { agentId: agent }),
   };

@@ -1,60 +1,69 @@
 import type { SessionEntry } from "../session-entry.ts";
 import type { SessionState } from "../session-state.ts";
 
-/** A session as `--json` shows it. */
+/** Describes a session in the form that `--json` prints. */
 export interface SessionRow {
   readonly kind: "session";
-  /** The agent that the session belongs to. */
+  /** Names the agent that the session belongs to. */
   readonly agentId: string;
-  /** The session's key, such as `agent:main:main`. */
+  /** States the session's key, such as `agent:main:main`. */
   readonly key: string;
-  /** The id of the session, which an archive keeps. */
+  /** States the id of the session, which an archive keeps. */
   readonly sessionId: string;
-  /** The name that a person or another program's lists gave the session; null when it was never named. */
+  /** States the name that a person or another program gave the session, or null without such a name. */
   readonly label: string | null;
-  /** The name made from the conversation; null when there is none. */
+  /** States the name that was derived from the conversation, or null without a title. */
   readonly title: string | null;
-  /** The maker of the title: `rules`, `model`, or `import` for one that the source states. Null without a title. */
+  /**
+   * States what created the title: `rules`, `model`, or `import` for a title that the source states. Null without a
+   * title.
+   */
   readonly titleBy: string | null;
-  /** The name that lists show: the label, else the title, else the last part of the key. */
+  /** States the name that lists show: the label, else the title, else the last part of the key. */
   readonly name: string;
-  /** The format of the program that the session was imported from, such as `claude-code`; null for an own session. */
+  /**
+   * States the format of the program that the session was imported from, such as `claude-code`. Null for a native
+   * session.
+   */
   readonly program: string | null;
-  /** The folder that the session works in, absolute; null when it is not known. */
+  /** States the absolute path of the session's working folder, or null when the path is unknown. */
   readonly cwd: string | null;
-  /** The id of the session that this one is a fork of; null for any other session. */
+  /** States the id of the session that this session was forked from, or null. */
   readonly forkedFrom: string | null;
-  /** The key of the session that spawned this one; null when none did. */
+  /** States the key of the session that spawned this session, or null. */
   readonly spawnedBy: string | null;
-  /** Whether the session is in use or archived. */
+  /** States whether the session is in use or archived. */
   readonly state: "active" | "archived";
-  /** The id of the archive; null for an active session. */
+  /** States the id of the archive, or null for an active session. */
   readonly archiveId: string | null;
-  /** How many records the session holds, those of other branches too. */
+  /** Counts the records of the session, including records of other branches. */
   readonly recordCount: number;
-  /** How many messages the session holds. */
+  /** Counts the messages of the session. */
   readonly messageCount: number;
-  /** Tokens of the last request as the provider counted them; null when no fresh count is known. */
+  /** Counts the tokens of the last request, as the provider reported them. Null without a fresh count. */
   readonly contextTokens: number | null;
-  /** The size of the model's context window in tokens; null when it is unknown. */
+  /** States the size of the model's context window in tokens, or null when the size is unknown. */
   readonly windowTokens: number | null;
-  /** How full the window is, in percent with one decimal; null when either count is unknown. */
+  /** States how full the window is, in percent with one decimal. Null when either count is unknown. */
   readonly contextPercent: number | null;
-  /** The last model as `provider/model`, or the model alone; null when the entry names none. */
+  /** Names the last model as `provider/model`, or the model alone. Null when the entry names no model. */
   readonly model: string | null;
-  /** When the session was created, UTC milliseconds. */
+  /** States when the session was created, in UTC milliseconds. */
   readonly createdAtMs: number;
-  /** When the session was last active, UTC milliseconds. */
+  /** States when the session was last active, in UTC milliseconds. */
   readonly updatedAtMs: number;
-  /** What has not come to its end: only part of the session is there. Null: all of it. */
+  /**
+   * Names the operation that has not finished, which leaves the session with only part of its records. Null for a
+   * complete session.
+   */
   readonly incomplete: "copy" | "fork" | "import" | null;
 }
 
-/** A session as lists and JSON output show it. */
+/** Returns a session in the form that lists and JSON output show. */
 export function sessionRow(state: SessionState): SessionRow {
   const { entry, ref, head } = state;
   const windowTokens = countOrNull(entry.contextTokens);
-  // Older writers summed the tokens of all calls here and showed 228 %; only a count that is called fresh is believed.
+  // Older writers stored the sum of all calls here, and lists showed 228 %. Only a count marked as fresh is trusted.
   const contextTokens = entry.totalTokensFresh === true ? countOrNull(entry.totalTokens) : null;
   return {
     kind: "session",
@@ -90,32 +99,27 @@ function incompleteBy(entry: SessionEntry): SessionRow["incomplete"] {
   return receipt?.isPartial === true ? "import" : null;
 }
 
-/** The name that a list shows for a session: its label, else its title, else the last part of its key. */
 export function sessionName({ entry, ref }: Pick<SessionState, "entry" | "ref">): string {
   return givenName(entry) ?? (ref.key.slice(ref.key.lastIndexOf(":") + 1) || ref.key);
 }
 
-/** The label or title of a session; null when it has neither, and its key is its only name. */
+/** Returns null for a session whose only name is its key. */
 export function givenName(entry: SessionEntry): string | null {
   return textOrNull(entry.label) ?? textOrNull(entry.title) ?? textOrNull(entry.displayName);
 }
 
-/** The format that a session was imported from, such as `claude-code`; null for an own session. */
 export function sessionProgram(entry: SessionEntry): string | null {
   return memberText(entry["importedFrom"], "format");
 }
 
-/** The name that a person or another program's lists gave the session; null when it was never named. */
 export function sessionLabel(entry: SessionEntry): string | null {
   return textOrNull(entry.label) ?? textOrNull(entry.displayName);
 }
 
-/** `provider/model`, or what is known of it. */
 export function modelName(provider: string | null, model: string | null): string | null {
   return provider !== null && model !== null ? `${provider}/${model}` : model;
 }
 
-/** Of the window, with one decimal; null when either is unknown. */
 export function percentOf(tokens: number | null, windowTokens: number | null): number | null {
   if (tokens === null || windowTokens === null || windowTokens <= 0) return null;
   return Math.round((tokens / windowTokens) * 1000) / 10;

@@ -2,26 +2,27 @@ import { assertStoreOptions } from "../store-option-tables.ts";
 import type { ListQuery, SessionStore } from "../session-store.ts";
 import { listSessions } from "./resolve-session.ts";
 
-/** What the sessions of a query hold together. */
+/** Holds the totals of the sessions that a query selects. */
 export interface SessionTotals {
-  /** How many agents have at least one of the sessions. */
+  /** Counts the agents that have at least one of the sessions. */
   readonly agents: number;
-  /** How many sessions are active. */
+  /** Counts the active sessions. */
   readonly sessions: number;
-  /** How many sessions are archived. */
+  /** Counts the archived sessions. */
   readonly archivedSessions: number;
-  /** How many records all sessions hold, archived ones included. */
+  /** Counts the records of all sessions, including archived sessions. */
   readonly records: number;
-  /** How many messages all sessions hold, archived ones included. */
+  /** Counts the messages of all sessions, including archived sessions. */
   readonly messages: number;
-  /** When the first of them began; null without a session. */
+  /** States when the first session was created, in UTC milliseconds. Null without a session. */
   readonly firstAtMs: number | null;
-  /** When the last of them was used; null without a session. */
+  /** States when any of the sessions was last active, in UTC milliseconds. Null without a session. */
   readonly lastAtMs: number | null;
 }
 
 /**
- * Counts the sessions of a query, archived ones too unless it says otherwise, by the store's index alone.
+ * Counts the sessions of a query from the store's index alone, without reading records. Archived sessions are counted
+ * too, unless the query sets `state`.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong query, and what the store throws
  */
 export async function sessionTotals(store: SessionStore, query: ListQuery): Promise<SessionTotals> {

@@ -2,18 +2,17 @@ import { hasErrorCode } from "../throughline-error.ts";
 import { parseSessionKey } from "../session-key.ts";
 import { peerSessionKey, sessionKeySlug } from "../build-session-key.ts";
 
-/** The key of a new session in a terminal: `agent:<agent>:cli:direct:<label-slug>`. */
 export function terminalSessionKey(agentId: string, label: string): string {
   return peerSessionKey({ agentId, channel: "cli", peerKind: "direct", peerId: sessionKeySlug(label) });
 }
 
-/** Channels without a third party: the command line's, and that of an imported single file. */
+/** These channels have no third party: `cli` is the command line, `import` marks an imported single file. */
 const ownChannels: ReadonlySet<string> = new Set(["cli", "import"]);
 
 /**
- * Whether a session may continue in a terminal, by its key. True for an agent's main session, a direct one without a
- * channel or with the command line's, and one with a free key. False for the channels of a messenger, for groups,
- * sub-agents and jobs.
+ * Decides by the key whether a session may continue in a terminal. An agent's main session may, and so may a direct
+ * session without a channel or with the command line's channel. A session with a free-form key may too. Channels of a
+ * messenger, groups, sub-agents and jobs may not.
  */
 export function isTerminalKey(key: string): boolean {
   try {

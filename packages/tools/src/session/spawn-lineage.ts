@@ -1,18 +1,19 @@
 import { sessionRef, type SessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionState, SessionStore } from "@throughline/core";
 
-/** A chain that is longer was not made by spawning. */
+/** Spawning cannot create a longer chain, so a longer chain counts as circular. */
 const longestLineage = 64;
 
-/** The sessions a session descends from, by `spawnedBy`. */
 export interface SpawnLineage {
-  /** Its parent first, its root last. Ends where an ancestor is gone, or would belong to another agent. */
+  /**
+   * The parent comes first, the root last. The list ends where an ancestor is gone, or would belong to another agent.
+   */
   readonly ancestors: readonly SessionState[];
-  /** The chain leads back into itself, or never ends: nobody can have spawned that. */
+  /** The chain leads back into itself or never ends, which spawning cannot cause. */
   readonly isCircular: boolean;
 }
 
-/** Follows `spawnedBy` from a session upwards, never out of its agent and namespace. One load for each ancestor. */
+/** Follows `spawnedBy` from a session upward, never out of its agent and namespace. Each ancestor costs one load. */
 export async function spawnLineage(
   store: SessionStore,
   { ref, entry }: Pick<SessionState, "ref" | "entry">,
@@ -31,7 +32,7 @@ export async function spawnLineage(
   return { ancestors, isCircular: false };
 }
 
-/** Null for what names no session of the same agent. */
+/** Returns null for a value that names no session of the same agent. */
 function parentRef({ namespace, agentId }: SessionRef, key: unknown): SessionRef | null {
   if (typeof key !== "string" || key === "") return null;
   try {

@@ -15,38 +15,38 @@ import type { Clock, RandomSource, SessionState, SessionStore } from "@throughli
 import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef } from "@throughline/core";
 import { spawnLineage } from "./spawn-lineage.ts";
 
-/** How deep and how wide sessions may spawn others. */
+/** Limits how deep and how wide sessions may spawn other sessions. */
 export interface SpawnLimits {
-  /** How many generations may lie below a session that nobody spawned. @default 3 */
+  /** Limits the generations below a session that no session spawned. @default 3 */
   readonly maxDepth?: number;
-  /** How many active children one session may have. @default 8 */
+  /** Limits the active children of one session. @default 8 */
   readonly maxChildren?: number;
-  /** How many active descendants a session that nobody spawned may have in all. @default 32 */
+  /** Limits all active descendants of a session that no session spawned. @default 32 */
   readonly maxTotal?: number;
-  /** A child that nothing happened in for so long does not count as active. @default an hour */
+  /** Sets after how many milliseconds without activity a child no longer counts as active. @default an hour */
   readonly idleMs?: number;
 }
 
-/** Options of `spawnSession`. */
+/** Sets the limits, the entry fields and the occasion of a child. */
 export interface SpawnSessionOptions {
-  /** The time of the new entry. @default the system's clock */
+  /** Measures the time of the new entry. @default the system's clock */
   readonly clock?: Clock;
-  /** Makes the ids of new sessions. @default the system's randomness */
+  /** Creates the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
-  /** How deep children may be spawned, and the number of them. @default `defaultSpawnLimits` */
+  /** Limits how deep children may be spawned, and the number of them. @default `defaultSpawnLimits` */
   readonly limits?: SpawnLimits;
-  /** Further fields of the child's entry; lineage and identity are not among them. */
+  /** Sets more fields of the child's entry; lineage and identity cannot be set. */
   readonly entry?: Readonly<Record<string, unknown>>;
   /**
-   * What the child is for, such as the id of the call that asks for it. The same again, by the same session, gives the
-   * child there is, archived or not, whatever the limits say. @default each call makes another child
+   * States the purpose of the child, such as the id of the call that requests it. The same occasion of the same session
+   * returns the existing child, archived or not, whatever the limits are.
+   * @default each call makes another child
    */
   readonly occasion?: string;
 }
 
 const { filledText, integer, number, object, objectOf } = optionKinds;
 
-/** The kinds of the limits of `spawnSession`. */
 const spawnLimitsTable: OptionTable<SpawnLimits> = {
   maxDepth: integer({ min: 0 }),
   maxChildren: integer({ min: 0 }),
@@ -62,15 +62,16 @@ const spawnTable: OptionTable<SpawnSessionOptions> = {
   occasion: filledText,
 };
 
-/** How long a place that was taken is kept for a child that is not there yet. */
+/** A reserved place is kept this long for a child that does not exist yet. */
 const reservedMs = 60_000;
 const maxAttempts = 64;
 
 /**
- * A new session below another: under a key of its own, with `spawnedBy` and `spawnDepth`. A parent that may not send has
- * no child that may. The limits hold against any number of callers at once: a place is taken in the entry of the topmost
- * session, by compare-and-swap, before the child is made.
- * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SPAWN_REFUSED with `details.reason` `depth`, `children`, `total` or
+ * Creates a session below another session: under its own key, with `spawnedBy` and `spawnDepth`. A parent that may not
+ * send has no child that may. The limits hold for any number of concurrent callers. A place is reserved in the entry of
+ * the topmost session, by compare-and-swap, before the child is created.
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SPAWN_REFUSED with `details.reason` `depth`, `children`,
+ * `total` or
  *   `circular`
  */
 export async function spawnSession(
@@ -109,33 +110,33 @@ export async function spawnSession(
   try {
     return await store.save(ref, child, { ifRevision: null });
   } catch (error) {
-    // The same occasion at the same moment, or answered with a delay.
+    // Another call for the same occasion created the child at the same moment, or a late answer hid that this save
+    // succeeded.
     const made = occasion === undefined ? null : await spawnedBefore(store, ref, sessionId);
     if (made === null) throw error;
     return made;
   }
 }
 
-/** The child under its key, whatever became of it there, else in the archive. */
+/** The child may still hold its key, in any state, or it is in the archive. */
 async function spawnedBefore(store: SessionStore, ref: SessionRef, sessionId: string): Promise<SessionState | null> {
   return (await store.load(ref)) ?? (await store.load({ ...ref, archiveId: sessionId }));
 }
 
-/** A UUID of version 8 that the same parts always give. */
+/** Returns a UUID of version 8 that is always the same for the same parts. */
 function derivedUuid(parts: readonly string[]): string {
   const hex = sha256Hex(JSON.stringify(parts));
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 3) | 8).toString(16);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** Whoever takes an ancestor away does not make its descendants any younger. */
+/** A removed ancestor must not make its descendants less deep, so the stated depth and the key count too. */
 function statedDepth({ entry, ref }: SessionState): number {
   const stated = entry["spawnDepth"];
   const byKey = ref.key.split(":").filter((segment) => segment === "subagent").length;
   return Math.max(typeof stated === "number" && Number.isFinite(stated) ? stated : 0, byKey);
 }
 
-/** The key of a session below another. */
 export function childSessionKey({ agentId, key }: SessionRef, uuid: string): string {
   const parsed = parseSessionKey(key);
   const isSubagent = parsed.form === "agent" && parsed.rest.kind === "subagent" && parsed.suffix === null;
@@ -158,7 +159,7 @@ async function takePlace(
   const { maxChildren = 8, maxTotal = 32, idleMs = 3_600_000 } = limits;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const { entry, revision } = await loadExisting(store, root);
-    // One that was taken for the same child, by a process that ended, is taken anew.
+    // A process that ended may have reserved a place for the same child, which is reserved again.
     let places: readonly SpawnPlace[] = placesOf(entry["spawned"]).filter(({ key }) => key !== place.key);
     const children = (): number => places.filter(({ parentKey }) => parentKey === place.parentKey).length;
     const nowMs = clock.nowMs();
@@ -196,7 +197,7 @@ function placesOf(value: unknown): readonly SpawnPlace[] {
   );
 }
 
-/** Without those that were archived or are gone, and those nothing happens in. */
+/** Drops the places of sessions that were archived, are gone or are idle. */
 async function activeOf(
   store: SessionStore,
   { namespace, agentId }: SessionRef,
@@ -210,7 +211,7 @@ async function activeOf(
     const isBusy = (state?.head.turn?.leaseUntilMs ?? 0) > nowMs;
     if (state !== null && (isBusy || nowMs - state.updatedAtMs < idleMs)) active.push(place);
     if (state !== null || nowMs - place.atMs >= reservedMs) continue;
-    // Not there: either not yet, or done already.
+    // A child without its key either does not exist yet, or is archived already.
     if ((await store.load({ ...ref, archiveId: place.sessionId })) === null) active.push(place);
   }
   return active;
