@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import type { Clock, SessionStore, StoreLimits } from "../../packages/core/src/index.ts";
+import type { Clock, SessionStore } from "../../packages/core/src/index.ts";
+import type { StoreLimits } from "../../packages/core/src/store-capabilities.ts";
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
 import { createMemoryData, type MemoryData } from "../../packages/store-memory/src/memory-data.ts";
 import { createMemoryStore } from "../../packages/store-memory/src/index.ts";

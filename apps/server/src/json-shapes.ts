@@ -1,5 +1,5 @@
 // The JSON that the command line prints and the routes answer: one shape for both. Loads nothing of the server.
-import type { ListedCheckpoint } from "@throughline/checkpoint";
+import type { ListedCheckpoint } from "@throughline/checkpoint/internal";
 import type { OverflowClassification } from "@throughline/guard";
 import type { ExplainedCall } from "@throughline/session/internal";
 import type { TokenInfo } from "./security/token-store.ts";

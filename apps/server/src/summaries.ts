@@ -1,5 +1,6 @@
 import { createCheckpointer, summarizerCheckpointWriter } from "@throughline/checkpoint";
-import type { Checkpointer, CheckpointWriter } from "@throughline/checkpoint";
+import type { Checkpointer } from "@throughline/checkpoint/internal";
+import type { CheckpointWriter } from "@throughline/checkpoint";
 import { type CompactionSettings, type Compactor, createCompactor } from "@throughline/compaction";
 import { type RetryLimits } from "@throughline/compaction/internal";
 import type { Clock, SessionStore, Summarizer } from "@throughline/core";

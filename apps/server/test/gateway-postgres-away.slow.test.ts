@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { walkBranch } from "@throughline/history/internal";
+import { walkBranch } from "@throughline/history";
 import type { StoredRecord } from "@throughline/core";
 import type { GatewayMode } from "@throughline/server";
 import { createPostgresStore } from "@throughline/store-postgres";

@@ -1,2 +1,2 @@
 export { createAdkSessionService } from "./session-service.ts";
-export type { AdkSessionExtras, AdkSessionServiceOptions } from "./session-service.ts";
+export type { AdkSessionServiceOptions } from "./session-service.ts";

@@ -1,4 +1,4 @@
 export { createChatStore } from "./chat-store.ts";
 export type { ChatStore, ChatStoreOptions } from "./chat-store.ts";
 export { throughlineMiddleware } from "./middleware.ts";
-export type { ThroughlineMiddleware, ThroughlineMiddlewareOptions } from "./middleware.ts";
+export type { ThroughlineMiddlewareOptions } from "./middleware.ts";

@@ -1,6 +1,5 @@
 import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { buildContext } from "@throughline/history";
-import { renderText } from "@throughline/history/internal";
+import { buildContext, renderText } from "@throughline/history";
 
 /**
  * A prompt that gives the earlier messages to an empty session: the newest whole messages that fit, and how much is

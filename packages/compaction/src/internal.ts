@@ -1,10 +1,11 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export type { BackgroundCompaction } from "./background-compaction.ts";
 export { readCompactionDetails } from "./compaction-details.ts";
 export type { CompactionEvent } from "./compaction-event.ts";
 export { settingsForWindow } from "./compaction-settings.ts";
 export type { SettingRepair } from "./compaction-settings.ts";
 export { tokenMeasure } from "./compactor.ts";
+export type { CompactionRequest } from "./compactor.ts";
 export { decideFlush } from "./memory-flush/decide-flush.ts";
 export type { FlushDecision } from "./memory-flush/decide-flush.ts";
 export { checkFlushSettings } from "./memory-flush/flush-settings.ts";

@@ -1,12 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
-import { type Context } from "@throughline/history";
-import {
-  contextSteps,
-  type NeutralMessage,
-  readSummaryText,
-  walkBranch,
-  walkSteps,
-} from "@throughline/history/internal";
+import { type Context, walkBranch } from "@throughline/history";
+import { contextSteps, type NeutralMessage, readSummaryText, walkSteps } from "@throughline/history/internal";
 import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";

@@ -6,7 +6,8 @@ import {
   throughlineKind,
   withheldSummary,
 } from "@throughline/core/internal";
-import { contextSteps, type NeutralMessage, walkBranch } from "@throughline/history/internal";
+import { contextSteps, type NeutralMessage } from "@throughline/history/internal";
+import { walkBranch } from "@throughline/history";
 import { conversationMessages, flushIdsOf } from "./plan-compaction.ts";
 import {
   readCompactionDetails,

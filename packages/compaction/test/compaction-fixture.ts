@@ -18,7 +18,8 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
 import { type TokenCounter } from "@throughline/tokens/internal";
-import type { CompactionRequest, CompactorOptions } from "@throughline/compaction";
+import type { CompactionRequest } from "../src/compactor.ts";
+import type { CompactorOptions } from "@throughline/compaction";
 
 export const ref: SessionRef = sessionRef({ key: "agent:main:cli:direct:home" });
 

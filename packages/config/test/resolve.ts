@@ -1,4 +1,5 @@
-import { type Config, resolveConfig, type ResolveConfigOptions } from "@throughline/config";
+import { type Config, resolveConfig } from "@throughline/config";
+import { type ResolveConfigOptions } from "../src/resolve-config.ts";
 import { type Setting } from "../src/setting-set.ts";
 
 /** What a test may say of where settings come from. */

@@ -1,14 +1,13 @@
 export { createAgentScope } from "./agent-scope.ts";
-export type { AgentScopeOptions } from "./agent-scope.ts";
 export { appendOnce } from "./append-once.ts";
 export { peerSessionKey } from "./build-session-key.ts";
-export type { CodecContext, PayloadCodec } from "./codec.ts";
+export type { PayloadCodec } from "./codec.ts";
 export { defineTool } from "./define-tool.ts";
 export { endSession } from "./end-session.ts";
 export type { ErrorCode } from "./error-codes.ts";
 export type { Finding } from "./finding.ts";
 export { openSession } from "./open-session.ts";
-export type { OpenSessionOptions, OpenedSession } from "./open-session.ts";
+export type { OpenSessionOptions } from "./open-session.ts";
 export type {
   AgentTool,
   AgentToolCall,
@@ -26,7 +25,6 @@ export type {
   ToolDefinition,
 } from "./ports.ts";
 export { readWindow } from "./read-window.ts";
-export type { RecordWindow } from "./read-window.ts";
 export type { AppendDraft, RecordDraft } from "./record-draft.ts";
 export { isRecordOfType } from "./record.ts";
 export type {
@@ -48,24 +46,19 @@ export type { SessionEvent, SessionEventListener } from "./session-event.ts";
 export { parseSessionKey } from "./session-key.ts";
 export type { ParsedSessionKey } from "./session-key.ts";
 export { sessionRef } from "./session-ref.ts";
-export type { SessionAddress, SessionRef } from "./session-ref.ts";
+export type { SessionRef } from "./session-ref.ts";
 export type { SessionHead, SessionState } from "./session-state.ts";
 export type {
   AppendOptions,
   AppendResult,
   ListQuery,
-  LoadOptions,
-  MoveAction,
   ReadOptions,
   RedactOptions,
-  RedactResult,
-  RemoveOptions,
   SaveOptions,
   SessionPage,
   SessionStore,
-  StoreLockOptions,
 } from "./session-store.ts";
-export type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";
+export type { Durability, StoreCapabilities } from "./store-capabilities.ts";
 export type {
   ForkFacet,
   MaintenanceFacet,
@@ -78,5 +71,4 @@ export type {
 } from "./store-facets.ts";
 export type { RecordPage, StoredRecord } from "./stored-records.ts";
 export { ThroughlineError, hasErrorCode } from "./throughline-error.ts";
-export type { WriteOutcome } from "./throughline-error.ts";
 export type { OpenTurn, TurnRequest } from "./turn-lease.ts";

@@ -1,4 +1,4 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { isUnknown } from "./append-once.ts";
 export type { AppendOnceOptions } from "./append-once.ts";
 export { storedRecord, withStored } from "./append-stored.ts";
@@ -9,6 +9,7 @@ export { mainSessionKey, subagentSessionKey } from "./build-session-key.ts";
 export { readUsage } from "./call-usage.ts";
 export type { CallUsage } from "./call-usage.ts";
 export { misspelt } from "./check-draft.ts";
+export type { CodecContext } from "./codec.ts";
 export { isColumnText } from "./column-text.ts";
 export { commandPackage } from "./command-package.ts";
 export { crc32 } from "./crc32.ts";
@@ -99,6 +100,7 @@ export {
 export type { SessionRow } from "./queries/session-row.ts";
 export { sessionTotals } from "./queries/session-totals.ts";
 export { isTerminalKey, terminalSessionKey } from "./queries/terminal-keys.ts";
+export type { RecordWindow } from "./read-window.ts";
 export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";
 export type { RecentBranch } from "./recent-branch.ts";
 export type { RecordSource, SourcedDraft } from "./record-draft.ts";
@@ -128,10 +130,19 @@ export type { DeliveryContext, SessionOrigin } from "./session-entry.ts";
 export { assertAgentId, assertNamespace, assertSessionId, isAgentId, isSessionId, quote } from "./session-id.ts";
 export { agentOfKey, sessionKeyAliases, sessionKeyHasPrefix } from "./session-key.ts";
 export { sessionRefText } from "./session-ref.ts";
-export type { AppendedRecord } from "./session-store.ts";
+export type { SessionAddress } from "./session-ref.ts";
+export type {
+  AppendedRecord,
+  LoadOptions,
+  MoveAction,
+  RedactResult,
+  RemoveOptions,
+  StoreLockOptions,
+} from "./session-store.ts";
 export type { SettingField, SettingFragment, SettingKind, SettingValue } from "./setting-fragment.ts";
 export { sha256Hex } from "./sha256.ts";
 export { bulkBatchOf, defaultStoreLimits } from "./store-capabilities.ts";
+export type { StoreLimits } from "./store-capabilities.ts";
 export type { RebuiltFile, SharedRecords } from "./store-facets.ts";
 export { assertStoreOptions, storeFactoryKinds, storeOptionTables } from "./store-option-tables.ts";
 export type { StoreMethodName } from "./store-option-tables.ts";
@@ -146,6 +157,7 @@ export {
 export { tellListener } from "./tell-listener.ts";
 export { thinkingLevels } from "./thinking-levels.ts";
 export { shellWord } from "./throughline-error.ts";
+export type { WriteOutcome } from "./throughline-error.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
 export { argumentProblem } from "./tool-arguments.ts";
 export { toolsByWireName, wireToolName } from "./tool-names.ts";

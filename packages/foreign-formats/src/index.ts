@@ -1,11 +1,4 @@
 export { createDocumentSplitter } from "./document-units.ts";
-export type {
-  ForeignFormat,
-  ForeignReader,
-  ForeignReaderOptions,
-  ForeignUnit,
-  FormatMatch,
-  FormatSample,
-} from "./foreign-format.ts";
+export type { ForeignFormat, ForeignReader, ForeignUnit, FormatMatch } from "./foreign-format.ts";
 export { detectForeignFormat, foreignFormats } from "./format-table.ts";
 export type { FormatWriter } from "./format-writer.ts";

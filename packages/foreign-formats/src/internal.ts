@@ -1,4 +1,4 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { adkRecordId, storeAdkEvent } from "./adk/adk-history.ts";
 export { MessageChunks } from "./ai-sdk/message-chunks.ts";
 export type { MessageChunk } from "./ai-sdk/message-chunks.ts";
@@ -12,7 +12,7 @@ export { loggedLines } from "./claude-code/logged-lines.ts";
 export type { LinedSession } from "./claude-code/logged-lines.ts";
 export type { DocumentPart } from "./document-units.ts";
 export { foreignFileFormat, mayLookFlat } from "./foreign-file.ts";
-export type { FileLayout, FormatPlace, StrayTitles, UnitPlace } from "./foreign-format.ts";
+export type { FileLayout, FormatPlace, FormatSample, StrayTitles, UnitPlace } from "./foreign-format.ts";
 export type { FormatTree, TreeFiles, TreePlace } from "./format-tree.ts";
 export type { FormatLoss, WrittenSession } from "./format-writer.ts";
 export { adapterOptionTable, adapterOptions } from "./framework-log/adapter-options.ts";

@@ -1,4 +1,3 @@
 export { recordFromReply, recordsFromMessages } from "./from-messages/bedrock.ts";
 export { renderBedrock } from "./render-bedrock.ts";
-export type { BedrockMessage } from "./render-bedrock.ts";
 export { validateBedrock } from "./validate-bedrock.ts";

@@ -1,5 +1,3 @@
 export { recordFromReply, recordsFromMessages } from "./from-messages/gemini.ts";
 export { renderGemini } from "./render-gemini.ts";
-export type { GeminiContent } from "./render-gemini.ts";
 export { validateGemini } from "./validate-gemini.ts";
-export type { ValidateGeminiOptions } from "./validate-gemini.ts";

@@ -1,4 +1,4 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { contextSteps } from "./build-context.ts";
 export type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./from-messages/options.ts";
 export { historyTargets, validationSteps } from "./history-targets.ts";
@@ -6,11 +6,13 @@ export { limitSteps } from "./limit-context.ts";
 export { readSummaryText } from "./message-texts.ts";
 export type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 export type { OmitReason } from "./omitted-ranges.ts";
-export { planRewind, rewindSteps } from "./plan-rewind.ts";
+export { rewindSteps } from "./plan-rewind.ts";
 export { providerMappings } from "./provider-mappings.ts";
 export type { TargetName } from "./provider-mappings.ts";
 export { readTail } from "./read-tail.ts";
-export { renderText, renderTextPieces } from "./render-text.ts";
+export type { AnthropicBlock, AnthropicMessage, AnthropicResultBlock } from "./render-anthropic.ts";
+export type { GeminiContent } from "./render-gemini.ts";
+export { renderTextPieces } from "./render-text.ts";
 export type { RepairRule } from "./repair.ts";
 export { renderSteps } from "./replay-history.ts";
 export type { ProviderMapping, Rendering } from "./replay-history.ts";
@@ -20,6 +22,6 @@ export type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserB
 export { isBoundary, isChosen, selectRecords } from "./select-records.ts";
 export type { RecordSelection } from "./select-records.ts";
 export { TitleFinder, titleOf } from "./title-of.ts";
-export { walkBranch, walkSteps } from "./walk-branch.ts";
+export { walkSteps } from "./walk-branch.ts";
 export type { ContextLimit, WindowCut } from "./window-cutter.ts";
 export { entryWindowTokens, omittedWithWindow } from "./window-facts.ts";

@@ -1,4 +1,3 @@
 export { recordFromReply, recordsFromMessages } from "./from-messages/mistral.ts";
 export { renderMistral } from "./render-mistral.ts";
-export type { MistralMessage } from "./render-mistral.ts";
 export { validateMistral } from "./validate-mistral.ts";

@@ -1,4 +1,3 @@
 export { recordFromReply, recordsFromMessages } from "./from-messages/ollama.ts";
 export { renderOllama } from "./render-ollama.ts";
-export type { OllamaMessage } from "./render-ollama.ts";
 export { validateOllama } from "./validate-ollama.ts";

@@ -1,8 +1,5 @@
 export { recordFromReply, recordsFromMessages } from "./from-messages/openai.ts";
 export { renderOpenAiChat } from "./render-openai-chat.ts";
-export type { OpenAiChatMessage, OpenAiChatOptions } from "./render-openai-chat.ts";
 export { renderOpenAiResponses } from "./render-openai-responses.ts";
-export type { OpenAiResponsesItem } from "./render-openai-responses.ts";
 export { validateOpenAiChat } from "./validate-openai-chat.ts";
 export { validateOpenAiResponses } from "./validate-openai-responses.ts";
-export type { ValidateOpenAiResponsesOptions } from "./validate-openai-responses.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { buildContext } from "@throughline/history";
 import { historyTargets } from "../src/history-targets.ts";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
-import type { AnthropicRenderOptions } from "@throughline/history/anthropic";
+import type { AnthropicRenderOptions } from "../src/render-anthropic.ts";
 import { createProviderSimulator } from "@throughline/testing";
 import { randomLog } from "./random-logs.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";

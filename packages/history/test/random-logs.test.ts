@@ -4,7 +4,7 @@ import { buildContext } from "@throughline/history";
 import { renderText } from "../src/render-text.ts";
 import { walkBranch } from "../src/walk-branch.ts";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
-import type { AnthropicRendering } from "@throughline/history/anthropic";
+import type { AnthropicRendering } from "../src/render-anthropic.ts";
 import type { Context } from "@throughline/history";
 import type { RepairRule } from "../src/repair.ts";
 import { randomLog, validLog } from "./random-logs.ts";

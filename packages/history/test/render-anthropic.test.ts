@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AnthropicRendering } from "@throughline/history/anthropic";
+import type { AnthropicRendering } from "../src/render-anthropic.ts";
 import { render, shape } from "./rendered-shape.ts";
 import { assistant, call, compaction, result, text, user, type RecordSketch } from "./stored-records.ts";
 

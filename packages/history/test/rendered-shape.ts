@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { buildContext } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
-import type { AnthropicBlock, AnthropicRendering, AnthropicRenderOptions } from "@throughline/history/anthropic";
+import type { AnthropicBlock, AnthropicRendering, AnthropicRenderOptions } from "../src/render-anthropic.ts";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";
 
 /** The messages of a log; fails the test when the API would refuse them. */

@@ -1,4 +1,5 @@
-import { type AnswerReply, createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
+import { type AnswerReply } from "@throughline/testing/internal";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { adapters, attempt, question } from "./adapters.ts";
 import { converse } from "./conversation.ts";

@@ -16,5 +16,3 @@ export {
   updateSessionStoreEntry,
   withSessionStoreLock,
 } from "./session-functions.ts";
-export type { LoadSessionStoreOptions } from "./session-store-file.ts";
-export type { LockOptions } from "./store-lock.ts";

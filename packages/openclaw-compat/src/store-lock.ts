@@ -6,10 +6,9 @@ import {
   type RandomSource,
   type SessionRef,
   type SessionStore,
-  type StoreLockOptions,
   ThroughlineError,
 } from "@throughline/core";
-import { KeyedQueues, quote, renewTurn } from "@throughline/core/internal";
+import { KeyedQueues, quote, renewTurn, type StoreLockOptions } from "@throughline/core/internal";
 
 /** Sets how long a function waits for the lock of the sessions. */
 export interface LockOptions {

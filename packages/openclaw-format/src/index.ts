@@ -1,4 +1,3 @@
 export { decodeLine } from "./decode-line.ts";
 export { createLineSplitter } from "./line-splitter.ts";
 export { createTranscriptReader } from "./transcript-reader.ts";
-export type { TranscriptLine, TranscriptReader } from "./transcript-reader.ts";

@@ -1,6 +1,5 @@
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import type { TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
-import type { TranscriptReaderOptions } from "../src/transcript-reader.ts";
+import type { TranscriptLine, TranscriptReader, TranscriptReaderOptions } from "../src/transcript-reader.ts";
 
 export interface ReadTranscript {
   readonly lines: readonly TranscriptLine[];

@@ -1,5 +1,4 @@
 export { applyRetention } from "./apply-retention.ts";
-export { readDurationMs } from "./duration.ts";
 export { planReset } from "./plan-reset.ts";
 export { planRetention } from "./plan-retention.ts";
 export type { RetentionPolicy } from "./plan-retention.ts";

@@ -1,4 +1,4 @@
-import type { SessionAddress } from "@throughline/core";
+import type { SessionAddress } from "@throughline/core/internal";
 import {
   assertArgument,
   assertKnownOptions,

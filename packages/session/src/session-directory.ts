@@ -1,7 +1,6 @@
 import {
   endSession,
   parseSessionKey,
-  type SessionAddress,
   sessionRef,
   type SessionRef,
   type SessionState,
@@ -18,6 +17,7 @@ import {
   renameSession,
   resolveSession,
   restoreSession,
+  type SessionAddress,
   sessionRow,
   type SessionRow,
 } from "@throughline/core/internal";

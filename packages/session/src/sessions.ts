@@ -1,5 +1,5 @@
-import type { ListQuery, SessionAddress } from "@throughline/core";
-import type { SessionRow } from "@throughline/core/internal";
+import type { ListQuery } from "@throughline/core";
+import type { SessionAddress, SessionRow } from "@throughline/core/internal";
 import type { Session } from "./session.ts";
 
 /**

@@ -1,11 +1,5 @@
-import { loadExisting, optionKinds, type OptionTable } from "@throughline/core/internal";
-import {
-  readWindow,
-  type RecordWindow,
-  type SessionRef,
-  type SessionStore,
-  type StoredRecord,
-} from "@throughline/core";
+import { loadExisting, optionKinds, type OptionTable, type RecordWindow } from "@throughline/core/internal";
+import { readWindow, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { type NeutralMessage } from "@throughline/history/internal";
 

@@ -1,8 +1,6 @@
 export { describeStoreConformance } from "./describe-store-conformance.ts";
-export type { DescribeStoreConformanceOptions } from "./describe-store-conformance.ts";
 export { appendGarbage, appendZeros, cutFile, filePrefixes, flipByte } from "./faults/damage-file.ts";
 export { killProcess } from "./faults/kill-process.ts";
 export { runConformance } from "./run-conformance.ts";
-export type { ConformanceResult, RunConformanceOptions } from "./run-conformance.ts";
-export type { ConformanceSetup, StoreUnderTest } from "./store-under-test.ts";
+export type { StoreUnderTest } from "./store-under-test.ts";
 export { createXorCodec } from "./xor-codec.ts";

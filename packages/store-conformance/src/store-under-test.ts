@@ -1,5 +1,6 @@
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
-import type { PayloadCodec, SessionEvent, SessionRef, SessionStore, WriteOutcome } from "@throughline/core";
+import type { PayloadCodec, SessionEvent, SessionRef, SessionStore } from "@throughline/core";
+import type { WriteOutcome } from "@throughline/core/internal";
 
 /** Provides a new, empty store and what a test may do to it. Each optional member enables the cases that need it. */
 export interface StoreUnderTest {

@@ -1,4 +1,5 @@
-import type { CodecContext, PayloadCodec } from "@throughline/core";
+import type { CodecContext } from "@throughline/core/internal";
+import type { PayloadCodec } from "@throughline/core";
 
 /**
  * Creates a codec for tests, which does not encrypt. It changes every byte with a pad that depends on the position. A

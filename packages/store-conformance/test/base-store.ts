@@ -1,7 +1,8 @@
 import { withFacets } from "./base-facets.ts";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { ThroughlineError } from "@throughline/core";
-import type { PayloadCodec, SessionEvent, SessionStore, StoreLimits, WriteOutcome } from "@throughline/core";
+import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
+import type { StoreLimits, WriteOutcome } from "@throughline/core/internal";
 import { sessionRefText, systemClock } from "@throughline/core/internal";
 import { createMemoryData } from "@throughline/store-memory/internal";
 import { createMemoryStore } from "@throughline/store-memory";

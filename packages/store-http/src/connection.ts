@@ -1,6 +1,7 @@
 import { errorCodes } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
-import type { Clock, ErrorCode, RandomSource, SessionRef, WriteOutcome } from "@throughline/core";
+import type { Clock, ErrorCode, RandomSource, SessionRef } from "@throughline/core";
+import type { WriteOutcome } from "@throughline/core/internal";
 import { HttpProblem } from "./client/http-problem.ts";
 import { sessionPath } from "./client/session-path.ts";
 import { type HttpClient, type HttpRequest } from "./client/http-client.ts";

@@ -1,4 +1,11 @@
-import type { ReadPayload } from "@throughline/core/internal";
+import type {
+  LoadOptions,
+  MoveAction,
+  ReadPayload,
+  RecordWindow,
+  RedactResult,
+  RemoveOptions,
+} from "@throughline/core/internal";
 import { isDeepStrictEqual } from "node:util";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
@@ -11,6 +18,7 @@ import {
   assertRef,
   beginningMs,
   type HandleLife,
+  planList,
   writeDurability,
 } from "@throughline/store-kit/internal";
 import {
@@ -21,7 +29,7 @@ import {
   sessionNotFound,
   withStored,
 } from "@throughline/core/internal";
-import { createHandleLife, planList, prepareAppend, readPages } from "@throughline/store-kit";
+import { createHandleLife, prepareAppend, readPages } from "@throughline/store-kit";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { createForkFacet, createPartialsFacet, createSearchFacet } from "./facets.ts";
 import { watchSession } from "./watch-session.ts";
@@ -148,7 +156,7 @@ export class HttpStore implements core.SessionStore {
     });
   }
 
-  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
+  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<RecordWindow> {
     assertStoreOptions("readWindow", options);
     const { signal } = options;
     this.#life.begin(signal);
@@ -162,7 +170,7 @@ export class HttpStore implements core.SessionStore {
     return { state, records };
   }
 
-  async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+  async load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
     assertStoreOptions("load", options);
     const { signal } = options;
     this.#life.begin(signal);
@@ -221,7 +229,7 @@ export class HttpStore implements core.SessionStore {
     return { sessions: items.map(stateOf), nextCursor };
   }
 
-  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+  async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
     return this.#write(async () => {
       assertRef(ref);
       assertMoveAction(action);
@@ -237,7 +245,7 @@ export class HttpStore implements core.SessionStore {
     });
   }
 
-  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+  async remove(ref: core.SessionRef, options: RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     return this.#write(async () => {
       const { purge = false } = options;
@@ -250,14 +258,14 @@ export class HttpStore implements core.SessionStore {
     });
   }
 
-  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<RedactResult> {
     return this.#write(async () => {
       assertRedaction(ids, options);
       assertMayExist(ref);
       const { reason, entryFields } = options;
       const body = { ids, reason, ...(entryFields === undefined ? {} : { entryFields }) };
       const request = sessionRequest(ref, "/redact", { method: "POST", body });
-      const { seqs } = (await this.#connection.write<core.RedactResult>(request)).body;
+      const { seqs } = (await this.#connection.write<RedactResult>(request)).body;
       this.#life.announce({ name: "records-redacted", ref, seqs });
       return { seqs };
     });

@@ -1,4 +1,5 @@
-import type { SessionEvent, SessionRef, SessionStore, WriteOutcome } from "@throughline/core";
+import type { SessionEvent, SessionRef, SessionStore } from "@throughline/core";
+import type { WriteOutcome } from "@throughline/core/internal";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { openHttpStore } from "@throughline/store-http";
 import { startCuttingProxy, type CuttingProxy } from "./cutting-proxy.ts";

@@ -1,4 +1,4 @@
-import type { StoreLockOptions } from "@throughline/core";
+import type { StoreLockOptions } from "@throughline/core/internal";
 import { holdLock } from "@throughline/store-kit";
 import { type ReleaseLock } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";

@@ -1,5 +1,5 @@
-import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
-import { quote, refused, systemClock } from "@throughline/core/internal";
+import { type ErrorCode, ThroughlineError } from "@throughline/core";
+import { quote, refused, systemClock, type WriteOutcome } from "@throughline/core/internal";
 import type { FileFacts, Files } from "./files.ts";
 
 const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([

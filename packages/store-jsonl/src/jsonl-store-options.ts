@@ -1,3 +1,4 @@
+import type { StoreLimits } from "@throughline/core/internal";
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
 import {
@@ -11,7 +12,7 @@ import {
   systemRecordIds,
   tellListener,
 } from "@throughline/core/internal";
-import { createPayloadCoder } from "@throughline/store-kit";
+import { createPayloadCoder } from "@throughline/store-kit/internal";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
 import { DescriptorRoom } from "./descriptor-room.ts";
@@ -47,7 +48,7 @@ export interface JsonlStoreOptions {
    */
   readonly sessionsJson?: boolean;
   /** Overrides single limits of the store. @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<core.StoreLimits>;
+  readonly limits?: Partial<StoreLimits>;
   /**
    * Limits how long a write waits for other processes, in milliseconds, from 0 on. After that it fails with
    * STORE_LOCKED.
@@ -97,7 +98,7 @@ export const jsonlStoreTable: OptionTable<JsonlStoreOptions> = {
 };
 
 /** Fills in the defaults of the checked options. `makeRoom` works as in `containedFiles`. */
-export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, makeRoom: () => void): StoreContext {
+export function contextOf(options: JsonlStoreOptions, limits: StoreLimits, makeRoom: () => void): StoreContext {
   const {
     codec,
     clock = systemClock,

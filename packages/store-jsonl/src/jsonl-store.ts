@@ -1,4 +1,11 @@
-import type { ReadPayload } from "@throughline/core/internal";
+import type {
+  LoadOptions,
+  MoveAction,
+  ReadPayload,
+  RedactResult,
+  RemoveOptions,
+  StoreLockOptions,
+} from "@throughline/core/internal";
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
@@ -16,7 +23,8 @@ import {
   withStored,
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
-import { createCapabilities, createHandleLife, planList, prepareAppend } from "@throughline/store-kit";
+import { createCapabilities, createHandleLife, prepareAppend } from "@throughline/store-kit";
+import { planList } from "@throughline/store-kit/internal";
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessionFiles } from "./agent-session-files.ts";
@@ -176,7 +184,7 @@ class JsonlStore implements core.SessionStore {
     return found;
   }
 
-  load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+  load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
     return this.#track(async () => {
       assertStoreOptions("load", options);
       this.#life.begin(options.signal);
@@ -230,13 +238,13 @@ class JsonlStore implements core.SessionStore {
     );
   }
 
-  async exclusively<T>(agent: core.ListQuery, work: () => Promise<T>, options: core.StoreLockOptions): Promise<T> {
+  async exclusively<T>(agent: core.ListQuery, work: () => Promise<T>, options: StoreLockOptions): Promise<T> {
     this.#life.begin();
     const place = this.#agentAt(kit.lockedAgent(agent));
     return holdAgentLock({ context: this.#context, agent: place }, work, options);
   }
 
-  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+  async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
     this.#life.begin();
     kit.assertMoveAction(action);
     const change = (scope: ChangeContext, found: SessionRow): core.SessionState => {
@@ -251,7 +259,7 @@ class JsonlStore implements core.SessionStore {
     return result;
   }
 
-  remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+  remove(ref: core.SessionRef, options: RemoveOptions = {}): Promise<void> {
     const change = (scope: ChangeContext, row: SessionRow): void =>
       options.purge === true
         ? commitPurge(scope, heldToRemove(scope.agent, row))
@@ -266,7 +274,7 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+  redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<RedactResult> {
     return this.#track(async () => {
       this.#life.begin();
       kit.assertRedaction(ids, options);

@@ -1,4 +1,5 @@
-import type { CodecContext, PartialReply, SessionRef } from "@throughline/core";
+import type { CodecContext } from "@throughline/core/internal";
+import type { PartialReply, SessionRef } from "@throughline/core";
 import { type KeptPartial, readPartial } from "@throughline/store-kit/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import {

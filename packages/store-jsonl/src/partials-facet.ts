@@ -1,4 +1,5 @@
-import type { PartialReply, PartialsFacet, SessionRef, StoreLimits } from "@throughline/core";
+import type { PartialReply, PartialsFacet, SessionRef } from "@throughline/core";
+import type { StoreLimits } from "@throughline/core/internal";
 import { KeyedQueues } from "@throughline/core/internal";
 import { assertFence, assertPartialFits, isPartialOf, preparePartial } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";

@@ -1,6 +1,6 @@
 import type { ReadOptions, StoredRecord } from "@throughline/core";
 import type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "@throughline/core/internal";
-import { checkedPage } from "@throughline/store-kit";
+import { checkedPage } from "@throughline/store-kit/internal";
 import { serializeRecord } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";

@@ -1,6 +1,7 @@
 import {
   assertSessionId,
   createFinding,
+  type MoveAction,
   nextUpdatedAtMs,
   patchEntry,
   quote,
@@ -8,7 +9,6 @@ import {
   sessionNotFound,
 } from "@throughline/core/internal";
 import {
-  type MoveAction,
   type SessionEntry,
   sessionRef,
   type SessionRef,

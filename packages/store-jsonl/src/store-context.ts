@@ -1,4 +1,5 @@
-import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
+import type { Clock, RandomSource, RecordIds, SessionEvent } from "@throughline/core";
+import type { StoreLimits } from "@throughline/core/internal";
 import type { DescriptorRoom } from "./descriptor-room.ts";
 import type { Files } from "./files.ts";
 import type { LockPort } from "./lock-file.ts";

@@ -1,7 +1,6 @@
 import { constants } from "node:buffer";
 import { isNestedDeeper, maxNesting } from "@throughline/core/internal";
-import type { LinePlace, SplitLine } from "@throughline/openclaw-format/internal";
-import type { TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
+import type { LinePlace, SplitLine, TranscriptLine, TranscriptReader } from "@throughline/openclaw-format/internal";
 import { parseObject } from "./json-members.ts";
 
 /** A line of this store is never longer, because it is one string when it is written and when it is read. */

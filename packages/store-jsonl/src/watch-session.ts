@@ -1,12 +1,5 @@
-import { createFinding, monotonicMs, sessionNotFound } from "@throughline/core/internal";
-import {
-  type Finding,
-  hasErrorCode,
-  type RecordPage,
-  type SessionEvent,
-  type SessionRef,
-  type StoreLimits,
-} from "@throughline/core";
+import { createFinding, monotonicMs, sessionNotFound, type StoreLimits } from "@throughline/core/internal";
+import { type Finding, hasErrorCode, type RecordPage, type SessionEvent, type SessionRef } from "@throughline/core";
 import { watchBounds, type Watched } from "@throughline/store-kit/internal";
 import { WatchHub } from "@throughline/store-kit";
 import type { AgentSessionFiles } from "./agent-session-files.ts";

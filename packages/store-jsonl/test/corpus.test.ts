@@ -3,13 +3,8 @@ import { basename, join } from "node:path";
 import type { AppendDraft, SessionRef, SessionStore } from "@throughline/core";
 import type { SourcedRecord } from "@throughline/core/internal";
 import { sessionRef } from "@throughline/core";
-import {
-  createLineSplitter,
-  createTranscriptReader,
-  decodeLine,
-  type TranscriptLine,
-} from "@throughline/openclaw-format";
-import { encodeLine } from "@throughline/openclaw-format/internal";
+import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
+import { encodeLine, type TranscriptLine } from "@throughline/openclaw-format/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, transcriptOf } from "./session-fixture.ts";

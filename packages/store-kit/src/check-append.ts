@@ -1,6 +1,6 @@
-import type { LinkedRecord } from "@throughline/core/internal";
+import type { LinkedRecord, StoreLimits } from "@throughline/core/internal";
 import { headAfter, lineBytes, nextTurnState, quote } from "@throughline/core/internal";
-import type { AppendOptions, Durability, SessionHead, StoreCapabilities, StoreLimits } from "@throughline/core";
+import type { AppendOptions, Durability, SessionHead, StoreCapabilities } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 
 /**

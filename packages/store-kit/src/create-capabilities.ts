@@ -1,5 +1,5 @@
-import { defaultIdempotency, defaultStoreLimits, refused } from "@throughline/core/internal";
-import { type StoreCapabilities, type StoreLimits } from "@throughline/core";
+import { defaultIdempotency, defaultStoreLimits, refused, type StoreLimits } from "@throughline/core/internal";
+import { type StoreCapabilities } from "@throughline/core";
 
 interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
   /** @default the strongest of `durabilities` */

@@ -8,7 +8,8 @@ import {
   optionKinds,
   refused,
 } from "@throughline/core/internal";
-import type { Clock, ListQuery, StoreLockOptions, ThroughlineError } from "@throughline/core";
+import type { Clock, ListQuery, ThroughlineError } from "@throughline/core";
+import type { StoreLockOptions } from "@throughline/core/internal";
 
 /** Frees a lock. Throws when the lock had ended before, because another process may have worked at the same time. */
 export type ReleaseLock = () => void | Promise<void>;

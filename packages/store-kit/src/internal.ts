@@ -1,4 +1,4 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { assertKeyFits, assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
 export { assertBatchSize, writeDurability } from "./check-append.ts";
 export { followSession } from "./follow-session.ts";
@@ -7,12 +7,13 @@ export type { HandleLife } from "./handle-life.ts";
 export { lockedAgent } from "./hold-lock.ts";
 export type { ReleaseLock } from "./hold-lock.ts";
 export { IdClaims, assertIdsFree } from "./id-claims.ts";
-export { listPosition, sessionsBehind, withinBytes } from "./list-page.ts";
+export { listPosition, planList, sessionsBehind, withinBytes } from "./list-page.ts";
 export type { ListPlan, ListPosition, ListedSession } from "./list-page.ts";
 export { ListedStates } from "./list-states.ts";
 export type { ListSource } from "./list-states.ts";
 export { assertFence, assertPartialFits, isPartialOf, preparePartial, readPartial } from "./partial-reply.ts";
 export type { KeptPartial } from "./partial-reply.ts";
+export { createPayloadCoder } from "./payload-coder.ts";
 export type { PayloadCoder, PayloadOwner } from "./payload-coder.ts";
 export { patchedWithin } from "./plan-append.ts";
 export type { AppendPlan, AppendRequest } from "./plan-append.ts";
@@ -20,9 +21,9 @@ export { assertMoveAction, assertNotArchived, planArchive } from "./plan-move.ts
 export { beginningMs } from "./plan-save.ts";
 export { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
 export type { PromotedColumns } from "./promoted-columns.ts";
-export { pageRows, readBounds, seqsIn, watchBounds } from "./read-pages.ts";
+export { checkedPage, pageRows, readBounds, seqsIn, watchBounds } from "./read-pages.ts";
 export type { PageRange } from "./read-pages.ts";
-export { redactedRecord } from "./row-coder.ts";
+export { createRowCoder, redactedRecord } from "./row-coder.ts";
 export type { KeptPayload, PayloadPlace, RecordRow, RedactionInfo, RowCoder } from "./row-coder.ts";
 export { planFieldRemoval, sessionState } from "./session-frame.ts";
 export type { SessionFrame } from "./session-frame.ts";

@@ -1,7 +1,8 @@
 import { isColumnText, quote, refused } from "@throughline/core/internal";
 import { assertObjects } from "./assert-arguments.ts";
 import { assertNotArchived } from "./plan-move.ts";
-import type { PartialReply, SessionHead, SessionRef, StoreLimits } from "@throughline/core";
+import type { PartialReply, SessionHead, SessionRef } from "@throughline/core";
+import type { StoreLimits } from "@throughline/core/internal";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,5 @@
-import type { CodecContext, PayloadCodec, SessionRef } from "@throughline/core";
+import type { CodecContext } from "@throughline/core/internal";
+import type { PayloadCodec, SessionRef } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 
 /** States where a payload belongs, in the terms of a store. */

@@ -24,8 +24,8 @@ import type {
   RecordIds,
   SessionEvent,
   StoreCapabilities,
-  StoreLimits,
 } from "@throughline/core";
+import type { StoreLimits } from "@throughline/core/internal";
 import { type SessionEntry } from "@throughline/core";
 import { planEntry, type SessionFrame } from "./session-frame.ts";
 

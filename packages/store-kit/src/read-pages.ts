@@ -1,6 +1,6 @@
 import { assertStoreOptions, refused } from "@throughline/core/internal";
-import type { ReadOptions, RecordPage, StoreLimits } from "@throughline/core";
-import type { ReadPayload } from "@throughline/core/internal";
+import type { ReadOptions, RecordPage } from "@throughline/core";
+import type { ReadPayload, StoreLimits } from "@throughline/core/internal";
 
 /** Describes the rest of a read: the records between two seqs, from one end on. */
 export interface PageRange {

@@ -1,7 +1,6 @@
 import { type SessionEvent, type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
 import { ListedStates } from "../src/list-states.ts";
-import { planList } from "@throughline/store-kit";
-import { type ListPosition, sessionsBehind, withinBytes } from "../src/list-page.ts";
+import { type ListPosition, planList, sessionsBehind, withinBytes } from "../src/list-page.ts";
 import { describe, expect, it } from "vitest";
 
 interface Found {

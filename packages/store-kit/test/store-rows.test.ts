@@ -9,7 +9,8 @@ import {
   systemClock,
   systemRecordIds,
 } from "@throughline/core/internal";
-import { createRowCoder, readPages } from "@throughline/store-kit";
+import { createRowCoder } from "../src/row-coder.ts";
+import { readPages } from "@throughline/store-kit";
 import { type PageRange, pageRows, seqsIn } from "../src/read-pages.ts";
 import { describe, expect, it } from "vitest";
 

@@ -1,4 +1,12 @@
-import type { ReadPayload } from "@throughline/core/internal";
+import type {
+  LoadOptions,
+  MoveAction,
+  ReadPayload,
+  RedactResult,
+  RemoveOptions,
+  StoreLimits,
+  StoreLockOptions,
+} from "@throughline/core/internal";
 import type * as core from "@throughline/core";
 import {
   assertKnownOptions,
@@ -18,12 +26,14 @@ import {
   assertPartialFits,
   assertRedaction,
   assertRef,
+  createRowCoder,
   type HandleLife,
   isPartialOf,
   ListedStates,
   lockedAgent,
   pageRows,
   planFieldRemoval,
+  planList,
   preparePartial,
   readPartial,
   type RecordRow,
@@ -37,10 +47,8 @@ import {
 import {
   createCapabilities,
   createHandleLife,
-  createRowCoder,
   holdLock,
   planAppend,
-  planList,
   planMove,
   planRedaction,
   planRemove,
@@ -64,7 +72,7 @@ export interface MemoryStoreOptions {
   /** Encodes payloads and entries in memory. @default payloads are kept as they are */
   readonly codec?: core.PayloadCodec;
   /** Overrides single limits of the store. @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<core.StoreLimits>;
+  readonly limits?: Partial<StoreLimits>;
   /** Holds the sessions. Stores over the same data share them, and they outlive the handle. @default data of its own */
   readonly data?: MemoryData;
 }
@@ -179,7 +187,7 @@ class MemoryStore implements core.SessionStore {
     });
   }
 
-  async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+  async load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
     assertStoreOptions("load", options);
     this.#life.begin(options.signal);
     const session = this.#at(ref);
@@ -220,7 +228,7 @@ class MemoryStore implements core.SessionStore {
     });
   }
 
-  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+  async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
     this.#life.begin();
     const session = this.#found(ref);
     const holderOf = (target: core.SessionRef): string | undefined =>
@@ -232,7 +240,7 @@ class MemoryStore implements core.SessionStore {
     return this.#state(session);
   }
 
-  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+  async remove(ref: core.SessionRef, options: RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     this.#life.begin();
     const session = this.#found(ref);
@@ -241,7 +249,7 @@ class MemoryStore implements core.SessionStore {
     this.#life.announce(...events);
   }
 
-  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<RedactResult> {
     this.#life.begin();
     assertRedaction(ids, options);
     const session = this.#found(ref);
@@ -262,7 +270,7 @@ class MemoryStore implements core.SessionStore {
   async exclusively<Result>(
     agent: Pick<core.ListQuery, "namespace" | "agentId">,
     work: () => Promise<Result>,
-    options: core.StoreLockOptions,
+    options: StoreLockOptions,
   ): Promise<Result> {
     this.#life.begin();
     const { namespace, agentId } = lockedAgent(agent);

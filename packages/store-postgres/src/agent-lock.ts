@@ -1,6 +1,6 @@
-import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughline/core";
+import { type Clock, ThroughlineError } from "@throughline/core";
+import { quote, refused, type StoreLockOptions } from "@throughline/core/internal";
 import { holdLock } from "@throughline/store-kit";
-import { quote, refused } from "@throughline/core/internal";
 import { type ReleaseLock } from "@throughline/store-kit/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { storeError } from "./postgres-errors.ts";

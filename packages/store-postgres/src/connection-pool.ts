@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
+import type { Clock, RandomSource } from "@throughline/core";
+import type { WriteOutcome } from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { abortedBefore, refused } from "@throughline/core/internal";
 import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";

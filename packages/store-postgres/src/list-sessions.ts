@@ -1,6 +1,5 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
-import { planList } from "@throughline/store-kit";
-import { type ListedStates, type ListPlan } from "@throughline/store-kit/internal";
+import { type ListedStates, type ListPlan, planList } from "@throughline/store-kit/internal";
 import { refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";

@@ -13,9 +13,8 @@ import {
   type SessionStore,
   type WatchFacet,
 } from "@throughline/core";
-import { assertMoveAction, assertRedaction } from "@throughline/store-kit/internal";
+import { assertMoveAction, assertRedaction, planList } from "@throughline/store-kit/internal";
 import { assertStoreOptions, isFields, quote, refused } from "@throughline/core/internal";
-import { planList } from "@throughline/store-kit";
 import { mergePages, mergedHits } from "./merged-answers.ts";
 import { movedCopyOf, type MovedCopy } from "./moved-copy.ts";
 import { contextOf } from "./store-context.ts";

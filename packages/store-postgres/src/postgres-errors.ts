@@ -1,4 +1,5 @@
-import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
+import { type ErrorCode, ThroughlineError } from "@throughline/core";
+import { type WriteOutcome } from "@throughline/core/internal";
 
 /** The five characters of an error of the server, or the code of one of the operating system; empty for others. */
 export function nativeCode(error: unknown): string {

@@ -1,4 +1,11 @@
-import type { ReadPayload } from "@throughline/core/internal";
+import type {
+  LoadOptions,
+  MoveAction,
+  ReadPayload,
+  RecordWindow,
+  RedactResult,
+  RemoveOptions,
+} from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import {
@@ -12,13 +19,8 @@ import {
   withStored,
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
-import {
-  createCapabilities,
-  createHandleLife,
-  createPayloadCoder,
-  prepareAppend,
-  type WatchHub,
-} from "@throughline/store-kit";
+import { createCapabilities, createHandleLife, prepareAppend, type WatchHub } from "@throughline/store-kit";
+import { createPayloadCoder } from "@throughline/store-kit/internal";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, postgresAppendTable, type CheckedOptions } from "./checked-options.ts";
@@ -221,7 +223,7 @@ class PostgresSessionStore implements PostgresStore {
     yield* readRecords(this.#context, ref, options, () => this.#life.begin(options.signal));
   }
 
-  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
+  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<RecordWindow> {
     assertStoreOptions("readWindow", options);
     return this.#during(options.signal, async () => {
       await this.#ready(options.signal);
@@ -229,7 +231,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+  async load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
     assertStoreOptions("load", options);
     return this.#during(options.signal, async () => {
       await this.#ready(options.signal);
@@ -267,7 +269,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+  async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
     kit.assertMoveAction(action);
     return this.#during(undefined, async () => {
       await this.#ready();
@@ -275,7 +277,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+  async remove(ref: core.SessionRef, options: RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     return this.#during(undefined, async () => {
       await this.#ready();
@@ -283,7 +285,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<RedactResult> {
     kit.assertRedaction(ids, options);
     return this.#during(undefined, async () => {
       await this.#ready();

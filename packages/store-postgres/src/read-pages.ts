@@ -1,7 +1,6 @@
-import { hasErrorCode, type ReadOptions, type RecordPage, type RecordWindow, type SessionRef } from "@throughline/core";
-import { type ReadPayload, sessionNotFound } from "@throughline/core/internal";
-import { checkedPage } from "@throughline/store-kit";
-import { readBounds } from "@throughline/store-kit/internal";
+import { hasErrorCode, type ReadOptions, type RecordPage, type SessionRef } from "@throughline/core";
+import { type ReadPayload, type RecordWindow, sessionNotFound } from "@throughline/core/internal";
+import { checkedPage, readBounds } from "@throughline/store-kit/internal";
 import { addressOf } from "./append-records.ts";
 import { parametersOf } from "./layout.ts";
 import { numberOrNull, recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";

@@ -1,4 +1,5 @@
-import type { RedactOptions, RedactResult, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
+import type { RedactOptions, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
+import type { RedactResult } from "@throughline/core/internal";
 import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
 import { planFieldRemoval, redactedRecord } from "@throughline/store-kit/internal";
 import { planRedaction } from "@throughline/store-kit";

@@ -1,4 +1,5 @@
-import type { SessionEvent, SessionRef, SessionState, StoreLimits } from "@throughline/core";
+import type { SessionEvent, SessionRef, SessionState } from "@throughline/core";
+import type { StoreLimits } from "@throughline/core/internal";
 import { refused } from "@throughline/core/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";

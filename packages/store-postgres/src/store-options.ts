@@ -1,3 +1,4 @@
+import type { StoreLimits, RecordWindow } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
 import type { PostgresPool } from "./connection-pool.ts";
 import type { JobLeases } from "./job-leases.ts";
@@ -61,7 +62,7 @@ export interface PostgresStoreOptions {
   /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
   /** Limits that differ from the default. @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<core.StoreLimits>;
+  readonly limits?: Partial<StoreLimits>;
   /** For waits; times in records are the database's. @default the system's clock */
   readonly clock?: core.Clock;
   /** Source of record ids. @default ids of this process */
@@ -90,5 +91,5 @@ export interface PostgresStore extends core.SessionStore {
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
   /** The state and the records from the window's boundary on; one round trip while they fit a page. */
-  readWindow(ref: core.SessionRef, options?: { readonly signal?: AbortSignal }): Promise<core.RecordWindow>;
+  readWindow(ref: core.SessionRef, options?: { readonly signal?: AbortSignal }): Promise<RecordWindow>;
 }

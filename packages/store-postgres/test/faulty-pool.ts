@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { WriteOutcome } from "@throughline/core";
+import type { WriteOutcome } from "@throughline/core/internal";
 import type { PostgresConnection } from "../src/connection-pool.ts";
 import type { PostgresPool } from "@throughline/store-postgres";
 

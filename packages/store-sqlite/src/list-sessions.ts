@@ -1,8 +1,7 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import type { ListedSession, ListPlan, ListPosition } from "@throughline/store-kit/internal";
-import { ListedStates, withinBytes } from "@throughline/store-kit/internal";
-import { planList } from "@throughline/store-kit";
+import { ListedStates, planList, withinBytes } from "@throughline/store-kit/internal";
 import { SessionCheck } from "./check-sessions.ts";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";

@@ -1,4 +1,5 @@
-import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
+import { type ErrorCode, ThroughlineError } from "@throughline/core";
+import { type WriteOutcome } from "@throughline/core/internal";
 
 /** The code of an error of SQLite or of the operating system; empty for others. */
 export function nativeCode(error: unknown): string {

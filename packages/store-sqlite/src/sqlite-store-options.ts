@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import * as core from "@throughline/core";
-import { assertKnownOptions, optionKinds, storeFactoryKinds } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, storeFactoryKinds, type StoreLimits } from "@throughline/core/internal";
 import type { OptionKind, OptionTable } from "@throughline/core/internal";
 import type { BackupPolicy } from "./backup-keeper.ts";
 import type { SqliteDriver } from "./connection.ts";
@@ -27,7 +27,7 @@ export interface SqliteStoreOptions {
   /** How long an operation waits for other processes, in milliseconds. @default 10,000 */
   readonly lockTimeoutMs?: number;
   /** Limits that differ from the default. @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<core.StoreLimits>;
+  readonly limits?: Partial<StoreLimits>;
   /**
    * Whether a file that can no longer be read makes room for the newest backup beside it (`<name>.….backup`); it is kept,
    * and a finding says so. Without a backup nothing is touched. @default true

@@ -1,4 +1,11 @@
-import type { ReadPayload } from "@throughline/core/internal";
+import type {
+  LoadOptions,
+  MoveAction,
+  ReadPayload,
+  RedactResult,
+  RemoveOptions,
+  StoreLockOptions,
+} from "@throughline/core/internal";
 import type * as core from "@throughline/core";
 import {
   assertStoreOptions,
@@ -8,8 +15,14 @@ import {
   systemRecordIds,
   withStored,
 } from "@throughline/core/internal";
-import { assertRedaction, assertRef, lockedAgent, writeDurability } from "@throughline/store-kit/internal";
-import { createCapabilities, createHandleLife, createRowCoder, prepareAppend, readPages } from "@throughline/store-kit";
+import {
+  assertRedaction,
+  assertRef,
+  createRowCoder,
+  lockedAgent,
+  writeDurability,
+} from "@throughline/store-kit/internal";
+import { createCapabilities, createHandleLife, prepareAppend, readPages } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper } from "./backup-keeper.ts";
@@ -167,7 +180,7 @@ class SqliteStore implements core.SessionStore {
     );
   }
 
-  async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+  async load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
     assertStoreOptions("load", options);
     this.#handle.life.begin(options.signal);
     const { rows } = this.#handle.context;
@@ -194,11 +207,11 @@ class SqliteStore implements core.SessionStore {
     return this.#lists.page(query);
   }
 
-  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+  async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
     return this.#scrubbed(this.#handle.write((context) => moveSession(context, ref, action), durable));
   }
 
-  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+  async remove(ref: core.SessionRef, options: RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     this.#handle.life.begin();
     if (options.purge === true)
@@ -206,7 +219,7 @@ class SqliteStore implements core.SessionStore {
     else await this.#scrubbed(this.#handle.write((context) => archiveSession(context, ref), durable));
   }
 
-  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<RedactResult> {
     this.#handle.life.begin();
     assertRedaction(ids, options);
     await this.#catchUp(ref);
@@ -216,7 +229,7 @@ class SqliteStore implements core.SessionStore {
   async exclusively<Result>(
     agent: Pick<core.ListQuery, "namespace" | "agentId">,
     work: () => Promise<Result>,
-    options: core.StoreLockOptions,
+    options: StoreLockOptions,
   ): Promise<Result> {
     const address = lockedAgent(agent);
     assertStoreOptions("exclusively", options);

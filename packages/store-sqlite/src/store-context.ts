@@ -1,5 +1,6 @@
 import type { RowCoder } from "@throughline/store-kit/internal";
-import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
+import type { Clock, RandomSource, RecordIds, SessionEvent } from "@throughline/core";
+import type { StoreLimits } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import type { PartialRows } from "./partial-rows.ts";
 import type { SearchIndex } from "./search-index.ts";

@@ -1,4 +1,5 @@
-import { ThroughlineError, type ErrorCode, type SessionEvent, type WriteOutcome } from "@throughline/core";
+import { type ErrorCode, type SessionEvent, ThroughlineError } from "@throughline/core";
+import { type WriteOutcome } from "@throughline/core/internal";
 
 /** What a stream or a call is asked for: a method of the store, or of one of its facets. */
 export type WorkerMethod =

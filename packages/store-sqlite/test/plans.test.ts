@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { planList } from "@throughline/store-kit";
+import { planList } from "@throughline/store-kit/internal";
 import type { ListQuery } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,3 @@
 export { otlpLines } from "./otlp-json.ts";
-export type { OtlpOptions } from "./otlp-json.ts";
 export { writeSpans } from "./write-spans.ts";
 export type { WriteSpansOptions } from "./write-spans.ts";

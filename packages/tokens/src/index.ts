@@ -1,4 +1,4 @@
-export { emptyCalibration } from "./calibration.ts";
+export { emptyCalibration, observe } from "./calibration.ts";
 export { estimateContext } from "./context-estimate.ts";
 export type { ContextEstimate } from "./context-estimate.ts";
 export { contextLine } from "./gauge-text.ts";

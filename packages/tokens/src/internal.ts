@@ -1,7 +1,7 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { createAheadCounter } from "./ahead-counter.ts";
 export type { AheadCounter } from "./ahead-counter.ts";
-export { calibratedFactor, observe, readCalibration } from "./calibration.ts";
+export { calibratedFactor, readCalibration } from "./calibration.ts";
 export type { Calibration } from "./calibration.ts";
 export { breakDown } from "./context-breakdown.ts";
 export type { ContextBreakdown } from "./context-breakdown.ts";

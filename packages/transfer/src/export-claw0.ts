@@ -6,10 +6,16 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { createWorkSlices, runInSlices, serializeRecord, type Steps } from "@throughline/core/internal";
-import type { AnthropicBlock, AnthropicMessage, AnthropicResultBlock } from "@throughline/history/anthropic";
+import type {
+  AnthropicBlock,
+  AnthropicMessage,
+  AnthropicResultBlock,
+  NeutralMessage,
+  OmitReason,
+  RepairRule,
+} from "@throughline/history/internal";
 import { contextSteps, providerMappings, renderSteps } from "@throughline/history/internal";
 import type { Context } from "@throughline/history";
-import type { NeutralMessage, OmitReason, RepairRule } from "@throughline/history/internal";
 import { definedFields } from "./database-session.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
 import type { ExportOptions } from "./export-types.ts";

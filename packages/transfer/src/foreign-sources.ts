@@ -1,12 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
-import { createHeadSampler, type FileLayout } from "@throughline/foreign-formats/internal";
-import {
-  detectForeignFormat,
-  type ForeignFormat,
-  foreignFormats,
-  type FormatSample,
-} from "@throughline/foreign-formats";
+import { createHeadSampler, type FileLayout, type FormatSample } from "@throughline/foreign-formats/internal";
+import { detectForeignFormat, type ForeignFormat, foreignFormats } from "@throughline/foreign-formats";
 import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import type { CompanionFiles } from "./companion-files.ts";

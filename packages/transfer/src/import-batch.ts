@@ -1,5 +1,5 @@
-import type { AppendDraft, AppendOptions, RecordDraft, SessionRecord, StoreLimits } from "@throughline/core";
-import type { AppendOnceOptions } from "@throughline/core/internal";
+import type { AppendDraft, AppendOptions, RecordDraft, SessionRecord } from "@throughline/core";
+import type { AppendOnceOptions, StoreLimits } from "@throughline/core/internal";
 import { bulkBatchOf, isSideRecord } from "@throughline/core/internal";
 import { isBoundary } from "./context-window.ts";
 import type { ImportReceipt } from "./receipt-types.ts";

@@ -1,8 +1,8 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { appendLines } from "./append-lines.ts";
 export { exportAll, exportToFile } from "./export-files.ts";
 export type { ExportedFile } from "./export-files.ts";
-export type { ExportRemark } from "./export-types.ts";
+export type { ExportFormat, ExportRemark } from "./export-types.ts";
 export { inspectMessages, inspectReplays } from "./findings/inspect-messages.ts";
 export { inspectRecords, recordSteps } from "./findings/inspect-records.ts";
 export { inspectSession, inspectStore, sessionsOf } from "./findings/inspect-store.ts";
@@ -17,6 +17,7 @@ export { sqliteFileOf } from "./foreign/sqlite-file.ts";
 export type { SqliteFile } from "./foreign/sqlite-file.ts";
 export { handOff } from "./hand-off.ts";
 export type { HandOffTarget } from "./hand-off.ts";
+export { ImportResults } from "./import-results.ts";
 export type { ImportResult } from "./import-results.ts";
 export type { ImportSource } from "./import-types.ts";
 export { marksKeyStart, marksNamespace } from "./imported-sources.ts";

@@ -4,7 +4,7 @@ import type { SessionStore } from "@throughline/core";
 import { foreignFormatNames } from "@throughline/foreign-formats/internal";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ExportFormat } from "@throughline/transfer";
+import type { ExportFormat } from "../src/export-types.ts";
 import type { ImportFormat, ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { foreignFormats } from "@throughline/foreign-formats";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ExportFormat } from "@throughline/transfer";
+import type { ExportFormat } from "../src/export-types.ts";
 import { describe, expect, it } from "vitest";
 import { exported, importAll, refOf } from "./fixture-folder.ts";
 

@@ -2,7 +2,8 @@ import type { AppendDraft, SessionRef, SessionStore } from "@throughline/core";
 import type { SourcedRecord } from "@throughline/core/internal";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import { exportSession, type ExportFormat } from "@throughline/transfer";
+import { exportSession } from "@throughline/transfer";
+import { type ExportFormat } from "../src/export-types.ts";
 import { describe, expect, it } from "vitest";
 import { fixtureFolder, importAll, sessionId } from "./fixture-folder.ts";
 

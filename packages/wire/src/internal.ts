@@ -1,6 +1,6 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export type { CompactedHistory } from "./exchange-data.ts";
-export { planRebuiltFrame } from "./plan-call.ts";
+export { planCall, planFrame, planRebuiltFrame } from "./plan-call.ts";
 export type { CallPlan, KnownText } from "./plan-call.ts";
 export { planReply } from "./plan-reply.ts";
 export type { ReplyPlan } from "./plan-reply.ts";
@@ -10,9 +10,10 @@ export type { ReadReply } from "./read-reply.ts";
 export { readExchange, rebuildRequest } from "./rebuild-request.ts";
 export { messageDrafts, requestMessages, withMember, withoutMembers } from "./request-messages.ts";
 export { endOfString } from "./scan-json.ts";
+export { bodyText, splitRequest } from "./split-request.ts";
 export type { SplitRequest } from "./split-request.ts";
 export { unreadRequest } from "./unread-request.ts";
 export type { WireApi } from "./wire-api.ts";
-export { chainIds, isContinued, unitIds } from "./wire-log.ts";
+export { WireLog, chainIds, isContinued, unitIds } from "./wire-log.ts";
 export type { ChainMatch } from "./wire-log.ts";
 export type { WireNode } from "./wire-node.ts";

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { planCall, planFrame, splitRequest, WireLog } from "@throughline/wire";
-import { planRebuiltFrame } from "../src/plan-call.ts";
+import { planCall, planFrame, planRebuiltFrame } from "../src/plan-call.ts";
+import { splitRequest } from "../src/split-request.ts";
+import { WireLog } from "../src/wire-log.ts";
 import type { CallPlan } from "../src/plan-call.ts";
 import type { SplitRequest } from "../src/split-request.ts";
 

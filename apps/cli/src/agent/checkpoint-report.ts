@@ -1,5 +1,4 @@
-import type { ListedCheckpoint } from "@throughline/checkpoint";
-import type { NoCheckpointReason } from "@throughline/checkpoint/internal";
+import type { ListedCheckpoint, NoCheckpointReason } from "@throughline/checkpoint/internal";
 import type { Output } from "../output.ts";
 import { timeText } from "../time-text.ts";
 

@@ -1,7 +1,7 @@
 import { hasErrorCode, sessionRef, type SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
-import { needsAttention } from "@throughline/transfer/internal";
-import { importPaths, ImportResults } from "@throughline/transfer";
+import { ImportResults, needsAttention } from "@throughline/transfer/internal";
+import { importPaths } from "@throughline/transfer";
 import type { ImportOptions } from "@throughline/transfer";
 import type { ImportResult, ImportSource } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";

@@ -7,7 +7,7 @@ import {
   shellWord,
   systemRandom,
 } from "@throughline/core/internal";
-import { planRewind } from "@throughline/history/internal";
+import { planRewind } from "@throughline/history";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";

@@ -9,8 +9,7 @@ import {
 import type { Finding, StoredRecord } from "@throughline/core";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
-import type { SplitLine, TranscriptHeader } from "@throughline/openclaw-format/internal";
-import type { TranscriptLine } from "@throughline/openclaw-format";
+import type { SplitLine, TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format/internal";
 import { lightRecord, mergeSteps, recordSteps } from "@throughline/transfer/internal";
 import type { RecordPlace } from "@throughline/transfer/internal";
 

@@ -10,8 +10,7 @@ import {
 } from "@throughline/core/internal";
 import { createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import { encodeLine } from "@throughline/openclaw-format/internal";
-import type { TranscriptHeader } from "@throughline/openclaw-format/internal";
-import type { TranscriptLine } from "@throughline/openclaw-format";
+import type { TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format/internal";
 import { placeOf, splitLines } from "./inspect-transcript.ts";
 
 /** Holds the options of `repairTranscript`. */

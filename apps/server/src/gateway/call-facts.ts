@@ -2,8 +2,15 @@ import { subtle } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { hasErrorCode } from "@throughline/core";
-import { bodyText, splitRequest } from "@throughline/wire";
-import { readReply, type ReadReply, type SplitRequest, unreadRequest, type WireApi } from "@throughline/wire/internal";
+import {
+  bodyText,
+  readReply,
+  type ReadReply,
+  splitRequest,
+  type SplitRequest,
+  unreadRequest,
+  type WireApi,
+} from "@throughline/wire/internal";
 import { type AnswerCopy, mostCopied, unpacked } from "./answer-copy.ts";
 import type { EndedCall } from "./call-record.ts";
 import { isWithinBounds } from "./json-bounds.ts";

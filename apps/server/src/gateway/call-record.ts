@@ -2,14 +2,17 @@ import type { CallFacts } from "@throughline/session/internal";
 import type { GuardChange } from "@throughline/guard/internal";
 import type { RecordDraft } from "@throughline/core";
 import { callDrafts } from "@throughline/session/internal";
-import { bodyText, planFrame, splitRequest, type WireLog } from "@throughline/wire";
 import {
+  bodyText,
   type CallPlan,
   type CompactedHistory,
   type KnownText,
+  planFrame,
   planRebuiltFrame,
+  splitRequest,
   type SplitRequest,
   type WireApi,
+  type WireLog,
 } from "@throughline/wire/internal";
 import { apiTargets, usualPaths } from "./api-targets.ts";
 import type { GatewayMode } from "./gateway-options.ts";

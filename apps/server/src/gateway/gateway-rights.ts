@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { refused } from "@throughline/core/internal";
-import { bodyText } from "@throughline/wire";
-import { readEvents, type WireApi } from "@throughline/wire/internal";
+import { bodyText, readEvents, type WireApi } from "@throughline/wire/internal";
 import { reservedNamespaces, type TokenInfo } from "../security/token-store.ts";
 import type { AnswerText } from "./call-facts.ts";
 import { type GatewayMode, gatewayModes, isGatewayMode, type Upstream } from "./gateway-options.ts";

@@ -5,8 +5,15 @@ import { type Clock, hasErrorCode, type Summarizer } from "@throughline/core";
 import { classifyOverflow } from "@throughline/guard";
 import { type GuardChange, ollamaRequestFields } from "@throughline/guard/internal";
 import type { TokenEstimator } from "@throughline/tokens";
-import { bodyText, splitRequest, type WireLog } from "@throughline/wire";
-import { chainIds, type CompactedHistory, type SplitRequest, withMember } from "@throughline/wire/internal";
+import {
+  bodyText,
+  chainIds,
+  type CompactedHistory,
+  splitRequest,
+  type SplitRequest,
+  type WireLog,
+  withMember,
+} from "@throughline/wire/internal";
 import type { ServerLog } from "../operations/request-log.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import type { Came, SentCall } from "./call-facts.ts";

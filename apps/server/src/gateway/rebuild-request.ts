@@ -10,9 +10,9 @@ import {
   messageDrafts,
   requestMessages,
   type SplitRequest,
+  type WireLog,
   withMember,
 } from "@throughline/wire/internal";
-import { type WireLog } from "@throughline/wire";
 import { apiTargets, historyTargetOf } from "./api-targets.ts";
 import { blockTypes, withOwnForms } from "./own-forms.ts";
 import { rememberingCompactor } from "./remembered-summary.ts";

@@ -1,8 +1,7 @@
 import { isFields } from "@throughline/core/internal";
 import { compactInFlight, type CompactInFlightOptions } from "@throughline/guard/internal";
 import type { TokenCounter } from "@throughline/tokens/internal";
-import type { CompactedHistory } from "@throughline/wire/internal";
-import type { WireLog } from "@throughline/wire";
+import type { CompactedHistory, WireLog } from "@throughline/wire/internal";
 
 type CompactionRequest = Parameters<ReturnType<typeof compactInFlight>>[0];
 

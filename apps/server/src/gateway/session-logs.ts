@@ -7,7 +7,7 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { throughlineKind } from "@throughline/core/internal";
-import { WireLog } from "@throughline/wire";
+import { WireLog } from "@throughline/wire/internal";
 
 /** What is known of a session while calls of it are recorded. */
 export interface KnownSession {

@@ -1,6 +1,6 @@
 import { type Clock, hasErrorCode, type SessionStore } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
-import type { WireLog } from "@throughline/wire";
+import type { WireLog } from "@throughline/wire/internal";
 import type { TurnRules } from "../turn-rules.ts";
 import { within } from "../within.ts";
 import { type CallKeeper, isStoreAway } from "./keep-calls.ts";

@@ -19,11 +19,13 @@ import {
 } from "@throughline/core/internal";
 import { buildContext } from "@throughline/history";
 import { closeLeasedTurn, leaseTurn, processOwners } from "@throughline/session/internal";
-import { bodyText, planCall, splitRequest } from "@throughline/wire";
 import {
+  bodyText,
   type CallPlan,
+  planCall,
   planReply,
   requestMessages,
+  splitRequest,
   type SplitRequest,
   type WireNode,
   withoutMembers,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { listCheckpoints } from "@throughline/checkpoint";
-import type { CompactionRequest } from "@throughline/compaction";
+import type { CompactionRequest } from "@throughline/compaction/internal";
 import { loadExisting, refused, sessionRefText, withinMemory } from "@throughline/core/internal";
 import { readWindow, type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
 import { emptyCalibration } from "@throughline/tokens";

@@ -1,7 +1,7 @@
 import { type Finding, type SessionRef, type SessionStore } from "@throughline/core";
 import { loadExisting, refused, runInSlices, type Steps, withinMemory } from "@throughline/core/internal";
 import { writableFormatNames } from "@throughline/foreign-formats/internal";
-import type { ExportFormat } from "@throughline/transfer";
+import type { ExportFormat } from "@throughline/transfer/internal";
 import { z } from "zod";
 import { list, type ListAnswer } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";

@@ -8,7 +8,7 @@ import {
   throughlineKind,
   type Fields,
 } from "@throughline/core/internal";
-import { walkBranch } from "@throughline/history/internal";
+import { walkBranch } from "@throughline/history";
 
 export interface LineUnit {
   readonly first: SourcedRecord;

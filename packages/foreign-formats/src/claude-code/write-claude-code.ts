@@ -7,8 +7,8 @@ import {
   type ReplayResult,
   type ReplayTurn,
   type ReplayUserBlock,
-  walkBranch,
 } from "@throughline/history/internal";
+import { walkBranch } from "@throughline/history";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { isUuid, uuidOf } from "../made-ids.ts";
 import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";

@@ -1,4 +1,5 @@
-import type { AppendDraft, RecordDraft, StoreLimits } from "@throughline/core";
+import type { AppendDraft, RecordDraft } from "@throughline/core";
+import type { StoreLimits } from "@throughline/core/internal";
 import { isSideRecord } from "@throughline/core/internal";
 
 /**

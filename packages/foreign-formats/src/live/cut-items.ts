@@ -1,7 +1,7 @@
 import type { AppendDraft, RecordDraft } from "@throughline/core";
 import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, type Fields } from "@throughline/core/internal";
-import { walkBranch } from "@throughline/history/internal";
+import { walkBranch } from "@throughline/history";
 import { editedContent } from "./edited-content.ts";
 import type { LiveChange, LiveItem, LivePlace, LiveSession } from "./live-format.ts";
 

@@ -7,7 +7,7 @@ import {
   isTombstone,
   type Fields,
 } from "@throughline/core/internal";
-import { walkBranch } from "@throughline/history/internal";
+import { walkBranch } from "@throughline/history";
 import type { ReplayTurn } from "@throughline/history/internal";
 import { WrittenConversation } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";

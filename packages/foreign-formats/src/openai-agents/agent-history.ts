@@ -1,7 +1,7 @@
 import type { AppendDraft, RecordDraft } from "@throughline/core";
 import type { SourcedRecord } from "@throughline/core/internal";
 import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
-import { walkBranch } from "@throughline/history/internal";
+import { walkBranch } from "@throughline/history";
 import { cutLiveItems, liveNote } from "../live/cut-items.ts";
 import { editedContent } from "../live/edited-content.ts";
 import type { LiveChange, LiveItem, LiveItemsOptions, LivePlace, LiveSession } from "../live/live-format.ts";

@@ -1,7 +1,12 @@
-import { type CheckpointResult, type CheckpointStatus } from "@throughline/checkpoint/internal";
-import { listCheckpoints, type ListedCheckpoint } from "@throughline/checkpoint";
-import type { CompactionPlan, NothingToCompact, RetryLimits } from "@throughline/compaction/internal";
-import type { CompactionRequest, CompactionResult } from "@throughline/compaction";
+import { type CheckpointResult, type CheckpointStatus, type ListedCheckpoint } from "@throughline/checkpoint/internal";
+import { listCheckpoints } from "@throughline/checkpoint";
+import type {
+  CompactionPlan,
+  CompactionRequest,
+  NothingToCompact,
+  RetryLimits,
+} from "@throughline/compaction/internal";
+import type { CompactionResult } from "@throughline/compaction";
 import type { SessionDraft } from "@throughline/core/internal";
 import type { SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";

@@ -1,4 +1,4 @@
-import type { Checkpointer } from "@throughline/checkpoint";
+import type { Checkpointer } from "@throughline/checkpoint/internal";
 import type { CompactionSettings, Compactor } from "@throughline/compaction";
 import type { Clock, SessionStore } from "@throughline/core";
 import type { MemoryFlushSettings } from "@throughline/compaction/internal";

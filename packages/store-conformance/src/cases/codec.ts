@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { CodecContext, PayloadCodec } from "@throughline/core";
+import type { CodecContext } from "@throughline/core/internal";
+import type { PayloadCodec } from "@throughline/core";
 import {
   assertFails,
   assertRefused,

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import {
-  ThroughlineError,
   type AppendDraft,
   type AppendOptions,
-  type MoveAction,
   type SessionEntry,
   type SessionRecord,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
+import { type MoveAction } from "@throughline/core/internal";
 import { noteDraft, readSources, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { appendToModel } from "../model/append-to-model.ts";

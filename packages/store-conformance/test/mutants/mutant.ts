@@ -1,6 +1,7 @@
 import type { AppendOptions, PayloadCodec, ReadOptions, RecordPage, SessionRef, SessionStore } from "@throughline/core";
 import type { ReadPayload } from "@throughline/core/internal";
-import type { ConformanceSetup, StoreUnderTest } from "@throughline/store-conformance";
+import type { ConformanceSetup } from "../../src/store-under-test.ts";
+import type { StoreUnderTest } from "@throughline/store-conformance";
 import { delegate, openBaseStore } from "../base-store.ts";
 
 /** What the handles of one broken store share. */

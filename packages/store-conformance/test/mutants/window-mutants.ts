@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { loadExisting } from "@throughline/core/internal";
-import { readWindow, type RecordWindow, type SessionRef, type SessionStore } from "@throughline/core";
+import { loadExisting, type RecordWindow } from "@throughline/core/internal";
+import { readWindow, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Mutant } from "./mutant.ts";
 
 type Options = { readonly signal?: AbortSignal };
