@@ -1,7 +1,10 @@
 import { type SessionRef, ThroughlineError } from "@throughline/core";
 import type { Fields } from "@throughline/core/internal";
 
-/** As JSON has it. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Returns the value after a round trip through JSON, because the store keeps JSON. @throws {ThroughlineError}
+ * INPUT_INVALID
+ */
 export function plain(value: Fields): Fields {
   try {
     return JSON.parse(JSON.stringify(value)) as Fields;
@@ -13,7 +16,7 @@ export function plain(value: Fields): Fields {
   }
 }
 
-/** The words of the ADK's own database service: its callers may look for them. */
+/** Uses the message of the ADK's database service, because callers may search for that text. */
 export function exists(id: string, { key }: SessionRef): Error {
   const cause = new ThroughlineError("SESSION_EXISTS", `The session ${JSON.stringify(key)} exists.`, {
     outcome: "not-applied",

@@ -1,27 +1,26 @@
 import type { Fields } from "@throughline/core/internal";
 
-/** What an ADK session is known by. */
+/** Identifies an ADK session. */
 export interface AdkSessionKey {
-  /** The app that the ADK's `Runner` was created for. */
+  /** Names the app that the ADK's `Runner` was created for. */
   readonly appName: string;
-  /** The user, as the program names it. */
+  /** Names the user in the program's terms. */
   readonly userId: string;
-  /** The ADK's id of the session, unique within its app and user. */
+  /** Holds the ADK's id of the session, unique within its app and user. */
   readonly sessionId: string;
 }
 
-/** A session as the ADK has it; a run changes it. */
+/** The ADK changes this object during a run, so it is mutable. */
 export interface AdkSession {
   readonly id: string;
   readonly appName: string;
   readonly userId: string;
   state: Record<string, unknown>;
   events: Fields[];
-  /** UTC milliseconds. */
+  /** Holds the time in UTC milliseconds. */
   lastUpdateTime: number;
 }
 
-/** What `createSession` takes. */
 export interface CreateRequest {
   readonly appName: string;
   readonly userId: string;
@@ -29,12 +28,10 @@ export interface CreateRequest {
   readonly sessionId?: string;
 }
 
-/** What `getSession` takes. */
 export interface GetRequest extends AdkSessionKey {
   readonly config?: { readonly numRecentEvents?: number; readonly afterTimestamp?: number };
 }
 
-/** What `listSessions` takes. */
 export interface ListRequest {
   readonly appName: string;
   readonly userId?: string;
@@ -44,7 +41,6 @@ export interface ListRequest {
   readonly order?: "asc" | "desc";
 }
 
-/** What `listSessions` gives. */
 export interface ListResponse {
   readonly sessions: AdkSession[];
   readonly page: number;
@@ -53,11 +49,13 @@ export interface ListResponse {
   readonly totalPages: number;
 }
 
-/** What `appendEvent` takes. */
 export interface AppendRequest {
   readonly session: AdkSession;
   readonly event: Fields;
 }
 
-/** The part of the ADK's abstract class that is extended. */
+/**
+ * Declares the part of the ADK's abstract class that the service extends, because this package does not depend on the
+ * ADK.
+ */
 export type AdkBase = new () => { appendEvent(request: AppendRequest): Promise<Fields> };

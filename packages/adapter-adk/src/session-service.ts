@@ -51,21 +51,26 @@ import {
   type PendingState,
 } from "./state.ts";
 
-/** Options of `createAdkSessionService`. Policies are checked when a message of the user is appended, before a model is asked. */
+/**
+ * Configures `createAdkSessionService`. Policies are checked when a user message is appended, before a model is asked.
+ */
 export interface AdkSessionServiceOptions extends AdapterOptions, RunPolicyOptions {
-  /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
+  /**
+   * Returns the session behind a key, for sessions that other programs created; null for the usual session.
+   * @default the usual session
+   */
   readonly refOf?: (key: AdkSessionKey) => SessionRef | null;
-  /** The author of replies that another program wrote. @default the name of the app */
+  /** Names the author of replies that another program wrote. @default the name of the app */
   readonly agentName?: string;
-  /** Called for what another program wrote and has no place in an event. @default none */
+  /** Is called for content of another program that an event cannot hold. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
-  /** Whether `deleteSession` erases for good. @default false: sessions are archived */
+  /** Erases the session permanently on `deleteSession`. @default false: the session is archived */
   readonly purge?: boolean;
 }
 
-/** What the service has beside the ADK's methods. */
+/** Lists the methods that the service has in addition to the ADK's methods. */
 export interface AdkSessionExtras {
-  /** The session behind a key. @throws {ThroughlineError} INPUT_INVALID for a key that lacks a field */
+  /** Returns the session behind a key. @throws {ThroughlineError} INPUT_INVALID for a key that lacks a field */
   sessionOf(key: AdkSessionKey): SessionRef;
 }
 
@@ -80,7 +85,7 @@ const table: OptionTable<AdkSessionServiceOptions> = {
 };
 
 /**
- * A session service for the ADK's `Runner`.
+ * Creates a session service for the ADK's `Runner`.
  * @param base the ADK's own `BaseSessionService`
  * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown or of another type, and a base that is no class
  * @example new Runner({ appName, agent, sessionService: createAdkSessionService(BaseSessionService, { store }) })
@@ -92,7 +97,7 @@ export function createAdkSessionService<Base extends abstract new () => object>(
   assertKnownOptions<AdkSessionServiceOptions>("createAdkSessionService", options, table);
   assertArgument("createAdkSessionService", "base", base, callback);
   const sessions = new Sessions(options);
-  // Abstract for TypeScript alone: every method that it leaves open is here.
+  // The base is abstract only for TypeScript. This subclass implements every method that the base leaves abstract.
   const Class = class extends (base as unknown as AdkBase) {
     createSession = (request: CreateRequest): Promise<AdkSession> => sessions.create(request);
     getSession = (request: GetRequest): Promise<AdkSession | undefined> => sessions.get(request);
@@ -102,19 +107,19 @@ export function createAdkSessionService<Base extends abstract new () => object>(
     override async appendEvent(request: AppendRequest): Promise<Fields> {
       if (request.event["partial"] === true) return request.event;
       await sessions.append(request);
-      // The ADK brings the run's own session up to date.
+      // The ADK's method updates the session object of the run.
       const event = await super.appendEvent(request);
       sessions.touch(request.session);
       return event;
     }
   };
-  // It is a subclass of the base with all of its methods, which TypeScript cannot see of a class that is passed in.
+  // TypeScript cannot infer the methods of a base class that is passed in, so the cast states them.
   return new Class() as unknown as InstanceType<Base> & AdkSessionExtras;
 }
 
 interface OpenLog {
   readonly log: FrameworkLog;
-  /** Records of events by their ids, as far as they were looked at. */
+  /** Maps ids to records, for the first `count` records of the log. */
   readonly events: Map<string, SourcedRecord>;
   count: number;
 }
@@ -123,7 +128,7 @@ class Sessions {
   readonly #options: AdkSessionServiceOptions;
   readonly #shared: Required<AdapterOptions>;
   readonly #logs = new Map<string, OpenLog>();
-  /** The last record that a run's session has seen. */
+  /** Maps a session object of a run to the last record at the time it was read. */
   readonly #seen = new WeakMap<AdkSession, string>();
 
   constructor(options: AdkSessionServiceOptions) {
@@ -163,7 +168,7 @@ class Sessions {
     const { log } = this.#open(key);
     const view = await log.view();
     if (view.state === null) return undefined;
-    // What a process that was killed has not told the app and the user.
+    // A killed process may have left state that the sessions of the app and the user still lack.
     const pending = pendingIn(view.state.entry);
     const state = pending === null ? view.state : await this.#share(key, log.ref, pending);
     const { agentName = key.appName, onLoss } = this.#options;
@@ -209,7 +214,7 @@ class Sessions {
     try {
       await this.#shared.store.remove(ref, { purge: this.#options.purge === true });
     } catch (error) {
-      // Nothing is there any more, which is what was asked.
+      // The session no longer exists, so the request is fulfilled.
       if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
     }
   }
@@ -231,7 +236,7 @@ class Sessions {
       pending = null;
       if (now.state === null) throw missing(session.id, log.ref);
       if (!this.#isCurrent(session, now)) throw stale(log.ref);
-      // The runner stores a message of the user before it asks a model.
+      // The runner stores a user message before it asks a model, so the policy is checked here.
       if (value["author"] === "user") assertMaySend(log.ref, now.state.entry, this.#options.sendPolicy ?? null);
       const { drafts } = storeAdkEvent(now, value, eventOf(open, now, value["id"]), log.place(now));
       if (drafts.length === 0) return null;
@@ -249,10 +254,12 @@ class Sessions {
     if (pending !== null) await this.#share(key, log.ref, pending);
   }
 
-  /** Where a reset is due, the object of the run becomes empty: the ADK asks the model with its events. */
+  /**
+   * Empties the session object of the run after a reset, because the ADK asks the model with the events in that object.
+   */
   async #resetIfDue(session: AdkSession, log: FrameworkLog): Promise<void> {
     const view = await log.view();
-    // The append refuses these.
+    // The append rejects both cases with an error, so no reset may come first.
     if (view.state === null || !this.#isCurrent(session, view)) return;
     const { store, clock, random } = this.#shared;
     const place = { store, ref: log.ref, clock, random, isNew: true, keeps: ["adkSession", "adkPending"] };
@@ -271,7 +278,10 @@ class Sessions {
     session.lastUpdateTime = Math.max(session.lastUpdateTime, this.#shared.clock.nowMs());
   }
 
-  /** Whether nobody else has written since a run's session was read. One that the program made itself goes by its time. */
+  /**
+   * Checks that no other program wrote since the session object was read. The time decides for an object that the
+   * program built itself.
+   */
   #isCurrent(session: AdkSession, view: LogView): boolean {
     const seen = this.#seen.get(session);
     return seen === undefined ? (view.state?.updatedAtMs ?? 0) <= session.lastUpdateTime : seen === lastOf(view);
@@ -289,7 +299,7 @@ class Sessions {
     this.#logs.delete(name);
     this.#logs.set(name, open);
     const [oldest] = this.#logs.keys();
-    // What a run still uses it holds itself.
+    // A run keeps its own reference, so a log that is dropped here stays usable.
     if (this.#logs.size > mostOpen && oldest !== undefined) this.#logs.delete(oldest);
     return open;
   }
@@ -307,7 +317,10 @@ class Sessions {
     return session;
   }
 
-  /** State of the app and of the user lies in sessions of their own. The entry names it until it is there. */
+  /**
+   * Writes state of the app and the user to their own sessions. The entry keeps it as pending until then, so that a
+   * crash loses none.
+   */
   async #share(
     { appName, userId }: Pick<AdkSessionKey, "appName" | "userId">,
     ref: SessionRef,
@@ -317,7 +330,7 @@ class Sessions {
     const { app, user, atMs } = pending;
     await changeState(store, this.#ref("adk-state", [appName]), { delta: app, atMs }, random);
     await changeState(store, this.#ref("adk-state", [appName, userId]), { delta: user, atMs }, random);
-    // Another process may have more to tell by now.
+    // Another process may have added pending state meanwhile, so only an unchanged value is removed.
     return await updateEntry(store, ref, (entry) =>
       isSameJson(pendingIn(entry), pending) ? patchEntry(entry, { adkPending: undefined }) : entry,
     );
@@ -349,7 +362,7 @@ class Sessions {
   }
 }
 
-/** Logs that are kept ready; another one is read again when it is needed. */
+/** Limits the logs in memory; a dropped log is read again on use. */
 const mostOpen = 500;
 
 function keyOf({ entry }: SessionState): AdkSessionKey {
@@ -359,12 +372,12 @@ function keyOf({ entry }: SessionState): AdkSessionKey {
   return { appName: app, userId: user, sessionId: id };
 }
 
-/** The last record of the conversation, or of the ADK. Notes of other programs do not count. */
+/** Notes of other programs do not outdate a run, so only records of the conversation and of the ADK count. */
 function lastOf({ records }: LogView): string {
   return records.findLast(({ side, record }) => !side || record["sourceFormat"] === "adk")?.id ?? "";
 }
 
-/** Whether a message of the user answers a call that waits, such as a confirmation; its run began before. */
+/** Recognizes an answer to a waiting call, such as a confirmation. Its run started earlier, so no reset is due. */
 function isAnswer({ content }: Fields): boolean {
   const parts = isFields(content) && Array.isArray(content["parts"]) ? (content["parts"] as readonly unknown[]) : [];
   return parts.some((part) => isFields(part) && part["functionResponse"] !== undefined);

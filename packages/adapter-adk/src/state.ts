@@ -1,14 +1,14 @@
 import { openSession, type RandomSource, type SessionRef, type SessionStore } from "@throughline/core";
 import { type Fields, isFields, updateEntry } from "@throughline/core/internal";
 
-/** State by whom it belongs to, without the prefixes of the keys. */
+/** Holds state by its owner, without the prefixes of the keys. */
 export interface SplitState {
   readonly session: Fields;
   readonly app: Fields;
   readonly user: Fields;
 }
 
-/** Splits a state by the prefixes of its keys; `temp:` is of one run and goes. */
+/** Splits a state by the prefixes of its keys. Keys with `temp:` belong to one run and are dropped. */
 export function splitState(state: Fields): SplitState {
   const parts = {
     session: new Map<string, unknown>(),
@@ -24,13 +24,13 @@ export function splitState(state: Fields): SplitState {
   return { session: Object.fromEntries(session), app: Object.fromEntries(app), user: Object.fromEntries(user) };
 }
 
-/** What an event changes, without what is of one run. */
+/** Returns the state change of an event without `temp:` keys, because these belong to one run. */
 export function deltaOf({ actions }: Fields): Fields {
   const delta = isFields(actions) && isFields(actions["stateDelta"]) ? actions["stateDelta"] : {};
   return Object.fromEntries(Object.entries(delta).filter(([key]) => !key.startsWith("temp:")));
 }
 
-/** A state as a run sees it. */
+/** Builds the state for a run, which expects the prefixes in the keys. */
 export function mergedState({ session, app, user }: SplitState): Record<string, unknown> {
   return Object.fromEntries([
     ...Object.entries(session),
@@ -39,29 +39,28 @@ export function mergedState({ session, app, user }: SplitState): Record<string, 
   ]);
 }
 
-/** The state that an entry holds. */
 export function stateOf(entry: Fields | undefined): Fields {
   return isFields(entry?.["adkState"]) ? entry["adkState"] : {};
 }
 
-/** One state over another. */
 export function joinedState(state: Fields, delta: Fields): Fields {
   return Object.fromEntries([...Object.entries(state), ...Object.entries(delta)]);
 }
 
-/** State of an app and of a user that an event or a new session has set, and that is not with them yet. */
+/** Holds state of an app and of a user that their own sessions still lack. */
 export interface PendingState extends Pick<SplitState, "app" | "user"> {
-  /** When it was set, in UTC milliseconds: what was set later counts, in whatever order it is written. */
+  /**
+   * Holds the time of the change in UTC milliseconds. A later change wins, in whatever order the changes are written.
+   */
   readonly atMs: number;
 }
 
-/** What is still to be written to the app and the user, with what an earlier event has left; null for nothing. */
+/** Merges a change with pending state of earlier events; null when the change contains no such state. */
 export function pendingOf({ app, user }: SplitState, left: PendingState | null, atMs: number): PendingState | null {
   if (Object.keys(app).length + Object.keys(user).length === 0) return null;
   return { app: joinedState(left?.app ?? {}, app), user: joinedState(left?.user ?? {}, user), atMs };
 }
 
-/** What the entry of a session says is still to be written. */
 export function pendingIn({ adkPending }: Fields): PendingState | null {
   if (!isFields(adkPending)) return null;
   const { app, user, atMs } = adkPending;
@@ -72,7 +71,7 @@ export function pendingIn({ adkPending }: Fields): PendingState | null {
   };
 }
 
-/** Changes the state of an app or of a user, which lies in a session of its own. A key that was set later stays. */
+/** Changes the state of an app or of a user in its own session. A key with a later change keeps its value. */
 export async function changeState(
   store: SessionStore,
   ref: SessionRef,

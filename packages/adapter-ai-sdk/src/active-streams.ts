@@ -1,27 +1,29 @@
 import type { Fields } from "@throughline/core/internal";
 
-/** How long a process that answers may say nothing before its stream counts as ended, in milliseconds. */
+/** A stream counts as ended when its process has renewed nothing for this time, in milliseconds. */
 const leaseMs = 10_000;
 
-/** The stream that answers now by the entry of a chat; null when none does, or the process that answered is gone. */
+/**
+ * Returns the stream that answers now, by the entry of a chat. It is null when no process answers or the process died.
+ */
 export function activeStreamOf(entry: Fields | undefined, nowMs: number): string | null {
   const id = entry?.["activeStreamId"];
   return typeof id === "string" && aliveForMs(entry, nowMs) > 0 ? id : null;
 }
 
-/** How long the stream of a chat still counts as active, in milliseconds. */
+/** Returns how long the stream of a chat still counts as active, in milliseconds. */
 export function aliveForMs(entry: Fields | undefined, nowMs: number): number {
   const untilMs = entry?.["activeStreamUntilMs"];
-  // A clock that was set back does not make a stream live longer.
+  // The limit protects against a clock that was set back: it must not make a stream live longer.
   return typeof untilMs === "number" ? Math.min(untilMs - nowMs, leaseMs) : 0;
 }
 
-/** Whether an entry states this stream; null for none. */
+/** Checks whether an entry states this stream; null checks that the entry states no stream. */
 export function isActiveStream(entry: Fields | undefined, streamId: string | null, nowMs: number): boolean {
   return streamId === null ? entry?.["activeStreamId"] === undefined : activeStreamOf(entry, nowMs) === streamId;
 }
 
-/** The fields of an entry that state a stream; null takes them out. */
+/** Builds the fields of an entry that state a stream; null removes them. */
 export function streamFields(streamId: string | null, nowMs: number): Fields {
   const isOver = streamId === null;
   return {
@@ -30,13 +32,13 @@ export function streamFields(streamId: string | null, nowMs: number): Fields {
   };
 }
 
-/** Renews the streams that this process answers in. No timer keeps the process alive. */
+/** Renews the streams that this process answers in. Its timers do not keep the process alive. */
 export class LiveStreams {
   readonly #timers = new Map<string, { readonly streamId: string; readonly timer: NodeJS.Timeout }>();
 
   /**
-   * Renews a stream from now on, instead of the one before it in the same chat; null renews none.
-   * @param renew false when another stream was saved, or none
+   * Renews a stream from now on and stops renewing the previous one of the same chat. A null id only stops.
+   * @param renew resolves to false when another stream or none was saved
    */
   keep(chat: string, streamId: string | null, renew: () => Promise<boolean>): void {
     const known = this.#timers.get(chat);
@@ -45,7 +47,7 @@ export class LiveStreams {
     this.#timers.delete(chat);
     if (streamId === null) return;
     const timer = setInterval(() => {
-      // A stream that cannot be renewed ends for its readers: the store is closed, or out of reach.
+      // A failed renewal means that the store is closed or out of reach. The stream then ends for its readers.
       void renew()
         .catch(() => false)
         .then((isSame) => {

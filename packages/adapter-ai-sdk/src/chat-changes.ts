@@ -3,29 +3,27 @@ import type { Fields } from "@throughline/core/internal";
 import { cutLiveItems, type LiveItem } from "@throughline/foreign-formats/internal";
 import type { LogPlace, LogView } from "@throughline/foreign-formats/internal";
 
-/** The SDK's name in keys and records. */
 export const framework = "ai-sdk";
 
-/** The content of a log when it was read. */
 export interface StoredChat {
   readonly records: LogView["records"];
   readonly headId: string | null;
   readonly messages: readonly StoredText[];
 }
 
-/** A message of the log. Its value is the program's to change, so it is kept as text. */
+/** Holds a message of the log as text, because the program may change the message object that it received. */
 export interface StoredText extends Omit<LiveItem, "value"> {
   readonly id: unknown;
   readonly text: string;
 }
 
 interface ChatChange {
-  /** How many of the stored messages stay; null: all. */
+  /** Counts the stored messages that stay; null keeps all of them. */
   readonly keep: number | null;
   readonly added: readonly Fields[];
 }
 
-/** The change that gives a chat these messages, and keeps those that other processes stored. */
+/** Computes the change to these messages. Messages that another process stored stay. */
 export function changeOf(
   stored: readonly StoredText[],
   messages: readonly string[],
@@ -41,7 +39,7 @@ export function changeOf(
   return { keep, added: [...added, ...others.map(({ text: one }) => fieldsOf(one))] };
 }
 
-/** A message that an import stored may be written with other white space. */
+/** An import may have stored a message with other white space, so the parsed form is compared as well. */
 function isSameText(stored: string, given: string | undefined): boolean {
   return stored === given || JSON.stringify(JSON.parse(stored)) === given;
 }
@@ -66,7 +64,7 @@ export function storedChat({ records, headId }: LogView, items: readonly LiveIte
   return { records, headId, messages };
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID */
+/** Serializes a message. @throws {ThroughlineError} INPUT_INVALID when JSON cannot hold it */
 export function textOf(message: object, at: number): string {
   try {
     return JSON.stringify(message);

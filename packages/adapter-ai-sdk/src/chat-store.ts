@@ -34,75 +34,79 @@ import {
 import { chunksOf } from "./message-chunks.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
-/** A message of a chat, as `UIMessage` of every version of the SDK. */
+/** Holds a message of a chat; it fits the `UIMessage` of every version of the SDK. */
 export interface StoredMessage {
-  /** The SDK's id of the message, unique in its chat. */
+  /** Holds the SDK's id of the message, unique in its chat. */
   readonly id: string;
-  /** Who speaks. */
+  /** States who wrote the message. */
   readonly role: "system" | "user" | "assistant";
-  /** Text, reasoning, files, tool calls and their results in order, as the SDK has them. */
+  /** Lists text, reasoning, files, tool calls and their results in order, in the SDK's form. */
   readonly parts: readonly object[];
 }
 
-/** Options of `createChatStore`. */
+/** Configures `createChatStore`. */
 export interface ChatStoreOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
-  /** The session of a chat, for sessions that other programs began. @default one that is named by the id */
+  /** Returns the session of a chat, for sessions that other programs created. @default a session named by the id */
   readonly refOf?: (chatId: string) => SessionRef;
-  /** Called for what another program wrote and has no place in a message. @default none */
+  /** Is called for content of another program that a message cannot hold. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
 }
 
-/** Options of `saveChat`. */
+/** Configures `saveChat`. */
 export interface SaveChatOptions {
-  /** The chat to save. A chat that does not exist is created. */
+  /** Holds the id of the chat to save. A missing chat is created. */
   readonly chatId: string;
-  /** All messages of the chat as the program has them. */
+  /** Lists all messages of the chat in the program's state. */
   readonly messages: readonly StoredMessage[];
-  /** Of the stream that answers now; null when none does. @default as it was */
+  /** Holds the id of the stream that answers now; null when no stream answers. @default unchanged */
   readonly activeStreamId?: string | null;
 }
 
-/** A chat in a list. */
+/** Describes a chat in a list. */
 export interface ListedChat {
-  /** The id that `loadChat` takes. */
+  /** Holds the id that `loadChat` takes. */
   readonly id: string;
-  /** The label of the session, else its title; null when it has neither. */
+  /** Holds the label of the session, or its title without a label; null without both. */
   readonly title: string | null;
-  /** When the session last changed, UTC milliseconds. */
+  /** Holds the time of the last change in UTC milliseconds. */
   readonly updatedAtMs: number;
-  /** The stream that the last `saveChat` with `activeStreamId` stated; null when none answers or its process has died. */
+  /**
+   * Holds the stream id of the last `saveChat` with `activeStreamId`; null when no stream answers or its process has
+   * died.
+   */
   readonly activeStreamId: string | null;
 }
 
 /**
- * Chats of the AI SDK over sessions. What the store throws comes from every method as the cause of the SDK's `AISDKError`; its
- * message ends with the code.
+ * Stores chats of the AI SDK in sessions. Every method reports an error of the store as the cause of the SDK's
+ * `AISDKError`, whose message ends with the code.
  */
 export interface ChatStore {
   /**
-   * Creates an empty chat and gives its id.
+   * Creates an empty chat and returns its id.
    * @param options `id`: a random UUID unless given; `title`: none unless given
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   createChat(options?: { readonly id?: string; readonly title?: string }): Promise<string>;
   /**
-   * The messages of a chat, as they were saved; none for a chat that does not exist. A session of another program is read as
-   * messages.
-   * @param options `forModel`: every call has an answer, so that a provider accepts what `convertToModelMessages` makes of it;
-   *   approvals of the last step stay open, because the SDK carries them out
-   * @throws {ThroughlineError} INPUT_INVALID for an argument; SEND_DENIED with `forModel` where the agent may not answer
+   * Returns the messages of a chat in the form in which they were saved; an empty list for a missing chat. A session of
+   * another program is converted to messages.
+   * @param options `forModel`: every call gets an answer, so that a provider accepts the output of
+   * `convertToModelMessages`; approvals of the last step stay open, because the SDK carries them out
+   * @throws {ThroughlineError} INPUT_INVALID for an argument; SEND_DENIED with `forModel` where the agent may not
+   * answer
    */
   loadChat<Message = StoredMessage>(id: string, options?: { readonly forModel?: boolean }): Promise<Message[]>;
   /**
-   * Stores what is new or changed. What this store has given out or saved, and is not among the messages any more, is taken back:
-   * the log keeps it. What others saved meanwhile stays.
+   * Stores new and changed messages. A message that this store loaded or saved, and that is missing now, is taken back;
+   * the log keeps it. Messages that other processes saved meanwhile stay.
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   saveChat(options: SaveChatOptions): Promise<void>;
   /**
-   * The chats of the agent by page, the one that changed last first. Pass `nextCursor` as `cursor` for the next page; null:
-   * there is none.
-   * @param options `limit`: how many at most, from 1 to 1,000; 50 unless given
+   * Returns one page of the agent's chats, the most recently changed first. Pass `nextCursor` as `cursor` for the next
+   * page; null marks the last page.
+   * @param options `limit`: the most chats per page, from 1 to 1,000; 50 unless given
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   listChats(options?: { readonly limit?: number; readonly cursor?: string }): Promise<{
@@ -112,12 +116,12 @@ export interface ChatStore {
   /** Archives a chat. */
   deleteChat(id: string): Promise<void>;
   /**
-   * The answer that is being saved now as a stream of `UIMessageChunk`, from its beginning; null when none is. It ends with
-   * the `saveChat` that sets `activeStreamId` to null, and 10 s after the process that set it has died.
+   * Streams the answer that is being saved now as `UIMessageChunk`s from its start; null when no stream answers. It
+   * ends with the `saveChat` that sets `activeStreamId` to null, and 10 s after the process that set it has died.
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   resumeChat(id: string, options?: { readonly signal?: AbortSignal }): Promise<ReadableStream<MessageChunk> | null>;
-  /** The session behind a chat. */
+  /** Returns the session behind a chat. */
   sessionOf(id: string): SessionRef;
 }
 
@@ -134,7 +138,7 @@ const saveTable: OptionTable<SaveChatOptions> = {
   activeStreamId: orNull(text),
 };
 
-/** Chats of the AI SDK in a store. @throws {ThroughlineError} INPUT_INVALID */
+/** Creates a store for chats of the AI SDK. @throws {ThroughlineError} INPUT_INVALID */
 export function createChatStore(options: ChatStoreOptions): ChatStore {
   assertKnownOptions<ChatStoreOptions>("createChatStore", options, table);
   return new Chats(options);
@@ -142,13 +146,13 @@ export function createChatStore(options: ChatStoreOptions): ChatStore {
 
 interface OpenChat {
   readonly log: FrameworkLog;
-  /** Ids of messages that were given out or saved here. */
+  /** Holds the ids of messages that this store returned or saved. Only these can be taken back by a later save. */
   known: ReadonlySet<unknown>;
-  /** What the log held when it was read last, so that a save behind a load does not read all of it again. */
+  /** Holds the content of the log at the last read, so that a save right after a load does not read all of it again. */
   stored: StoredChat | null;
 }
 
-/** Chats whose records are kept in memory; another one is read again when it is needed. */
+/** Limits the chats whose records stay in memory; a dropped chat is read again on use. */
 const mostOpen = 500;
 
 class Chats implements ChatStore {
@@ -185,7 +189,7 @@ class Chats implements ChatStore {
         chat.known = idsOf(items.map(({ value }) => value));
         chat.stored = storedChat(view, items);
       }
-      // What a program may change is its own.
+      // The program may change these objects, so they are not shared with the cached chat.
       return items.map(({ value }) => value as Message);
     });
   }
@@ -206,7 +210,7 @@ class Chats implements ChatStore {
       const place = log.place(view);
       const cut = cutAt(change.keep, stored, view, place);
       const made = aiSdkMessages.drafts(change.added, { ...place, headId: cut.headId });
-      // An entry alone wakes nobody who reads the stream.
+      // Readers of the stream wait for records, and a change of the entry alone wakes no reader.
       const note = isSameStream
         ? []
         : [liveNote("ai-sdk.stream", { activeStreamId }, { ...place, headId: cut.headId })];
@@ -214,11 +218,11 @@ class Chats implements ChatStore {
       const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
       isWhole = batch.length === drafts.length;
       const moved = cut.rewindTo === undefined || batch.some(movesHead) ? {} : { rewindTo: cut.rewindTo };
-      // Only when the answer is whole has its stream ended.
+      // The stream ends only when the whole answer is stored.
       const stream = activeStreamId === undefined || !isWhole ? {} : streamFields(activeStreamId, nowMs);
       return { drafts: batch, ...moved, entry: { chatId, ...stream } };
     };
-    // A chat that is longer than one append takes goes in pieces: each begins where the log ends then.
+    // The store limits an append, so a longer chat takes several. Each one starts from the new end of the log.
     let isWhole = false;
     while (!isWhole) {
       isWhole = true;
@@ -299,7 +303,7 @@ class Chats implements ChatStore {
     return chat;
   }
 
-  /** Says that this process still answers, until another stream or none is saved. */
+  /** Renews the stream of this process until a save states another stream or none. */
   #keepAlive(chatId: string, streamId: string | null): void {
     const { clock } = adapterOptions(this.#options);
     this.#streams.keep(JSON.stringify(this.sessionOf(chatId)), streamId, async () => {
@@ -312,7 +316,7 @@ class Chats implements ChatStore {
     });
   }
 
-  /** The messages of a view; those of a load before, where nothing was written since. */
+  /** Returns the messages of a view. The last load is reused when the log has not changed since. */
   #storedIn(id: string, view: LogView): readonly StoredText[] {
     const chat = this.#chat(id);
     const isSame = chat.stored?.records === view.records && chat.stored.headId === view.headId;

@@ -20,28 +20,29 @@ import {
 } from "@throughline/foreign-formats/internal";
 import { withSdkErrors } from "./sdk-errors.ts";
 
-/** Options of `throughlineMiddleware`. */
+/** Configures `throughlineMiddleware`. */
 export interface ThroughlineMiddlewareOptions extends RunPolicyOptions {
-  /** The store of the session; stays the caller's to close. */
+  /** Holds the store of the session; the caller closes it. */
   readonly store: SessionStore;
-  /** The session that every call is recorded in; the first call creates it. */
+  /** Holds the address of the session that records every call; the first call creates it. */
   readonly ref: SessionRef;
   /**
-   * `record`: what the program sends to a model is stored, and so is the reply. `guard`: the model is sent the history of the
-   * log instead, repaired and from its last compaction on; the program may send new messages alone. @default "record"
+   * Sets the mode. `record` stores the program's prompt and the reply. `guard` sends the history of the log to the
+   * model instead, repaired and from its last compaction on. In `guard` the program may send new messages alone.
+   * @default "record"
    */
   readonly mode?: "record" | "guard";
-  /** Called in `guard` before a prompt is built: compacts the session when that is due. @default nothing compacts */
+  /** Is called in `guard` before a prompt is built; compacts the session when that is due. @default nothing compacts */
   readonly compact?: (ref: SessionRef) => Promise<unknown>;
-  /** Called in `guard` for what has no place in a prompt. @default none */
+  /** Is called in `guard` for content that a prompt cannot hold. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
-  /** How long a call may give no sign of life before another may begin, in milliseconds. @default 60_000 */
+  /** Sets how long a call may give no sign of life before another call may start, in milliseconds. @default 60_000 */
   readonly leaseMs?: number;
-  /** Who holds the session while a model answers, for people. @default "ai-sdk" */
+  /** Names the holder of the session's lock while a model answers, for people. @default "ai-sdk" */
   readonly owner?: string;
-  /** The time that records state and leases count by. @default the system's */
+  /** Times the records and leases. @default the system's */
   readonly clock?: Clock;
-  /** Source of session and record ids. @default the system's */
+  /** Makes the ids of sessions and records. @default the system's */
   readonly random?: RandomSource;
 }
 
@@ -59,24 +60,25 @@ const table: OptionTable<ThroughlineMiddlewareOptions> = {
   random: objectWith("uuid"),
 };
 
-/** A call as `wrapLanguageModel` hands it over, of provider specification 3 or 4. */
+/** Holds a call that `wrapLanguageModel` passes on, of provider specification 3 or 4. */
 interface WrappedCall {
-  /** The call's options, with its `prompt`. */
+  /** Holds the call's options, with its `prompt`. */
   readonly params: object;
-  /** The model that is wrapped. */
+  /** Holds the wrapped model. */
   readonly model: object;
 }
 
-/** What `wrapLanguageModel` takes as `middleware`, of versions 6 and 7 of the SDK. */
+/** Fits the `middleware` of `wrapLanguageModel` in versions 6 and 7 of the SDK. */
 export interface ThroughlineMiddleware {
-  /** `v4`. Each version of the SDK asks for its own word here and reads none of them. */
+  /** States `v4`. Each version of the SDK types another literal here but reads none, so the type is `never`. */
   readonly specificationVersion: never;
   /**
-   * A call without a stream, as one turn. The SDK's result is of the types of its version, which this package is not bound to.
+   * Wraps a call without a stream as one turn. The SDK's result has the types of its version, which this package does
+   * not depend on.
    * @throws the SDK's AISDKError, with ours as its cause, such as SESSION_BUSY and SEND_DENIED; what the model throws
    */
   readonly wrapGenerate: (call: WrappedCall) => Promise<never>;
-  /** A streamed call, as one turn. It gives tool calls on when the reply is stored. @throws as `wrapGenerate` */
+  /** Wraps a streamed call as one turn. Tool calls are passed on when the reply is stored. @throws as `wrapGenerate` */
   readonly wrapStream: (call: WrappedCall) => Promise<never>;
 }
 
@@ -89,8 +91,8 @@ interface Model {
 }
 
 /**
- * A middleware that stores what a model sees and says: new messages before the model is asked, the reply before it is given
- * on. A call is a turn of the session: another process gets `SESSION_BUSY` meanwhile.
+ * Creates a middleware that stores the input and output of a model. New messages are stored before the model is asked,
+ * the reply before it is passed on. A call is a turn of the session: other processes get `SESSION_BUSY` meanwhile.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function throughlineMiddleware(options: ThroughlineMiddlewareOptions): ThroughlineMiddleware {
@@ -154,7 +156,7 @@ class RecordedCalls {
     const { store, clock, random } = adapterOptions(this.#options);
     const prompt = Array.isArray(params["prompt"]) ? (params["prompt"] as readonly Fields[]) : [];
     return await withSdkErrors(async () => {
-      // Results of tools continue what a new message began.
+      // Tool results continue a run that an earlier user message started, so they start no new one.
       await beforeRun({ store, ref, clock, random, isNew: prompt.at(-1)?.["role"] === "user" }, this.#options);
       if (mode === "guard" && (await this.#log.view()).lastSeq > 0) await compact?.(ref);
       const turn = await this.#log.openTurn({ owner, leaseMs });
@@ -179,7 +181,7 @@ class RecordedCalls {
     });
   }
 
-  /** A history that is longer than one append takes goes in pieces: each begins where the log ends then. */
+  /** The store limits an append, so a longer history takes several. Each one starts from the new end of the log. */
   async #keepPrompt(prompt: readonly unknown[]): Promise<LogView> {
     for (;;) {
       let isWhole = true;
@@ -208,16 +210,16 @@ class RecordedCalls {
 }
 
 interface StreamEnd {
-  /** Stores what came. */
+  /** Stores the parts that arrived. */
   readonly keep: (stopReason: string | null) => Promise<void>;
   readonly end: (state: "done" | "failed" | "aborted") => Promise<void>;
-  /** Of the program: a model may go on after it. */
+  /** Holds the program's signal. A model may continue to stream after an abort. */
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Gives the parts of a stream on. A tool runs as soon as its call is given on, so calls wait until the reply is stored. What
- * came of a stream that breaks off, or that nobody reads any more, is stored too.
+ * Passes the parts of a stream on. A tool runs once its call is passed on, so calls wait until the reply is stored. The
+ * received parts of a broken or abandoned stream are stored too.
  */
 function recordedStream(
   stream: ReadableStream<Fields>,
@@ -233,7 +235,7 @@ function recordedStream(
     await keep(stopReason).finally(() => end(stopReason === "aborted" ? "aborted" : "failed"));
   };
   const onAbort = (): void => {
-    // What cannot be stored now is an error of the next call: its lease is still held.
+    // A failed write surfaces in the next call, which finds the lease of this turn still held.
     void breakOff("aborted")
       .catch(() => {})
       .then(() => reader.cancel(signal?.reason))
@@ -258,7 +260,8 @@ function recordedStream(
         }
         if (value["type"] === "tool-call" || (held.length > 0 && value["type"] === "tool-result")) {
           held.push(value);
-          // Nothing to give on yet: the stream asks again only when it got something.
+          // A stream calls `pull` again only after a part was enqueued. There is none yet, so this call continues
+          // reading.
           return await this.pull?.(controller);
         }
         controller.enqueue(value);

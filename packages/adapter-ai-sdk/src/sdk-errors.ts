@@ -2,7 +2,9 @@ import { frameworkErrors, loadedOnce } from "@throughline/foreign-formats/intern
 
 const sdkErrorClass = loadedOnce(async () => (await import("ai")).AISDKError);
 
-/** Runs work; an error of ours comes as the cause of the SDK's. */
+/**
+ * Runs work and reports a Throughline error as the cause of the SDK's error, because programs catch the SDK's class.
+ */
 export const withSdkErrors: ReturnType<typeof frameworkErrors> = frameworkErrors(async (message, cause) => {
   const SdkError = await sdkErrorClass();
   return SdkError === null ? cause : new SdkError({ name: "AI_ThroughlineError", message, cause });

@@ -1,13 +1,13 @@
 import { loadClaudeSdk } from "./claude-sdk.ts";
 
-/** The part of the signature of the SDK's `query` that is used here. */
+/** Describes the part of the SDK's `query` signature that this package uses. */
 export type AgentQuery = (request: {
   readonly prompt: string;
   readonly options: Readonly<Record<string, unknown>>;
 }) => AsyncIterable<unknown>;
 
-/** The SDK's own `query`, loaded when it is first needed. @throws {ThroughlineError} MODEL_SDK_MISSING */
+/** Loads the SDK's `query` on first use. @throws {ThroughlineError} MODEL_SDK_MISSING */
 export async function loadAgentQuery(): Promise<AgentQuery> {
-  // Its options are a type of the SDK; here they are passed on as they were given.
+  // The SDK types its options, while this package passes them on unchanged. Hence the cast.
   return (await loadClaudeSdk("query")).query as unknown as AgentQuery;
 }

@@ -1,12 +1,11 @@
 import type * as sdk from "@anthropic-ai/claude-agent-sdk";
 import { ThroughlineError } from "@throughline/core";
 
-/** The published SDK. */
 export type ClaudeSdk = typeof sdk;
 
 const packageName = "@anthropic-ai/claude-agent-sdk";
 
-/** The SDK, loaded when it is first needed. @throws {ThroughlineError} MODEL_SDK_MISSING when it lacks the function */
+/** Loads the SDK on first use. @throws {ThroughlineError} MODEL_SDK_MISSING when it lacks the function */
 export async function loadClaudeSdk(needed: keyof ClaudeSdk): Promise<ClaudeSdk> {
   let module: Partial<ClaudeSdk>;
   try {

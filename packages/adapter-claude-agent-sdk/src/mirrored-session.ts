@@ -25,45 +25,43 @@ import {
 import type { ClaudeSdk } from "./claude-sdk.ts";
 import { replyFields, type SpentTokens, spentTokens } from "./reply-fields.ts";
 
-/** What the sessions of one store have in common. */
 export interface MirrorContext {
   readonly store: SessionStore;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly onLoss: LiveItemsOptions["onLoss"] | undefined;
-  /** The SDK's own; null where the SDK has none. */
+  /** Loads the SDK's `foldSessionSummary`; null when the SDK is not installed or lacks it. */
   readonly fold: () => Promise<ClaudeSdk["foldSessionSummary"] | null>;
 }
 
-/** What the log held when this was read, and what was appended since. */
+/** Holds the content of the log at the last read, and later appends of this process. */
 interface Known {
   readonly sessionId: string;
   readonly headId: string | null;
   readonly lastSeq: number;
   readonly mirror: LineMirror;
-  /** Fields of the entry that the lines so far state. */
+  /** Holds the fields of the entry that the stored lines state. */
   readonly entry: Readonly<Record<string, unknown>>;
   readonly summary: SessionSummaryEntry | undefined;
   readonly spent: SpentTokens;
 }
 
-/** How often an append is made again because others were faster. */
+/** Limits the attempts of an append, because other processes may write to the session at the same time. */
 const maxAttempts = 64;
-/** What one append takes: a batch of the SDK's is cut at lines. */
+/** Limits one append. A larger batch of the SDK is split between lines. */
 const most = { lines: 250, characters: 4 * 1024 * 1024 };
 
-/** A transcript of Claude Code in a session. */
 export class MirroredSession {
   readonly ref: SessionRef;
   readonly #key: SessionKey;
   readonly #parent: SessionRef | null;
   readonly #context: MirrorContext;
   #known: Known | null = null;
-  /** One call after the other. */
+  /** Serializes the calls: each append continues the state that the previous one left. */
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
-  /** @param parent the session of the main transcript; null for that one */
+  /** @param parent the session of the main transcript; null when this is the main transcript */
   constructor(ref: SessionRef, key: SessionKey, parent: SessionRef | null, context: MirrorContext) {
     this.ref = ref;
     this.#key = key;
@@ -71,14 +69,14 @@ export class MirroredSession {
     this.#context = context;
   }
 
-  /** Whether nothing is under way. */
+  /** Tells whether the session may be dropped from the cache: calls under way need their order. */
   get isIdle(): boolean {
     return this.#waiting === 0;
   }
 
   /**
-   * Appends lines in order, those of which the `uuid` is not there yet.
-   * @param assertMay asked first; what it throws ends the call
+   * Appends lines in order. Lines whose `uuid` is already stored are left out.
+   * @param assertMay runs first; its error ends the call
    */
   append(lines: readonly SessionStoreEntry[], assertMay: () => Promise<void>): Promise<void> {
     return this.#inOrder(async () => {
@@ -87,7 +85,7 @@ export class MirroredSession {
     });
   }
 
-  /** All lines; null for a session without one. */
+  /** Returns all lines; null for a session without lines. */
   load(): Promise<SessionStoreEntry[] | null> {
     return this.#inOrder(async () => {
       const { store, onLoss } = this.#context;
@@ -105,7 +103,7 @@ export class MirroredSession {
       try {
         await this.#context.store.remove(this.ref, { purge });
       } catch (error) {
-        // Nothing is there any more, which is what was asked.
+        // The session no longer exists, so the request is fulfilled.
         if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
       }
     });
@@ -122,7 +120,7 @@ export class MirroredSession {
   async #append(lines: readonly SessionStoreEntry[]): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const known = this.#known ?? (await this.#read());
-      // What the mirror was given is stored, or it is made again.
+      // `push` changes the mirror. It is dropped here, so that a failed append reads it again from the log.
       this.#known = null;
       const made = known.mirror.push(lines, known.lastSeq);
       if (made.drafts.length === 0) {
@@ -141,7 +139,7 @@ export class MirroredSession {
     }
   }
 
-  /** Null when somebody else wrote in between. */
+  /** Returns null when another process wrote in between: the mirror lacks those records. */
   async #write(known: Known, made: MirroredLines): Promise<Known | null> {
     const { store, random } = this.#context;
     const summary = await this.#folded(known.summary, made.added as readonly SessionStoreEntry[]);
@@ -170,7 +168,7 @@ export class MirroredSession {
     return isAlone ? { mirror: known.mirror, headId, lastSeq, sessionId, entry: made.entry, summary, spent } : null;
   }
 
-  /** What the last append of a batch says of the session. */
+  /** Builds the entry fields for the last append of a batch. They must describe the session with all lines stored. */
   #end(
     { entry: before }: Known,
     { entry, drafts, headId }: MirroredLines,
@@ -194,7 +192,7 @@ export class MirroredSession {
     };
   }
 
-  /** Sub-agents have no summary. */
+  /** Folds the new lines into the summary. The SDK keeps no summaries of sub-agents. */
   async #folded(
     before: SessionSummaryEntry | undefined,
     lines: readonly SessionStoreEntry[],
@@ -252,7 +250,7 @@ function isMain(draft: AppendDraft): boolean {
   return !isSideRecord(("record" in draft && !("type" in draft) ? draft.record : draft) as RecordDraft);
 }
 
-/** A batch in pieces that one append takes. @throws {ThroughlineError} INPUT_INVALID */
+/** Splits a batch into parts that one append takes. @throws {ThroughlineError} INPUT_INVALID */
 function partsOf(lines: readonly SessionStoreEntry[]): readonly (readonly SessionStoreEntry[])[] {
   const parts: SessionStoreEntry[][] = [];
   let characters = 0;

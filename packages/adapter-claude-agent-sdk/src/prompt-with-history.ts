@@ -2,8 +2,8 @@ import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { buildContext, renderText } from "@throughline/history";
 
 /**
- * A prompt that gives the earlier messages to an empty session: the newest whole messages that fit, and how much is
- * left out.
+ * Adds the earlier messages to a prompt for an empty session. The newest whole messages that fit are included, and the
+ * prompt states how much is left out.
  */
 export async function promptWithHistory(
   store: SessionStore,
@@ -23,7 +23,7 @@ export async function promptWithHistory(
 function newest(whole: string, maxCharacters: number): { readonly text: string; readonly leftOut: number } {
   if (whole.length <= maxCharacters) return { text: whole, leftOut: 0 };
   const from = whole.length - maxCharacters;
-  // A message begins with its label at the beginning of a line, and with nothing else.
+  // Every message starts with its label at the start of a line, so the cut looks for the next label.
   const start = whole.indexOf("\n\n[", from);
   const text = start < 0 ? whole.slice(from).toWellFormed() : whole.slice(start + 2);
   return { text, leftOut: whole.length - text.length };

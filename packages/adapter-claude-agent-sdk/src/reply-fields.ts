@@ -1,7 +1,7 @@
 import type { AppendDraft } from "@throughline/core";
 import { type Fields, isFields, readUsage } from "@throughline/core/internal";
 
-/** Tokens that the replies of a session took so far, as its entry counts them. */
+/** Counts the tokens of a session's replies so far; the entry stores both counts. */
 export interface SpentTokens {
   readonly input: number;
   readonly output: number;
@@ -11,7 +11,7 @@ export function spentTokens({ inputTokens, outputTokens }: Fields): SpentTokens 
   return { input: countOf(inputTokens), output: countOf(outputTokens) };
 }
 
-/** The fields of an entry that new replies change: the model, and tokens on top of those that were spent before. */
+/** Builds the entry fields that new replies change: the model, and the tokens added to the earlier counts. */
 export function replyFields(
   drafts: readonly AppendDraft[],
   before: SpentTokens,
@@ -23,7 +23,7 @@ export function replyFields(
     const message = isFields(record["message"]) ? record["message"] : {};
     if (message["role"] !== "assistant") continue;
     const { model, provider } = message;
-    // Claude Code writes notices of its own as replies of a model of this name.
+    // Claude Code stores its own notices as replies of a model with this name, which is not a real model.
     if (typeof model === "string" && model !== "<synthetic>") {
       fields["model"] = model;
       fields["modelProvider"] = typeof provider === "string" ? provider : "anthropic";

@@ -33,55 +33,55 @@ import { SdkMessageReader, type SdkMessageFacts } from "./sdk-messages.ts";
 import { readSdkSessionId } from "./sdk-session-id.ts";
 import { openSdkTurn, type SdkTurn } from "./sdk-turn.ts";
 
-/** Options of `createSdkConversation`. */
+/** Configures `createSdkConversation`. */
 export interface SdkConversationOptions extends RunPolicyOptions {
-  /** The store of the session; stays the caller's to close. */
+  /** Holds the store of the session; the caller closes it. */
   readonly store: SessionStore;
-  /** The session that is recorded; the first `send` creates it. */
+  /** Holds the address of the recorded session; the first `send` creates it. */
   readonly ref: SessionRef;
-  /** The function that runs the agent. @default the SDK's own, loaded when it is first needed */
+  /** Runs the agent. @default the SDK's own, loaded when it is first needed */
   readonly query?: AgentQuery;
-  /** Handed to `query` with every run; `resume` and `abortController` are set here. @default {} */
+  /** Holds the options for `query` in every run; `send` sets `resume` and `abortController`. @default {} */
   readonly queryOptions?: Readonly<Record<string, unknown>>;
-  /** How much of our history a session gets that replaces a lost one, in characters. @default 100_000 */
+  /** Limits the history that is sent to a session that replaces a lost one, in characters. @default 100_000 */
   readonly historyCharacters?: number;
-  /** How long a run may give no sign of life before another may begin, in milliseconds. @default 60_000 */
+  /** Sets how long a run may give no sign of life before another run may start, in milliseconds. @default 60_000 */
   readonly leaseMs?: number;
-  /** Who holds the session while a run is under way, for people. @default "claude-agent-sdk" */
+  /** Names the holder of the session's lock during a run, for people. @default "claude-agent-sdk" */
   readonly owner?: string;
-  /** The time that records state and leases count by. @default the system's */
+  /** Times the records and leases. @default the system's */
   readonly clock?: Clock;
-  /** Source of session, turn and record ids. @default the system's */
+  /** Makes the ids of sessions, turns and records. @default the system's */
   readonly random?: RandomSource;
 }
 
-/** Options of one run. */
+/** Configures one run. */
 export interface SendOptions {
-  /** Ends the run with `ABORTED`; what had arrived is kept. @default none */
+  /** Ends the run with `ABORTED`; messages that have arrived are kept. @default none */
   readonly signal?: AbortSignal;
-  /** Every message of the SDK, as it came. */
+  /** Is called with every message of the SDK, unchanged. */
   readonly onMessage?: (message: unknown) => void;
 }
 
-/** How a run ended. */
+/** States how a run ended. */
 export interface SdkRun {
-  /** The answer of the SDK's result, or its errors by line; empty when the run ended without a result. */
+  /** Holds the answer of the SDK's result, or its errors line by line; empty when the run ended without a result. */
   readonly text: string;
-  /** The SDK's word: `success`, `error_max_turns`, … */
+  /** Holds the SDK's name for the end of the run, such as `success` or `error_max_turns`. */
   readonly subtype: string;
-  /** Whether the SDK's result reports an error. Its `subtype` names it. */
+  /** States whether the SDK's result reports an error. Its `subtype` names the error. */
   readonly isError: boolean;
-  /** Of the SDK's session, to be resumed by the next run; null when it never said one. */
+  /** Holds the id of the SDK's session, which the next run resumes; null when the SDK stated none. */
   readonly sdkSessionId: string | null;
-  /** True if the session that the entry named was gone and a new one got our history. */
+  /** Is true if the session named by the entry was lost, and a new session received the stored history. */
   readonly isRecovered: boolean;
 }
 
 /** Sends prompts to the Claude Agent SDK and stores the conversation in a session. */
 export interface SdkConversation {
   /**
-   * One run: resumes the SDK's session when there is one, keeps everything said in ours, and stores the id that comes
-   * back, which may be another one.
+   * Runs the agent once. Resumes the SDK's session if there is one and stores every message. Also stores the returned
+   * session id, which may differ.
    * @throws {ThroughlineError} INPUT_INVALID for an empty prompt, an unknown option, and a session that
    *   `createClaudeSessionStore` records; SEND_DENIED, SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING; MODEL_FAILED with the SDK's
    *   error as cause; what the store throws
@@ -105,7 +105,8 @@ const table: OptionTable<SdkConversationOptions> = {
 const sendTable: OptionTable<SendOptions> = { signal: optionKinds.signal, onMessage: optionKinds.callback };
 
 /**
- * A session of ours and the SDK's own session behind it. The session is created by its first message.
+ * Creates a conversation that is stored in a session, with the SDK's own session behind it. The first message creates
+ * the session.
  * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown, missing or of another type
  */
 export function createSdkConversation(options: SdkConversationOptions): SdkConversation {
@@ -131,7 +132,8 @@ export function createSdkConversation(options: SdkConversationOptions): SdkConve
           runQuery({ ...request, query, turn, mayContinue, options: given, queryOptions: options.queryOptions ?? {} });
         const first = await ask({ text: prompt, resume });
         if (resume === null || !first.isSessionLost) return await finish(turn, first, false);
-        // Once: the SDK's files were deleted, or lie on another machine. Ours hold the conversation.
+        // The SDK's files were deleted or lie on another machine, while the log holds the conversation. The run is
+        // repeated once.
         await turn.setSdkSessionId(null, [
           throughlineDraft("note", { kind: "sdk-session-lost", sdkSessionId: resume }),
         ]);
@@ -149,7 +151,7 @@ export function createSdkConversation(options: SdkConversationOptions): SdkConve
   };
 }
 
-/** Both would record the same conversation. */
+/** A session with both recorders would store the same conversation twice. */
 function mirrored({ key }: SessionRef): ThroughlineError {
   return new ThroughlineError("INPUT_INVALID", `createClaudeSessionStore records the session "${key}".`, {
     outcome: "not-applied",
@@ -160,7 +162,7 @@ function mirrored({ key }: SessionRef): ThroughlineError {
 interface RunRequest {
   readonly query: AgentQuery;
   readonly turn: SdkTurn;
-  /** Asked when a tool has ended, because the SDK asks the model next. @throws {ThroughlineError} SEND_DENIED */
+  /** Is called when a tool has ended, because the SDK asks the model next. @throws {ThroughlineError} SEND_DENIED */
   readonly mayContinue: () => Promise<void>;
   readonly text: string;
   readonly resume: string | null;
@@ -186,7 +188,7 @@ async function runQuery({
 }: RunRequest): Promise<RunEnd> {
   const abortController = new AbortController();
   const abort = (): void => abortController.abort(options.signal?.reason);
-  // It may have come while the session was opened: nothing is begun then.
+  // The caller may have aborted while the session was opened. No run starts then.
   assertNotAborted(options.signal);
   options.signal?.addEventListener("abort", abort, { once: true });
   const reader = new SdkMessageReader();
@@ -197,10 +199,10 @@ async function runQuery({
     for await (const message of query({ prompt: text, options: asked })) {
       options.onMessage?.(message);
       const facts = reader.read(message);
-      // A reply may speak of sessions that are not found, and a run that went well is not made again.
+      // A reply may mention missing sessions, so only an error counts. A successful run must not be repeated.
       const isLost = facts.result?.isError === true && resume !== null && saysLost(facts.result.text);
       if (isLost) return { result: null, sdkSessionId: null, isSessionLost: true, error: null };
-      // Kept as soon as it is known: a run that is killed can be resumed.
+      // The id is stored on arrival, so that a killed run can be resumed.
       if (facts.sdkSessionId !== null && facts.sdkSessionId !== sdkSessionId) {
         sdkSessionId = facts.sdkSessionId;
         await turn.setSdkSessionId(sdkSessionId, facts.drafts);
@@ -237,7 +239,7 @@ async function finish(turn: SdkTurn, end: RunEnd, isRecovered: boolean): Promise
   return { text, subtype, isError, sdkSessionId: end.sdkSessionId, isRecovered };
 }
 
-/** What is wrong stands at the beginning; the rest may be anything the program printed. */
+/** The SDK states the error at the start of the text. The rest may be any output of the program. */
 const mostErrorCharacters = 8000;
 const lostConversation = linearExpression("no conversation found with session id|session .{0,80}not found", "i");
 
@@ -253,7 +255,7 @@ function wordsOf(error: unknown): string {
       : "it threw a value that is not an error";
 }
 
-/** @throws {ThroughlineError} ABORTED */
+/** Stops an aborted run before its next step. @throws {ThroughlineError} ABORTED */
 function assertNotAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw aborted(signal.reason);
 }

@@ -3,16 +3,15 @@ import { isNestedDeeper, maxArgumentsNesting, readUsage } from "@throughline/cor
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What one message of the SDK means to a session. */
 export interface SdkMessageFacts {
-  /** Null when the message does not say. */
+  /** Holds the id of the SDK's session; null when the message states none. */
   readonly sdkSessionId: string | null;
   readonly drafts: readonly RecordDraft[];
-  /** Of the message that ends a run; null for every other. */
+  /** Holds the result from the message that ends a run; null for every other message. */
   readonly result: { readonly subtype: string; readonly isError: boolean; readonly text: string } | null;
 }
 
-/** Reads the messages of one run, in order. Unknown ones are passed over; what is in them is the SDK's to keep. */
+/** Reads the messages of one run in order. Unknown messages are skipped; the SDK's own transcript keeps them. */
 export class SdkMessageReader {
   readonly #toolNames = new Map<string, string>();
   #lastReplyId: string | null = null;
@@ -20,7 +19,7 @@ export class SdkMessageReader {
   read(value: unknown): SdkMessageFacts {
     const message = fieldsOf(value);
     const sdkSessionId = textOf(message["session_id"]);
-    // A sub-agent's own conversation is no part of this one; what comes of it is the result of a call.
+    // A sub-agent has its own conversation. Only its result, a tool result, belongs to this one.
     if (typeof message["parent_tool_use_id"] === "string") return { sdkSessionId: null, drafts: [], result: null };
     if (message["isReplay"] === true) return { sdkSessionId, drafts: [], result: null };
     switch (message["type"]) {
@@ -37,7 +36,7 @@ export class SdkMessageReader {
 
   #reply(reply: Fields): readonly RecordDraft[] {
     const id = textOf(reply["id"]);
-    // The SDK gives a reply block by block, each as a message with the same id and the same usage.
+    // The SDK sends a reply block by block. Each message has the same id and the same usage, so usage counts once.
     const isFragment = id !== null && id === this.#lastReplyId;
     this.#lastReplyId = id;
     const content = listOf(reply["content"]).map((block) => replyBlock(block, this.#toolNames));
@@ -104,7 +103,9 @@ function replyBlock(
   }
 }
 
-/** Arguments that are nested deeper than a store takes are kept as text: the run has them, and goes on. */
+/**
+ * Stores arguments as text when they are nested deeper than a store accepts. The run already has them and continues.
+ */
 function argumentsOf(input: Fields): { readonly arguments: Fields; readonly partialJson?: string } {
   if (!isNestedDeeper(input, maxArgumentsNesting)) return { arguments: input };
   return { arguments: {}, partialJson: JSON.stringify(input) };

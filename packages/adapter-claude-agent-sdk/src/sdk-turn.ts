@@ -12,12 +12,12 @@ import { loadExisting, renewTurn, throughlineDraft } from "@throughline/core/int
 import { replyFields, spentTokens } from "./reply-fields.ts";
 import { withSdkSessionId } from "./sdk-session-id.ts";
 
-/** The open turn of one run. Whatever is appended belongs to it, and is refused once another has taken over. */
+/** Holds the open turn of one run. The store refuses its appends once another run has taken over. */
 export interface SdkTurn {
   append(drafts: readonly RecordDraft[]): Promise<void>;
   setSdkSessionId(id: string | null, drafts: readonly RecordDraft[]): Promise<void>;
   close(): Promise<void>;
-  /** Closes it after a failure; says nothing when it is another's by now. */
+  /** Closes the turn after a failure. Does nothing when another run has taken over. */
   fail(state: "aborted" | "failed"): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export async function openSdkTurn(options: SdkTurnOptions, drafts: readonly Reco
       try {
         await end(state);
       } catch (error) {
-        // Another run has begun: there is nothing of this one to close.
+        // Another run has started, so this run has no turn left to close.
         if (!hasErrorCode(error, "TURN_FENCED")) throw error;
       }
     },

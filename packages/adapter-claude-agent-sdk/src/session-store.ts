@@ -26,27 +26,30 @@ import { loadClaudeSdk } from "./claude-sdk.ts";
 import { MirroredSession, type MirrorContext } from "./mirrored-session.ts";
 
 /**
- * Options of `createClaudeSessionStore`. The SDK asks the model itself: a session that `sendPolicy` or its entry denies is not
- * recorded.
+ * Configures `createClaudeSessionStore`. The SDK itself asks the model, so a denied run cannot be stopped here. A
+ * session that `sendPolicy` or its entry denies is not recorded.
  */
 export interface ClaudeSessionStoreOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
-  /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
+  /**
+   * Returns the session behind a key, for sessions that other programs created; null for the usual session.
+   * @default the usual session
+   */
   readonly refOf?: (key: SessionKey) => SessionRef | null;
-  /** Called for what another program wrote and has no place among lines. @default none */
+  /** Is called for content of another program that has no line in a transcript. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
-  /** Whether `delete` erases for good. @default false: sessions are archived */
+  /** Erases the session permanently on `delete`. @default false: the session is archived */
   readonly purge?: boolean;
 }
 
-/** The `sessionStore` of the Claude Agent SDK over a store of ours. */
+/** Implements the `sessionStore` of the Claude Agent SDK over a store. */
 export interface ClaudeSessionStore extends Required<ClaudeStore> {
   /**
-   * Appends what a dropped batch has lost, from the SDK's own file of the session. What is there stays as it is.
+   * Appends lines that a dropped batch lost, from the SDK's own file of the session. Stored lines stay unchanged.
    * @param options `dir`: the folder of the project. @default every project is searched
    * @throws {ThroughlineError} INPUT_INVALID, MODEL_SDK_MISSING, and what the SDK says of the file
    */
   repairMirror(sessionId: string, options?: { readonly dir?: string }): Promise<void>;
-  /** The session behind a key. @throws {ThroughlineError} INPUT_INVALID for a key that lacks a field */
+  /** Returns the session behind a key. @throws {ThroughlineError} INPUT_INVALID for a key that lacks a field */
   sessionOf(key: SessionKey): SessionRef;
 }
 
@@ -61,16 +64,17 @@ const table: OptionTable<ClaudeSessionStoreOptions> = {
 const keyTable: OptionTable<SessionKey> = {
   projectKey: required(text),
   sessionId: required(text),
-  // White space alone is a subpath as any other.
+  // White space alone is a valid subpath, so only an empty text is refused.
   subpath: { expected: "a text that is not empty", accepts: (value) => typeof value === "string" && value !== "" },
 };
 
 const framework = "claude-code";
-/** Sessions that are kept ready; another one is read again when it is needed. */
+/** Limits the sessions in memory; a dropped session is read again on use. */
 const mostReady = 500;
 
 /**
- * A store for `query({ options: { sessionStore } })`: transcripts and those of their sub-agents, each in a session of its own.
+ * Creates a store for `query({ options: { sessionStore } })`. Each transcript, also of a sub-agent, is stored in its
+ * own session.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function createClaudeSessionStore(options: ClaudeSessionStoreOptions): ClaudeSessionStore {
@@ -81,7 +85,7 @@ export function createClaudeSessionStore(options: ClaudeSessionStoreOptions): Cl
 class Mirrors implements ClaudeSessionStore {
   readonly #options: ClaudeSessionStoreOptions;
   readonly #context: MirrorContext;
-  /** The one used longest ago first. */
+  /** Orders the sessions by last use, oldest first, so that the oldest can be dropped. */
   readonly #ready = new Map<string, MirroredSession>();
 
   constructor(options: ClaudeSessionStoreOptions) {
@@ -121,7 +125,7 @@ class Mirrors implements ClaudeSessionStore {
     });
   }
 
-  /** Those that are as new as their sessions; the SDK loads the others. */
+  /** Returns the summaries that are as new as their sessions. The SDK loads every other session itself. */
   async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {
     const states = await this.#listed([projectKey]);
     return states.flatMap((state) => {
@@ -136,7 +140,7 @@ class Mirrors implements ClaudeSessionStore {
   async delete(key: SessionKey): Promise<void> {
     const { purge = false } = this.#options;
     const { projectKey, sessionId, subpath } = key;
-    // The main transcript last: what names the others is there until they are gone.
+    // The main transcript goes last, so that an interrupted delete leaves no sub-agents without it.
     const subpaths = subpath === undefined ? await this.listSubkeys(key) : [];
     for (const path of subpaths) await this.#session({ projectKey, sessionId, subpath: path }).remove(purge);
     await this.#session(key).remove(purge);
@@ -171,7 +175,7 @@ class Mirrors implements ClaudeSessionStore {
     await importSessionToStore(sessionId, repaired, dir === undefined ? {} : { dir });
   }
 
-  /** Sub-agents speak for the session that asked them. @throws {ThroughlineError} SEND_DENIED */
+  /** Checks the policy of the main session, because sub-agents work for it. @throws {ThroughlineError} SEND_DENIED */
   async #assertMaySend({ projectKey, sessionId }: SessionKey): Promise<void> {
     const { store } = adapterOptions(this.#options);
     const ref = this.sessionOf({ projectKey, sessionId });
@@ -193,11 +197,10 @@ class Mirrors implements ClaudeSessionStore {
     return session;
   }
 
-  /** The sessions of a key's first parts. */
   async #listed(id: readonly string[]): Promise<readonly SessionState[]> {
     const { store, agentId, namespace } = adapterOptions(this.#options);
     const own = frameworkSessionKey({ agentId, namespace, framework, id }).key;
-    // Where the caller says which session it is, its key may be any.
+    // With `refOf`, the keys of the sessions can have any form, so no prefix narrows the list.
     const keys = this.#options.refOf === undefined ? { keyPrefix: `${own}:` } : {};
     const states: SessionState[] = [];
     let cursor: string | null = null;
@@ -218,7 +221,7 @@ class Mirrors implements ClaudeSessionStore {
   }
 }
 
-/** What the entry of a session says of its key; it is written with the first lines. */
+/** Reads the SDK's key of a session from its entry; the first append of lines stores it there. */
 function claudeKeyOf({ entry }: SessionState): SessionKey | { projectKey: null; sessionId: string; subpath?: string } {
   const key = entry["claudeSession"];
   const isKey = isFields(key) && typeof key["projectKey"] === "string" && typeof key["sessionId"] === "string";
@@ -233,17 +236,17 @@ async function foldOfSdk(): ReturnType<MirrorContext["fold"]> {
   try {
     return (await loadClaudeSdk("foldSessionSummary")).foldSessionSummary;
   } catch {
-    // Whoever writes lines without the SDK lists sessions without summaries.
+    // A program may write lines without the SDK. Its sessions are then listed without summaries.
     return null;
   }
 }
 
-/** Whether a line is a message; others are titles, summaries and the like. */
+/** Recognizes messages. Other lines, such as titles and summaries, need no permission to send. */
 function isSpoken({ type }: SessionStoreEntry): boolean {
   return type === "user" || type === "assistant";
 }
 
-/** How often each line without a `uuid` is there. */
+/** Counts equal lines without a `uuid`, because a repair can compare these only by content. */
 function countsOf(entries: readonly SessionStoreEntry[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const entry of entries) {

@@ -16,25 +16,26 @@ import {
 } from "./thread-records.ts";
 import { messageIdOf, typed, type DumpedValue } from "./values.ts";
 
-/** The checkpoint that a thread begins with which another program wrote. Its id comes before all others. */
+/** A thread that another program wrote starts with this checkpoint. Its id sorts before all others. */
 export const foreignRootId = "00000000-0000-6000-8000-000000000000";
 
-/** A checkpoint to be stored. */
 export interface NewCheckpoint {
   readonly ns: string;
   readonly parentId: string | null;
   readonly checkpoint: Checkpoint;
   readonly metadata: TypedText;
-  /** Null: the channel has no value any more. */
+  /** Holds the new values of the changed channels; null means that a channel is empty now. */
   readonly channels: ReadonlyMap<string, DumpedValue | null>;
-  /** The channel whose messages are the conversation. */
   readonly messagesChannel: string;
 }
 
-/** After this many changes a list is written whole, or after as many as it has messages: so logs grow with what is new. */
+/**
+ * After this many changes a list is written whole, or after one change per message if the list is longer. Between whole
+ * lists, the log grows only with new messages.
+ */
 const mostChanges = 100;
 
-/** What is to be appended for a checkpoint; null where the log has it already. */
+/** Builds the change for a checkpoint; null when the log already contains it. */
 export function checkpointChange(thread: Thread, view: LogView, given: NewCheckpoint): LogChange | null {
   return new CheckpointWriter(thread, view, given).change();
 }
@@ -46,7 +47,10 @@ class CheckpointWriter {
   readonly #drafts: AppendDraft[] = [];
   readonly #parent: StoredCheckpoint | undefined;
   readonly #place: ReturnType<Thread["log"]["place"]>;
-  /** Where the conversation stands: at the head, or where the parent left it. */
+  /**
+   * A fork continues from the head that the parent checkpoint states. Every other checkpoint continues from the log's
+   * head.
+   */
   readonly #baseId: string | null;
   #headId: string | null;
 
@@ -82,7 +86,7 @@ class CheckpointWriter {
     return { drafts: this.#drafts, ...(isMoved ? { rewindTo: this.#baseId } : {}) };
   }
 
-  /** A second delivery writes nothing. */
+  /** LangGraph may deliver a checkpoint twice. The second delivery must write nothing. */
   #isSame(known: StoredCheckpoint): boolean {
     const { checkpoint, metadata, parentId } = this.#given;
     return (
@@ -103,7 +107,7 @@ class CheckpointWriter {
     if (value.messages !== null && (!isEmptyList || before !== null || isConversation))
       return this.#list(name, value.messages, before, isConversation);
     if (value.messageIds.length === 0) return typed(value);
-    // By itself: a redaction of one of its messages takes it away, and not the checkpoint.
+    // The value gets its own record, so that redacting one of its messages removes the value and keeps the checkpoint.
     const record = this.#side(valueType, { value: typed(value), messageIds: value.messageIds }, value.messageIds);
     return { record };
   }
@@ -123,7 +127,6 @@ class CheckpointWriter {
     return { list, depth };
   }
 
-  /** The records of the conversation's messages. */
   #speak(name: string, texts: readonly string[]): readonly string[] {
     const { state } = this.#thread;
     const last = this.#baseId === this.#view.headId ? (state.index.lastRoot ?? null) : (this.#parent ?? null);
@@ -140,7 +143,7 @@ class CheckpointWriter {
     );
   }
 
-  /** The record that keeps a message; a new one beside the conversation where none does. */
+  /** Returns the record that keeps a message. A message without one gets a new record beside the conversation. */
   #holder(text: string, spoken: SpokenMessage | null): string {
     const known = spoken === null ? this.#thread.state.index.holderOf(text) : spoken.holderId;
     if (known !== undefined && known !== null) return known;

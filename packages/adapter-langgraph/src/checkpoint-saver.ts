@@ -35,19 +35,19 @@ import { writeType, type StoredCheckpoint, type StoredWrite } from "./thread-rec
 import { dump, load, typed, type DumpedValue } from "./values.ts";
 
 /**
- * Options of `createCheckpointSaver`. `sendPolicy` is checked when a run of a graph reads its thread and after each step, `reset`
- * when it reads a thread that waits for nothing.
+ * Configures `createCheckpointSaver`. `sendPolicy` is checked when a run of a graph reads its thread and after each
+ * step. `reset` is checked when a run reads a thread in which no node waits.
  */
 export interface CheckpointSaverOptions extends AdapterOptions, RunPolicyOptions {
-  /** The session of a thread, whoever began it. @default one that the thread's id names */
+  /** Returns the session of a thread, also of another program. @default a session named by the thread's id */
   readonly refOf?: (threadId: string) => SessionRef;
-  /** The channel whose messages are the conversation that other programs see. @default "messages" */
+  /** Names the channel whose messages are the conversation that other programs see. @default "messages" */
   readonly messagesChannel?: string;
   /** Turns values of channels and metadata into bytes and back. @default LangGraph's `JsonPlusSerializer` */
   readonly serde?: SerializerProtocol;
-  /** Called for what another program wrote and has no place among messages. @default none */
+  /** Is called for records of other programs that cannot be shown as messages. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
-  /** Whether `deleteThread` erases the session for good. @default false: it is archived */
+  /** Erases the session permanently on `deleteThread`. @default false: the session is archived */
   readonly purge?: boolean;
 }
 
@@ -62,7 +62,7 @@ const table: OptionTable<CheckpointSaverOptions> = {
   purge: flag,
 };
 
-/** A checkpointer of LangGraph over a log. Created by `createCheckpointSaver`. */
+/** Implements LangGraph's checkpointer over a log. `createCheckpointSaver` creates it. */
 export class ThroughlineSaver extends BaseCheckpointSaver {
   readonly #threads: Threads;
   readonly #messagesChannel: string;
@@ -76,8 +76,8 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   }
 
   /**
-   * The checkpoint that a config names, or the newest of its thread; undefined when there is none. A session that another
-   * program wrote gives one checkpoint, which holds its messages.
+   * Returns the checkpoint that a config names, or the newest of its thread; undefined when there is none. A session of
+   * another program yields one checkpoint, which holds its messages.
    * @throws {ThroughlineError} INPUT_INVALID for a field of `configurable` that is not a string; SEND_DENIED for a run of a graph
    *   alone; what the store throws
    */
@@ -96,7 +96,7 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   }
 
   /**
-   * Checkpoints, the newest first: those of a thread, or of all threads when the config names none.
+   * Yields checkpoints, newest first: those of one thread, or of all threads when the config names none.
    * @param options `before` a checkpoint, `filter` by equal metadata, and at most `limit`; all unless given
    * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
    */
@@ -131,8 +131,8 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   }
 
   /**
-   * Stores a checkpoint with the channels that changed, and returns the config that names it.
-   * A run that is denied by now ends here with SEND_DENIED if it has a next step. The checkpoint is stored.
+   * Stores a checkpoint with the changed channels, and returns the config that names it. A run that is no longer
+   * allowed ends here with SEND_DENIED if it has a next step; its checkpoint is stored all the same.
    * @throws {ThroughlineError} INPUT_INVALID for a config without `thread_id` and a value that the serializer refuses;
    *   SESSION_NOT_FOUND when the thread was deleted meanwhile; SEND_DENIED; what the store throws
    */
@@ -170,7 +170,8 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   }
 
   /**
-   * Stores the writes of a task to channels, behind the checkpoint that the config names. Writes that are stored already stay.
+   * Stores the writes of a task to channels, under the checkpoint that the config names. Writes that are already stored
+   * stay unchanged.
    * @throws {ThroughlineError} INPUT_INVALID for a config without `thread_id` or `checkpoint_id` and a value that the
    *   serializer refuses; SESSION_NOT_FOUND when the thread was deleted meanwhile; what the store throws
    */
@@ -204,13 +205,13 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     });
   }
 
-  /** Archives the session of a thread, or erases it with the option `purge`. A missing one is no error. */
+  /** Archives the session of a thread, or erases it with the option `purge`. A missing session is no error. */
   override async deleteThread(threadId: string): Promise<void> {
     await this.#threads.remove(threadId);
   }
 
   /**
-   * The writes to channels behind the nearest ancestors that have a value of them, and these values.
+   * Returns the value of each channel at its nearest ancestor with one, and the writes since that ancestor.
    * @throws {ThroughlineError} INPUT_INVALID for a field of `configurable` that is not a string, and what the store throws
    */
   override async getDeltaChannelHistory({
@@ -309,7 +310,7 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** What others wrote behind the newest checkpoint comes as an update of it. */
+  /** Adds messages of other programs to the newest checkpoint as an update, so that the graph reads them. */
   async #addForeign(
     thread: Thread,
     view: LogView,
@@ -328,7 +329,7 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     versions[name] = this.getNextVersion(versions[name] as number | undefined);
   }
 
-  /** The state that a session of another program gives a graph: its messages. */
+  /** Builds a checkpoint from the messages of another program's session, so that a graph can continue it. */
   async #foreignTuple(thread: Thread, view: LogView): Promise<CheckpointTuple | undefined> {
     const name = this.#messagesChannel;
     const messages = view.state === null ? null : await thread.learnedConversation(view, null, name);
@@ -361,7 +362,7 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   }
 }
 
-/** Of a channel that has no value. */
+/** Marks a channel without a value, because null and undefined can be values. */
 const missing = Symbol("missing");
 
 /** Creates a checkpointer over a store. @throws {ThroughlineError} INPUT_INVALID */
@@ -380,7 +381,9 @@ function sortedWrites(writes: ReadonlyMap<string, StoredWrite>): readonly Stored
   return [...writes.values()].toSorted((one, other) => compareWritesSortKeys(keyOf(one), keyOf(other)));
 }
 
-/** The channels to store: the new ones, and those that the graph was given as an update of what is stored. */
+/**
+ * Selects the channels to store. LangGraph does not report channels that it received as an update, so these are added.
+ */
 function changedChannels(
   thread: Thread,
   ns: string,

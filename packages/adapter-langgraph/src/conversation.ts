@@ -5,24 +5,23 @@ import { listDifference } from "./list-difference.ts";
 import type { ThreadIndex } from "./thread-index.ts";
 import { messageIdOf } from "./values.ts";
 
-/** A message of the conversation as it is now. */
 export interface SpokenMessage {
   readonly text: string;
-  /** The record that has it as its source; null where another program wrote it, or it was made up. */
+  /**
+   * Holds the id of the record whose source is this message. It is null for a message that another program wrote or
+   * that was synthesized.
+   */
   readonly holderId: string | null;
   readonly recordIds: readonly string[];
 }
 
-/** How the conversation becomes another one. */
 export interface ConversationChange {
   readonly drafts: readonly AppendDraft[];
-  /** The head after them. */
   readonly headId: string | null;
-  /** For each message of the new conversation: where it was in the old one, or the record that has it. */
+  /** Maps each message of the new conversation to its index in the old one, or to the id of its record. */
   readonly messages: readonly (number | string)[];
 }
 
-/** What is to be changed, and where it stands. */
 interface Change {
   readonly before: readonly SpokenMessage[];
   readonly after: readonly string[];
@@ -31,8 +30,8 @@ interface Change {
 }
 
 /**
- * The drafts that make a conversation of another one: messages behind it, and edits of those that were replaced or removed. A
- * conversation that is arranged in another way is written again behind a reset.
+ * Builds the drafts that turn one conversation into another: appended messages, and edits for replaced or removed ones.
+ * The log cannot reorder messages, so a reordered conversation is written again behind a reset.
  */
 export function changeConversation({ before, after, place, index }: Change): ConversationChange {
   const plan = planOf(before, after);
@@ -60,13 +59,13 @@ function writtenAgain(after: readonly string[], place: LivePlace, index: ThreadI
 }
 
 interface ConversationPlan {
-  /** For each later message: its place among the earlier ones. */
+  /** Holds the index among the earlier messages for each later message; null for a new one. */
   readonly places: readonly (number | null)[];
   readonly replaced: readonly { readonly at: number; readonly by: number }[];
   readonly removed: readonly number[];
 }
 
-/** Null where a message comes to stand before one that stays. */
+/** Returns null when a new message would stand before a kept one, because new messages can only be appended. */
 function planOf(before: readonly SpokenMessage[], after: readonly string[]): ConversationPlan | null {
   const places: (number | null)[] = [];
   for (const part of listDifference(
@@ -92,12 +91,14 @@ function planOf(before: readonly SpokenMessage[], after: readonly string[]): Con
   }
   const gone = new Set(replaced.map(({ at }) => at));
   const removed = [...before.keys()].filter((at) => !kept.has(at) && !gone.has(at));
-  // What was replaced must not come behind what is new.
+  // Edits keep their position and new messages are appended, so a replaced message cannot come behind a new one.
   const firstNew = places.findIndex((place, by) => place === null && !replaced.some((one) => one.by === by));
   return firstNew >= 0 && replaced.some(({ by }) => by > firstNew) ? null : { places, replaced, removed };
 }
 
-/** The earlier message with the same id, before the next one that stays. */
+/**
+ * Finds the earlier message with the same id. The search stops at the next kept message, because order must not change.
+ */
 function replacedBy(
   before: readonly SpokenMessage[],
   from: number,
@@ -123,12 +124,11 @@ class ConversationWriter {
     this.headId = place.headId;
   }
 
-  /** What stands before is no part of the conversation any more. */
+  /** The reset ends the conversation before it; the messages after it are the whole new conversation. */
   reset(): void {
     this.#add({ type: "reset", reason: "langgraph.replaced" });
   }
 
-  /** Appends messages. Gives their records. */
   append(texts: readonly string[]): readonly string[] {
     const items = texts.map((text) => parsedFields(text) ?? {});
     const made = langchainMessages.drafts(items, { ...this.#place, headId: this.headId });
@@ -140,7 +140,7 @@ class ConversationWriter {
     });
   }
 
-  /** Puts a message in the place of another. Null where an edit cannot say it. */
+  /** Edits a message in place. Returns null when an edit cannot express the change, for example for another role. */
   replace({ recordIds }: SpokenMessage, text: string): string | null {
     const [targetId, ...others] = recordIds;
     const target = targetId === undefined ? undefined : this.#index.record(targetId);
@@ -154,7 +154,7 @@ class ConversationWriter {
     return this.#add({ ...edit, sourceFormat: "langgraph", ...this.#repeats(item) }, text);
   }
 
-  /** Takes messages out of the conversation. */
+  /** Removes messages by edits. An edit cannot target a record beside the conversation, so a note lists these. */
   remove(messages: readonly SpokenMessage[]): void {
     const sideIds: string[] = [];
     for (const id of messages.flatMap(({ recordIds }) => recordIds)) {
@@ -175,7 +175,7 @@ class ConversationWriter {
     return this.headId;
   }
 
-  /** Records that say the same, so that a redaction of one finds the others. */
+  /** Names the records with the same message, so that a redaction of one also reaches the others. */
   #repeats(item: Fields): Fields {
     const id = messageIdOf(item);
     if (id === null) return {};

@@ -1,9 +1,9 @@
-/** A run of the earlier list, or the place in the later list of an element that is new. */
+/** Describes a run of the earlier list, or the index of a new element in the later list. */
 export type DifferencePart = { readonly from: number; readonly count: number } | { readonly added: number };
 
 /**
- * How a later list is made of an earlier one: what both begin and end with, and in between elements in the order of the earlier
- * one. Texts are compared as a whole.
+ * Describes a later list by an earlier one: the common start and end, and between them elements in the earlier order.
+ * Texts are compared as a whole.
  */
 export function listDifference(before: readonly string[], after: readonly string[]): readonly DifferencePart[] {
   const shorter = Math.min(before.length, after.length);
@@ -11,7 +11,7 @@ export function listDifference(before: readonly string[], after: readonly string
   while (start < shorter && before[start] === after[start]) start += 1;
   let end = 0;
   while (end < shorter - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
-  // The first place of a text is the last one of its stack.
+  // Each stack holds the positions of a text in descending order, so that `pop` returns the first position.
   const places = new Map<string, number[]>();
   for (let at = before.length - end - 1; at >= start; at--) {
     const text = before[at] as string;

@@ -1,10 +1,9 @@
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { ThroughlineError } from "@throughline/core";
 
-/** What LangGraph calls a RunnableConfig. */
+/** Holds LangChain's `RunnableConfig`. Deriving it from the checkpointer avoids a dependency on `@langchain/core`. */
 export type RunConfig = Parameters<BaseCheckpointSaver["getTuple"]>[0];
 
-/** Which thread, namespace and checkpoint a call is about. */
 export interface RunPlace<ThreadId = string | null, CheckpointId = string | null> {
   readonly threadId: ThreadId;
   readonly ns: string;
@@ -12,7 +11,7 @@ export interface RunPlace<ThreadId = string | null, CheckpointId = string | null
 }
 
 /**
- * The place that a config names.
+ * Reads the thread, namespace and checkpoint from a config.
  * @param action What needs a thread. @default it may be missing
  * @throws {ThroughlineError} INPUT_INVALID
  */

@@ -11,7 +11,6 @@ import {
 import { placeIn, type RunConfig } from "./run-config.ts";
 import { threadField, type Thread } from "./thread.ts";
 
-/** The policies that a run of a graph is held against. */
 export class RunRules {
   readonly #options: AdapterOptions & RunPolicyOptions;
 
@@ -20,7 +19,7 @@ export class RunRules {
   }
 
   /**
-   * Call before a thread is read. A run reads it once, before it asks a model; sub-graphs belong to the run.
+   * Call this before a thread is read. A run reads it once, before it asks a model; sub-graphs belong to the run.
    * @throws {ThroughlineError} SEND_DENIED, and what the store throws
    */
   async beforeRun(thread: Thread, config: RunConfig): Promise<void> {
@@ -31,7 +30,7 @@ export class RunRules {
     await beforeRun({ store, ref, clock, random, isNew, keeps: [threadField] }, this.#options);
   }
 
-  /** Call when a checkpoint is stored. @throws {ThroughlineError} SEND_DENIED where a node would run next */
+  /** Call this when a checkpoint is stored. @throws {ThroughlineError} SEND_DENIED where a node would run next */
   afterStep(
     ref: SessionRef,
     entry: SessionEntry | null,
@@ -48,7 +47,7 @@ export class RunRules {
   }
 }
 
-/** A run hands over where its nodes write what they stream; a program that reads or changes a state has no such place. */
+/** A run passes the writer for its streamed output. A program that reads or changes a state passes none. */
 function isOfRun(config: RunConfig): boolean {
   return typeof (config as { readonly writer?: unknown }).writer === "function";
 }
@@ -57,7 +56,7 @@ function isNested({ configurable }: RunConfig): boolean {
   return configurable !== undefined && "__pregel_read" in configurable;
 }
 
-/** Whether no node of a thread waits: what the next run is given is new. */
+/** Checks that no node of a thread waits, so that the input of the next run starts something new. */
 async function isAtRest(thread: Thread): Promise<boolean> {
   await thread.view();
   const newest = thread.state.index.newest("");
@@ -66,7 +65,7 @@ async function isAtRest(thread: Thread): Promise<boolean> {
   return ![...thread.state.channels(newest).keys()].some(isTrigger);
 }
 
-/** Whether a channel starts a node while it has a value, by the names that LangGraph gives them. */
+/** Recognizes channels that start a node while they have a value, by LangGraph's naming. */
 function isTrigger(channel: string): boolean {
   return ["__start__", "__pregel_tasks", "branch:", "join:"].some((name) => channel.startsWith(name));
 }

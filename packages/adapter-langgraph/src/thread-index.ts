@@ -13,27 +13,25 @@ import {
   type TypedText,
 } from "./thread-records.ts";
 
-/** A message of a list, kept by one record. */
 export interface StoredMessage {
-  /** The record that has it as its source. */
+  /** Names the record whose source is this message. */
   readonly holderId: string;
   readonly text: string;
-  /** The records of the conversation that stand for it. */
+  /** Lists the records of the conversation that represent it. */
   readonly recordIds: readonly string[];
 }
 
-/** What is kept of a message of LangChain, by its id. */
 interface Mentions {
-  /** Records that are the message. */
+  /** Lists the records that are the message. */
   readonly records: string[];
-  /** Records beside the conversation that repeat it. */
+  /** Lists the records beside the conversation that repeat it. */
   readonly copies: string[];
 }
 
-/** What a log holds of a thread, read as it grows. */
+/** Indexes the records of a thread, so that a read of a grown log costs only the new records. */
 export class ThreadIndex {
   readonly checkpoints: Map<string, StoredCheckpoint> = new Map();
-  /** The checkpoint of namespace "" that was put last. */
+  /** Holds the last stored checkpoint of the root graph, whose namespace is "". */
   lastRoot: StoredCheckpoint | null = null;
   readonly #records = new Map<string, SourcedRecord>();
   readonly #derived = new Map<string, string[]>();
@@ -44,10 +42,10 @@ export class ThreadIndex {
   #sessionId = "";
   #last: SourcedRecord | undefined;
   #count = 0;
-  /** Grows when what was resolved may be another by now. */
+  /** Increases when cached results may be outdated. */
   generation = 0;
 
-  /** Takes what a view has more than the last one. */
+  /** Adds the records that arrived since the last call. Another session or a changed log starts the index again. */
   update({ records, sessionId }: LogView): void {
     if (sessionId !== this.#sessionId || records[this.#count - 1] !== this.#last) this.#forget(sessionId);
     for (let at = this.#count; at < records.length; at++) this.#add(records[at] as SourcedRecord);
@@ -63,7 +61,7 @@ export class ThreadIndex {
     return this.#newest.get(ns);
   }
 
-  /** The writes that wait at a checkpoint, by task and place. */
+  /** Returns the pending writes of a checkpoint by task id and index. */
   writes(ns: string, checkpointId: string): ReadonlyMap<string, StoredWrite> {
     return this.#writes.get(checkpointKey(ns, checkpointId)) ?? new Map<string, StoredWrite>();
   }
@@ -72,7 +70,7 @@ export class ThreadIndex {
     return this.#records.get(id);
   }
 
-  /** The message that a record keeps; null when it was redacted. */
+  /** Returns the message that a record keeps; null when it was redacted. */
   message(holderId: string): StoredMessage | null {
     const stored = this.#records.get(holderId);
     if (stored === undefined || stored.isSourceCanonical || typeof stored.source !== "string") return null;
@@ -87,14 +85,14 @@ export class ThreadIndex {
     return { holderId, text, recordIds: [holderId, ...(this.#derived.get(holderId) ?? [])] };
   }
 
-  /** The value that a record keeps for a channel; null when it was redacted. */
+  /** Returns the channel value that a record keeps; null when it was redacted. */
   value(recordId: string): TypedText | null {
     const data = this.#records.get(recordId)?.record["data"];
     const value = isFields(data) ? data["value"] : null;
     return isTyped(value) ? value : null;
   }
 
-  /** A record that has exactly this message as its source. */
+  /** Returns a record whose source is exactly this text. */
   holderOf(text: string): string | undefined {
     return this.#byText.get(text);
   }
@@ -149,7 +147,7 @@ export class ThreadIndex {
   #addCheckpoint(checkpoint: StoredCheckpoint): void {
     const { ns, id } = checkpoint;
     const key = checkpointKey(ns, id);
-    // What was resolved through it without it, or with what it was before.
+    // Descendants may have been resolved without this checkpoint, or with its earlier version.
     if (this.checkpoints.has(key) || id <= (this.#newest.get(ns)?.id ?? "")) this.generation += 1;
     this.checkpoints.set(key, checkpoint);
     const newest = this.#newest.get(ns);
@@ -162,7 +160,8 @@ export class ThreadIndex {
     const writes = this.#writes.get(key) ?? new Map<string, StoredWrite>();
     this.#writes.set(key, writes);
     const place = `${write.taskId}\n${write.idx}`;
-    // The special ones replace each other; of others the first one counts.
+    // LangGraph gives special channels negative indexes, and a later write replaces an earlier one there. For all other
+    // channels the first write counts.
     if (write.idx < 0 || !writes.has(place)) writes.set(place, write);
   }
 }

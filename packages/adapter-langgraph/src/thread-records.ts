@@ -1,33 +1,33 @@
 import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** Of records that keep a message beside the conversation: of a sub-graph, or as the graph was given another program's. */
+/**
+ * Marks records that keep a message beside the conversation. It is a message of a sub-graph, or a message of another
+ * program as the graph received it.
+ */
 export const copyFormat = "langgraph.message";
 export const checkpointType = "langgraph.checkpoint";
 export const valueType = "langgraph.value";
 export const writeType = "langgraph.write";
 
-/** What a serializer made: its type, and the text, in base64 where it is bytes. */
+/** Holds the output of a serializer: its type and text. Bytes are stored in base64. */
 export interface TypedText {
   readonly type: string;
   readonly data: string;
   readonly encoding?: "base64";
 }
 
-/** A run of the messages that the parent's list has, by place and length, or the record of another message. */
+/** Holds a run of the parent's list by start and length, or the id of the record of another message. */
 export type ListPart = readonly [number, number] | string;
 
-/** What a checkpoint says of a channel. */
 export type StoredChannel =
   | TypedText
-  /** Kept by a record of its own. */
+  /** A separate record holds the value. */
   | { readonly record: string }
-  /** A list of messages: parts of the parent's list, if `depth` is above 0, and records. */
+  /** The value is a list of messages: record ids, and runs of the parent's list if `depth` is above 0. */
   | { readonly list: readonly ListPart[]; readonly depth: number }
-  /** The channel has no value any more. */
   | { readonly empty: true };
 
-/** A checkpoint as a record has it. */
 export interface StoredCheckpoint {
   readonly recordId: string;
   readonly seq: number;
@@ -40,11 +40,10 @@ export interface StoredCheckpoint {
   readonly versionsSeen: Fields;
   readonly metadata: TypedText;
   readonly channels: ReadonlyMap<string, StoredChannel>;
-  /** The end of the conversation at this checkpoint. */
+  /** Holds the end of the conversation at this checkpoint. */
   readonly headId: string | null;
 }
 
-/** A write that waits at a checkpoint. */
 export interface StoredWrite {
   readonly recordId: string;
   readonly ns: string;
@@ -56,12 +55,12 @@ export interface StoredWrite {
   readonly value: TypedText;
 }
 
-/** Names a checkpoint: ids may hold anything. */
+/** Builds a key as JSON, because ids may contain any separator. */
 export function checkpointKey(ns: string, id: string): string {
   return JSON.stringify([ns, id]);
 }
 
-/** The checkpoint that a record has; null for other records, and for those of an import. */
+/** Reads the checkpoint from a record; null for all other records and for imported ones. */
 export function checkpointIn({ id: recordId, seq, record }: SourcedRecord): StoredCheckpoint | null {
   const { customType, data } = record;
   if (customType !== checkpointType || !isFields(data) || !isFields(data["channels"])) return null;
@@ -83,7 +82,6 @@ export function checkpointIn({ id: recordId, seq, record }: SourcedRecord): Stor
   };
 }
 
-/** The write that a record has. */
 export function writeIn({ id: recordId, record }: SourcedRecord): StoredWrite | null {
   const { customType, data } = record;
   if (customType !== writeType || !isFields(data)) return null;
@@ -106,7 +104,7 @@ export function isTyped(value: unknown): value is TypedText {
   return isFields(value) && typeof value["type"] === "string" && typeof value["data"] === "string";
 }
 
-/** Ids of the messages that a record beside the conversation repeats. */
+/** Returns the ids of the messages that a record beside the conversation repeats. */
 export function messageIdsIn({ data }: SourcedRecord["record"]): readonly string[] {
   const ids = isFields(data) ? data["messageIds"] : null;
   return Array.isArray(ids) ? (ids as readonly unknown[]).filter((id) => typeof id === "string") : [];

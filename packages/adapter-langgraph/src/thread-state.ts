@@ -2,7 +2,7 @@ import type { LogView } from "@throughline/foreign-formats/internal";
 import { ThreadIndex, type StoredMessage } from "./thread-index.ts";
 import type { ListPart, StoredChannel, StoredCheckpoint } from "./thread-records.ts";
 
-/** Where a channel of a checkpoint got its value. */
+/** Names the checkpoint that stores a channel's value: the checkpoint itself, or its nearest ancestor with one. */
 interface Resolved {
   readonly owner: StoredCheckpoint;
   readonly stored: StoredChannel;
@@ -10,10 +10,9 @@ interface Resolved {
 
 type Channels = ReadonlyMap<string, Resolved>;
 
-/** Lists that are kept resolved, the newest ones. */
+/** Limits the resolved lists in memory; the oldest ones are dropped. */
 const keptLists = 8;
 
-/** The state of a thread's checkpoints, of what its log holds. */
 export class ThreadState {
   readonly index: ThreadIndex = new ThreadIndex();
   readonly #channels = new Map<string, Channels>();
@@ -28,7 +27,7 @@ export class ThreadState {
     this.#lists.clear();
   }
 
-  /** The channels that have a value at a checkpoint: its own, and those of its ancestors. */
+  /** Returns the channels that have a value at a checkpoint, from the checkpoint itself and its ancestors. */
   channels(checkpoint: StoredCheckpoint): Channels {
     const path: StoredCheckpoint[] = [];
     const seen = new Set<string>();
@@ -50,7 +49,10 @@ export class ThreadState {
     return before;
   }
 
-  /** The records that keep the messages of a channel, in order; null for a channel that is no list of messages. */
+  /**
+   * Returns the ids of the records that keep the messages of a channel, in order. It is null when the channel is no
+   * list of messages.
+   */
   list(checkpoint: StoredCheckpoint | undefined, channel: string): readonly string[] | null {
     if (checkpoint === undefined) return null;
     const steps: { readonly name: string; readonly parts: readonly ListPart[] }[] = [];
@@ -73,19 +75,19 @@ export class ThreadState {
     return newest === undefined ? (base ?? null) : list;
   }
 
-  /** Whether a channel has a value that is no list of messages. */
+  /** Checks for a value that is no list of messages. Its messages cannot be compared with the log. */
   isClosed(checkpoint: StoredCheckpoint, channel: string): boolean {
     const found = this.channels(checkpoint).get(channel);
     return found !== undefined && !("list" in found.stored);
   }
 
-  /** How many changes lie between a channel's list and the last one that was written whole. */
+  /** Counts the changes between a channel's list and the last list that was written whole. */
   depth(checkpoint: StoredCheckpoint | undefined, channel: string): number {
     const found = checkpoint === undefined ? undefined : this.channels(checkpoint).get(channel);
     return found !== undefined && "list" in found.stored ? found.stored.depth : 0;
   }
 
-  /** The messages of a list; those that were redacted are left out. */
+  /** Returns the messages of a list without the redacted ones. */
   messages(holderIds: readonly string[]): readonly StoredMessage[] {
     return holderIds.map((id) => this.index.message(id)).filter((message) => message !== null);
   }
@@ -108,7 +110,7 @@ function listName({ recordId }: StoredCheckpoint, channel: string): string {
   return `${recordId} ${channel}`;
 }
 
-/** A list that grows is changed in its place: a long one is not copied for each step. */
+/** A list that only grows is extended in place: copying a long list for each step would cost quadratic time. */
 function applyParts(list: string[], parts: readonly ListPart[]): string[] {
   const [first] = parts;
   const isGrown =

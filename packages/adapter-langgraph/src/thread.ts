@@ -15,10 +15,9 @@ import { ThreadState } from "./thread-state.ts";
 import { dump, load, type DumpedValue } from "./values.ts";
 import type { StoredCheckpoint } from "./thread-records.ts";
 
-/** Of what we write ourselves, whatever the program's serializer is. */
+/** This package writes messages in one form, so it ignores a custom serializer here. */
 const plain = new JsonPlusSerializer();
 
-/** What a thread is kept in. */
 export interface ThreadOptions {
   readonly store: SessionStore;
   readonly ref: SessionRef;
@@ -28,19 +27,21 @@ export interface ThreadOptions {
   readonly random?: RandomSource;
 }
 
-/** The field of an entry that names the thread. */
+/** The entry names its thread in this field, so that a list of sessions finds all threads. */
 export const threadField = "langgraphThreadId";
 
-/** A thread over the log of its session. */
 export class Thread {
   readonly id: string;
   readonly log: FrameworkLog;
   readonly state: ThreadState = new ThreadState();
-  /** The conversation as it was put last. */
+  /** Holds the conversation as last stored, so that only new messages are read from the next one. */
   lastPut: DumpedValue | undefined;
-  /** Messages of others as LangChain's classes write them, by how we do: fields and their order differ. */
+  /**
+   * Maps messages of other programs from this package's text to the text of LangChain's classes. The fields and their
+   * order differ, and messages are compared as text.
+   */
   readonly #written = new Map<string, string>();
-  /** Records of other programs that the graph was given in this process. */
+  /** Holds the records of other programs that the graph received in this process. */
   readonly #shown = new Set<string>();
   readonly #onLoss: LiveItemsOptions["onLoss"];
   readonly #limits: SessionStore["capabilities"]["limits"];
@@ -59,7 +60,10 @@ export class Thread {
     return view;
   }
 
-  /** Appends what is made for the newest view, in as many appends as the store needs for it. */
+  /**
+   * Appends a change that `make` builds for the newest view. The store limits the size of an append, so a large change
+   * takes several.
+   */
   async append(make: (view: LogView) => LogChange | null): Promise<void> {
     let isWhole: boolean;
     do {
@@ -76,7 +80,7 @@ export class Thread {
     } while (!isWhole);
   }
 
-  /** `conversation`, with the messages of others as a graph writes them. */
+  /** Returns `conversation` with the messages of other programs in the text that a graph writes. */
   async learnedConversation(
     view: LogView,
     last: StoredCheckpoint | null,
@@ -88,18 +92,17 @@ export class Thread {
     return this.conversation(view, last, channel);
   }
 
-  /** Messages as LangChain's classes. */
   revive(messages: readonly SpokenMessage[]): Promise<unknown> {
     return load(plain, { type: "json", data: `[${messages.map(({ text }) => text).join(",")}]` });
   }
 
   /**
-   * The conversation as the log has it, where that is not what the graph has: others wrote behind the checkpoint that was put
-   * last, or a message was redacted. Null where it is the same.
+   * Returns the conversation in the log when it differs from the graph's: another program wrote behind the last
+   * checkpoint, or a message was redacted. Returns null when both are equal.
    */
   conversation(view: LogView, last: StoredCheckpoint | null, channel: string): readonly SpokenMessage[] | null {
     const holders = this.state.list(last ?? undefined, channel) ?? [];
-    // Values of a serializer of the program's own: what the log has is not all of the conversation.
+    // A value that is no list of messages comes from a custom serializer, so the log lacks a part of the conversation.
     if (last !== null && holders.length === 0 && this.state.isClosed(last, channel)) return null;
     const own = this.state.messages(holders);
     const isWhole = own.length === holders.length;
@@ -112,7 +115,10 @@ export class Thread {
     return this.#spoken(langchainMessages.items(session, { repaired: true, ...onLoss }), own);
   }
 
-  /** Learns how a graph writes messages that others wrote. */
+  /**
+   * Lets LangChain's classes write the messages of other programs once, so that later comparisons match the graph's
+   * text.
+   */
   async #learn(messages: readonly SpokenMessage[]): Promise<void> {
     const texts = messages.filter(({ holderId }) => holderId === null).map(({ text }) => text);
     const unknown = texts.filter((text) => !this.#written.has(text));
@@ -125,17 +131,17 @@ export class Thread {
     }
   }
 
-  /** Notes that the graph was given these. */
+  /** Remembers that the graph received these messages, so that it can later be seen to remove them. */
   show(messages: readonly SpokenMessage[]): void {
     for (const { recordIds } of messages) for (const id of recordIds) this.#shown.add(id);
   }
 
-  /** Whether the graph knows a message: what others wrote meanwhile, it cannot have removed. */
+  /** Checks whether the graph received a message. A graph cannot have removed a message that it never received. */
   isKnown({ holderId, recordIds }: SpokenMessage): boolean {
     return holderId !== null || recordIds.length === 0 || recordIds.some((id) => this.#shown.has(id));
   }
 
-  /** Items with the records that keep them, where there are any. */
+  /** Matches the items with the records that keep them. Equal texts take their records in order. */
   #spoken(items: ReturnType<typeof langchainMessages.items>, own: readonly SpokenMessage[]): readonly SpokenMessage[] {
     const known = new Map<string, SpokenMessage[]>();
     for (const message of own) known.set(message.text, [...(known.get(message.text) ?? []), message]);

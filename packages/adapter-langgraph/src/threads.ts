@@ -3,11 +3,10 @@ import { frameworkSessionKey } from "@throughline/foreign-formats/internal";
 import { Thread, threadField, type ThreadOptions } from "./thread.ts";
 import { checkpointIn, checkpointKey } from "./thread-records.ts";
 
-/** Threads whose logs are kept in memory, the ones that were used last. */
+/** Limits the threads whose logs stay in memory; the least recently used ones are dropped. */
 const keptThreads = 100;
 const pageSize = 200;
 
-/** Which threads, and how they are ended. */
 export interface ThreadsOptions extends Omit<ThreadOptions, "ref" | "threadId"> {
   readonly agentId?: string;
   readonly namespace?: string;
@@ -15,11 +14,10 @@ export interface ThreadsOptions extends Omit<ThreadOptions, "ref" | "threadId"> 
   readonly purge?: boolean;
 }
 
-/** The threads of a store. */
 export class Threads {
   readonly #options: ThreadsOptions;
   readonly #threads = new Map<string, Thread>();
-  /** Of threads that were deleted in this process: the checkpoints that they had, so that a run of before brings none back. */
+  /** Holds the checkpoints of threads that this process deleted, so that an older run does not restore them. */
   readonly #deleted = new Map<string, Set<string>>();
 
   constructor(options: ThreadsOptions) {
@@ -41,7 +39,6 @@ export class Threads {
     return thread;
   }
 
-  /** All threads of the agent. */
   async all(): Promise<readonly Thread[]> {
     const { store, agentId = "main", namespace = "" } = this.#options;
     const ids: string[] = [];
@@ -70,31 +67,34 @@ export class Threads {
     try {
       await store.remove(thread.log.ref, { purge });
     } catch (error) {
-      // Somebody else was faster.
+      // Another process removed the session first.
       if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
     }
   }
 
   /**
-   * A run that began before its thread was deleted does not bring it back.
+   * Prevents a run that started before its thread was deleted from restoring the thread.
    * @throws {ThroughlineError} SESSION_NOT_FOUND
    */
   async assertNotDeleted(thread: Thread, ns: string, parentId: string | null, id: string): Promise<void> {
     if (parentId === null || thread.state.index.checkpoint(ns, parentId) !== undefined) return;
     if (!(await this.#isDeleted(thread, checkpointKey(ns, parentId)))) return;
-    // What this run would write at the checkpoint is not wanted either.
+    // Later writes of this run to the rejected checkpoint must fail as well.
     this.#deleted.set(thread.id, (this.#deleted.get(thread.id) ?? new Set()).add(checkpointKey(ns, id)));
     throw deletedThread(thread.id);
   }
 
-  /** @throws {ThroughlineError} SESSION_NOT_FOUND */
+  /** Rejects writes of a run whose thread was deleted meanwhile. @throws {ThroughlineError} SESSION_NOT_FOUND */
   async assertWritable(thread: Thread, ns: string, checkpointId: string): Promise<void> {
     await thread.view();
     if (thread.state.index.checkpoint(ns, checkpointId) !== undefined) return;
     if (await this.#isDeleted(thread, checkpointKey(ns, checkpointId))) throw deletedThread(thread.id);
   }
 
-  /** Whether a checkpoint was of a thread with this id that was deleted, here or by another process. */
+  /**
+   * Checks whether a checkpoint belonged to a deleted thread of this id. Another process may have deleted it, so
+   * archived sessions are searched too.
+   */
   async #isDeleted(thread: Thread, key: string): Promise<boolean> {
     if (this.#deleted.get(thread.id)?.has(key) === true) return true;
     const { store } = this.#options;

@@ -5,18 +5,17 @@ import { isFields } from "@throughline/core/internal";
 import { isLangchainMessage } from "@throughline/foreign-formats/internal";
 import type { TypedText } from "./thread-records.ts";
 
-/** A value as it is to be stored. */
 export interface DumpedValue extends TypedText {
-  /** The texts of the messages, where the value is a list of nothing else. */
+  /** Holds the texts of the messages when the value is a list of messages alone; null otherwise. */
   readonly messages: readonly string[] | null;
-  /** Ids of the messages anywhere in it. */
+  /** Lists the ids of the messages anywhere in the value. */
   readonly messageIds: readonly string[];
 }
 
 /**
  * Serializes a value.
- * @param before What it was before: of a list of messages that grew, only the new ones are read
- * @throws {ThroughlineError} INPUT_INVALID for one that the serializer refuses
+ * @param before the previous value: of a list of messages that grew, only the new ones are read
+ * @throws {ThroughlineError} INPUT_INVALID for a value that the serializer refuses
  */
 export async function dump(
   serde: SerializerProtocol,
@@ -27,7 +26,7 @@ export async function dump(
   const { type, bytes } = await dumped(serde, value, what);
   if (type !== "json") return { type, data: toBase64(bytes), encoding: "base64", messages: null, messageIds: [] };
   const data = typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8");
-  // LangGraph's serializer puts this text in the place of a value that it cannot write.
+  // LangGraph's serializer writes this text instead of a value that it cannot write.
   if (data === unserializable && value !== JSON.parse(unserializable)) throw refused(what);
   const plain = { type, data, messages: null, messageIds: [] };
   const grown = before === undefined ? null : grownList(before, data);
@@ -39,7 +38,7 @@ export async function dump(
   return { type, data, messages, messageIds: [...messageIdsOf(parsed)] };
 }
 
-/** A list that begins with the text of an earlier one. */
+/** A list usually starts with the text of the previous one. Then only the new messages are parsed. */
 function grownList(before: DumpedValue, data: string): Pick<DumpedValue, "messages" | "messageIds"> | null {
   const { messages, messageIds, type, data: text } = before;
   if (messages === null || messages.length === 0 || type !== "json") return null;
@@ -76,7 +75,6 @@ function refused(what: string, cause?: unknown): ThroughlineError {
   });
 }
 
-/** What was serialized. */
 export async function load(serde: SerializerProtocol, { type, data, encoding }: TypedText): Promise<unknown> {
   const given = encoding === "base64" ? new Uint8Array(Buffer.from(data, "base64")) : data;
   return (await serde.loadsTyped(type, given)) as unknown;
@@ -94,12 +92,12 @@ function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A serializer of the program's own that calls something else "json": it is kept as it is.
+    // A custom serializer may call another format "json". Its text is stored unchanged.
     return null;
   }
 }
 
-/** The id of a message that is in the form of the serializer. */
+/** Reads the id of a message in the serializer's form. Empty ids and ids over 256 characters identify no message. */
 export function messageIdOf(message: unknown): string | null {
   if (!isFields(message) || !isFields(message["kwargs"])) return null;
   const { id } = message["kwargs"];
@@ -108,7 +106,7 @@ export function messageIdOf(message: unknown): string | null {
 
 function messageIdsOf(value: unknown): ReadonlySet<string> {
   const found = new Set<string>();
-  // A stack of our own: a value may be nested deeper than calls may be.
+  // An explicit stack is used, because a value may be nested deeper than the call stack allows.
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();

@@ -40,33 +40,33 @@ import type { RunRecorder } from "./run-recorder.ts";
 import { userError, withSdkErrors } from "./sdk-errors.ts";
 import { asItem, checkTransaction, endsWith, operationRecordId, transactionTexts } from "./transactions.ts";
 
-/** Whose session a run is about. */
+/** Names the agent and namespace whose session a run uses. */
 export interface SessionScope {
-  /** The agent of the session. @default the option `agentId` */
+  /** Names the agent of the session. @default the option `agentId` */
   readonly agentId?: string;
-  /** The namespace of the session. @default the option `namespace` */
+  /** Names the namespace of the session. @default the option `namespace` */
   readonly namespace?: string;
 }
 
 /**
- * Options of `createAgentsSession`. `sendPolicy` and `reset` are checked when a run reads the history, which is before it asks a
- * model, and by `recordRun`, whose own options come before these.
+ * Configures `createAgentsSession`. `sendPolicy` and `reset` are checked when a run reads the history, before it asks a
+ * model. `recordRun` checks them as well; its own options have priority.
  */
 export interface AgentsSessionOptions extends AdapterOptions, RunPolicyOptions {
-  /** The SDK's id of the session, any text. @default a random UUID */
+  /** Sets the SDK's id of the session, any text. @default a random UUID */
   readonly sessionId?: string;
-  /** A session of the store, whoever began it. @default the one that `sessionId` names */
+  /** Sets the session of the store; another program may have created it. @default the one that `sessionId` names */
   readonly ref?: SessionRef;
-  /** Whose session it is, by the context of a run. @default the same for every run */
+  /** Returns the agent and namespace for the context of a run. @default the same for every run */
   readonly scopeOf?: (runContext: RunContext<unknown> | undefined) => SessionScope;
-  /** Compacts the session; called by the runner after a turn. @default the session is not compacted */
+  /** Compacts the session; the runner calls it after a turn. @default the session is not compacted */
   readonly compact?: (
     ref: SessionRef,
     args: OpenAIResponsesCompactionArgs,
   ) => Promise<OpenAIResponsesCompactionResult | null>;
-  /** Called for what another program wrote and has no place among items. @default none */
+  /** Is called for content of another program that items cannot hold. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
-  /** Whether `clearSession` erases the session for good. @default false: it is reset, and the log keeps the records */
+  /** Erases the session permanently on `clearSession`. @default false: it is reset, and the log keeps the records */
   readonly purge?: boolean;
 }
 
@@ -82,18 +82,19 @@ const table: OptionTable<AgentsSessionOptions> = {
   purge: flag,
 };
 
-/** The context of a run, as the runner hands it over; undefined outside of a run. */
+/** Holds the context that the runner passes in a run; undefined outside of a run. */
 type Context = RunContext<unknown> | undefined;
 
 /**
- * A session of the OpenAI Agents SDK over a log: what `run(agent, input, { session })` takes. Created by `createAgentsSession`.
- * What the store throws comes from every method as the cause of the SDK's `UserError`; its message ends with the code.
+ * Implements a session of the OpenAI Agents SDK over a log, for `run(agent, input, { session })`. `createAgentsSession`
+ * creates it. Every method reports an error of the store as the cause of the SDK's `UserError`, whose message ends with
+ * the code.
  */
 export class AgentsSession {
   readonly acceptsRunContext = true as const;
-  /** The run that records into it; null when none does. */
+  /** Holds the recorder of the current run; null when no recorded run is active. */
   recorder: RunRecorder | null = null;
-  /** Absent where nothing compacts: the runner looks for it. */
+  /** Compacts the session. It is absent without the option `compact`, because the runner checks for the method. */
   readonly runCompaction?: (
     args?: OpenAIResponsesCompactionArgs,
     runContext?: Context,
@@ -101,9 +102,9 @@ export class AgentsSession {
   readonly #options: AgentsSessionOptions;
   readonly #sessionId: string;
   readonly #logs = new Map<string, FrameworkLog>();
-  /** Contexts of runs that were let begin. */
+  /** Holds contexts of runs that passed the policy, so that each run is checked once. */
   readonly #begun = new WeakSet<NonNullable<Context>>();
-  /** The items of a view, made once. */
+  /** Caches the items of a view, because converting a long log is expensive. */
   readonly #items = new WeakMap<LogView["records"], readonly LiveItem[]>();
 
   constructor(options: AgentsSessionOptions) {
@@ -114,7 +115,7 @@ export class AgentsSession {
       this.runCompaction = (args = {}, context = undefined) => compact(this.log(context).ref, args);
   }
 
-  /** The log behind it, for the context of a run. */
+  /** Returns the log of the session, for the context of a run. */
   log(context: Context = undefined): FrameworkLog {
     const { store, agentId, namespace, clock, random } = adapterOptions(this.#options);
     const { ref: given, scopeOf } = this.#options;
@@ -126,7 +127,10 @@ export class AgentsSession {
     return log;
   }
 
-  /** Checks what a run of this session has to keep. `recordRun` calls it. @throws {ThroughlineError} SEND_DENIED */
+  /**
+   * Checks the policies that a run of this session must follow. `recordRun` calls it.
+   * @throws {ThroughlineError} SEND_DENIED
+   */
   async beforeRun(policy: RunPolicyOptions, isNew: boolean): Promise<void> {
     await beforeRun({ ...this.#place(undefined), isNew }, { ...this.#options, ...policy });
   }
@@ -136,13 +140,13 @@ export class AgentsSession {
     await withSdkErrors(() => beforeNextCall(this.#place(undefined), { ...this.#options, ...policy }));
   }
 
-  /** The SDK's id of the session: `sessionId`, else the key of `ref`, else the UUID that was made. */
+  /** Returns the SDK's id of the session: `sessionId`, else the key of `ref`, else a random UUID. */
   getSessionId(): Promise<string> {
     return Promise.resolve(this.#sessionId);
   }
 
   /**
-   * The items of the history, oldest first, as copies.
+   * Returns the items of the history, oldest first, as copies.
    * @param limit how many of the newest items; none for 0 or less, all unless given
    * @param context of a run: the first call with it begins the run
    * @throws the SDK's UserError, with the ThroughlineError as its cause; SEND_DENIED for a run alone
@@ -153,30 +157,34 @@ export class AgentsSession {
       if (limit !== undefined && limit <= 0) return [];
       const items = this.#itemsOf(await this.log(context).view());
       const wanted = limit === undefined ? items : items.slice(-limit);
-      // Objects of the caller's own in each call: the runner compares them by identity.
+      // Each call returns new objects, because the runner compares items by identity.
       return wanted.map(({ value }) => asItem(withBytes(value) as LiveItem["value"]));
     });
   }
 
   /**
-   * Appends items, except those that `recordRun` has stored already.
+   * Appends items, except items that `recordRun` has already stored.
    * @throws the SDK's UserError for an item that is not a JSON object, and with the ThroughlineError of a failed append
    */
   async addItems(items: AgentInputItem[], context?: Context): Promise<void> {
     this.#endRun(context);
     const added = await this.#storable(items);
-    // What the recorder stores right now would be stored twice.
+    // An item that the recorder is storing right now would otherwise be stored twice.
     await this.recorder?.settled();
     const missing = this.recorder === null ? added : this.recorder.unrecorded(added);
     if (missing.length > 0) await this.recordItems(missing, context);
   }
 
-  /** Appends items as they are. `recordRun` calls it; the runner hands them over again. @throws as `addItems` */
+  /**
+   * Appends items without a check for repetitions. `recordRun` calls it; the runner passes the same items to `addItems`
+   * later.
+   * @throws as `addItems`
+   */
   async recordItems(items: readonly LiveItem["value"][], context?: Context): Promise<void> {
     await this.#append(context, (view, log) => additions(view, log, items));
   }
 
-  /** The ids of the calls that have no result. `recordRun` asks for them. @throws as `getItems` */
+  /** Returns the ids of the calls that have no result. `recordRun` calls it. @throws as `getItems` */
   async openCalls(): Promise<readonly unknown[]> {
     return await withSdkErrors(async () => openCallsIn(this.#itemsOf(await this.log().view())));
   }
@@ -207,7 +215,7 @@ export class AgentsSession {
     });
   }
 
-  /** Replaces function calls, each found by its `callId`, in one append each. An unknown `callId` changes nothing. */
+  /** Replaces function calls by their `callId`, with one append per call. An unknown `callId` changes nothing. */
   async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
     for (const { callId, replacement } of mutations) {
       const [item = {}] = await this.#storable([replacement]);
@@ -219,8 +227,8 @@ export class AgentsSession {
   }
 
   /**
-   * Appends items, or replaces the end of the history, in one append. Repeating it with the same `operationId`
-   * changes nothing.
+   * Appends items, or replaces the end of the history, in one append. Repeating it with the same `operationId` changes
+   * nothing.
    * @throws the SDK's UserError for an invalid transaction, another one under that id, and an end that differs from
    *   `expectedSuffix`
    */
@@ -228,7 +236,7 @@ export class AgentsSession {
     this.#endRun(context);
     const { operationId, hash, expectedSuffix, items } = await checkTransaction(args);
     await this.recorder?.settled();
-    // Once: an item that was found is not found again where the append is repeated.
+    // The recorder matches each item once, so a repeated append must reuse the first result.
     let missing: readonly LiveItem["value"][] | null = null;
     let refusal: string | null = null;
     const attempt = (): Promise<void> =>
@@ -260,14 +268,14 @@ export class AgentsSession {
     try {
       await attempt();
     } catch (error) {
-      // An operation that lies before what is read of the log: its record is there, so it was applied.
+      // The operation lies before the part of the log that was read. Its record exists, so it was applied.
       if (!hasErrorCode((error as { cause?: unknown }).cause, "RECORD_ID_TAKEN")) throw error;
       refusal = (await this.#hashBefore(context, operationId)) === hash ? "" : transactionTexts.other;
     }
     if (refusal !== null && refusal !== "") throw await userError(refusal);
   }
 
-  /** Makes these items the whole history. The log keeps the records from before. */
+  /** Replaces the whole history with these items. The log keeps the earlier records. */
   replaceHistoryWithCompaction(items: AgentInputItem[], context?: Context): Promise<void> {
     return this.#append(context, (view, log) =>
       compactAgentItems(
@@ -278,7 +286,7 @@ export class AgentsSession {
     );
   }
 
-  /** The state of the run that stopped for an approval, for `RunState.fromString`; null when none waits. */
+  /** Returns the state of the run that stopped for an approval, for `RunState.fromString`; null when no run waits. */
   async pendingRunState(context?: Context): Promise<string | null> {
     const { records } = await withSdkErrors(() => this.log(context).view());
     const last = records.findLast(({ record }) => record["customType"] === "openai-agents.run-state")?.record["data"];
@@ -298,16 +306,16 @@ export class AgentsSession {
     return { store, ref: this.log(context).ref, clock, random };
   }
 
-  /** The runner reads the history once before it asks a model. Programs that look at the session have no context. */
+  /** The runner reads the history once before it asks a model. Programs that only read the session pass no context. */
   async #beginRun(context: Context): Promise<void> {
     if (context === undefined || this.recorder !== null || this.#begun.has(context)) return;
-    // A run that is resumed after an approval belongs to the session that it was begun in.
+    // A run that resumes after an approval belongs to its first session, so no reset is due.
     const isNew = openCallsIn(this.#itemsOf(await this.log(context).view())).length === 0;
     await beforeRun({ ...this.#place(context), isNew }, this.#options);
     this.#begun.add(context);
   }
 
-  /** The runner stores items when a run ends: the next one may have the same context. */
+  /** The runner stores items when a run ends. The next run may have the same context and needs a new check. */
   #endRun(context: Context): void {
     if (context !== undefined) this.#begun.delete(context);
   }
@@ -342,7 +350,7 @@ export class AgentsSession {
   }
 }
 
-/** A session of the OpenAI Agents SDK over a log of the store. @throws {ThroughlineError} INPUT_INVALID */
+/** Creates a session of the OpenAI Agents SDK over a log of the store. @throws {ThroughlineError} INPUT_INVALID */
 export function createAgentsSession(options: AgentsSessionOptions): AgentsSession {
   assertKnownOptions<AgentsSessionOptions>("createAgentsSession", options, table);
   return new AgentsSession(options);

@@ -6,17 +6,17 @@ import type { AgentsSession } from "./agents-session.ts";
 import { RunRecorder } from "./run-recorder.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
-/** Options of `recordRun`. */
+/** Configures `recordRun`. */
 export interface RecordRunOptions extends RunPolicyOptions {
-  /** How long a run may give no sign of life before another may begin, in milliseconds. @default 60_000 */
+  /** Sets how long a run may give no sign of life before another run may start, in milliseconds. @default 60_000 */
   readonly leaseMs?: number;
-  /** Who holds the session while a run is under way, for people. @default "openai-agents" */
+  /** Names the holder of the session's lock during a run, for people. @default "openai-agents" */
   readonly owner?: string;
 }
 
-/** Runs agents as the runner does, and stores each step when it happens. */
+/** Runs agents like the runner, and stores each step when it happens. */
 export interface RecordedRunner {
-  /** As `runner.run` with this session. */
+  /** Works like `runner.run` with this session. */
   readonly run: Runner["run"];
 }
 
@@ -26,14 +26,14 @@ const table: OptionTable<RecordRunOptions> = {
   owner: optionKinds.filledText,
 };
 
-/** The run that a call of a model belongs to. */
+/** A call of a model finds the recorder of its run here, because the SDK passes no run to a model. */
 const current = new AsyncLocalStorage<RunRecorder>();
 
 /**
- * Makes the runs of a runner durable step by step. The input is stored before a model is asked, each reply before a tool runs,
- * and each result when the tool has ended. A run is a turn of the session: another process gets `SESSION_BUSY` meanwhile.
- * A run is refused with `SEND_DENIED`, before anything is stored, if `sendPolicy` denies an answer. A run that is under way when
- * the session is denied ends before its next call of a model.
+ * Makes the runs of a runner durable step by step. The input is stored before a model is asked, each reply before a
+ * tool runs, and each result when the tool has ended. A run is a turn of the session: other processes get
+ * `SESSION_BUSY` meanwhile. If `sendPolicy` denies an answer, the run fails with `SEND_DENIED` before anything is
+ * stored. A run whose session is denied later ends before its next model call.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function recordRun(runner: Runner, session: AgentsSession, options: RecordRunOptions = {}): RecordedRunner {
@@ -44,7 +44,7 @@ export function recordRun(runner: Runner, session: AgentsSession, options: Recor
     const items = inputItems(input);
     const isNew = typeof input === "string" || Array.isArray(input);
     const turn = await withSdkErrors(async () => {
-      // A run that is resumed after an approval belongs to the session that it was begun in.
+      // A run that resumes after an approval belongs to its first session, so no reset is due.
       await session.beforeRun(options, isNew);
       return session.log().openTurn({ owner, leaseMs });
     });
@@ -86,11 +86,11 @@ export function recordRun(runner: Runner, session: AgentsSession, options: Recor
       throw error;
     }
   };
-  // Its overloads differ in the result of a stream alone.
+  // The overloads of `run` differ only in the result of a stream, so one implementation serves all of them.
   return { run: run as unknown as Runner["run"] };
 }
 
-/** A stream ends when its last event was read and what it stored is stored. */
+/** A stream ends when its last event was read and the store holds all of its items. */
 function withEnd(
   result: object,
   completed: Promise<void>,
@@ -115,7 +115,7 @@ function withEnd(
 
 type Callback = (history: AgentInputItem[], added: AgentInputItem[]) => AgentInputItem[] | Promise<AgentInputItem[]>;
 
-/** What a callback adds to the history is what the runner stores. */
+/** The runner stores the items that a callback adds to the history, so the recorder must store the same items. */
 function noting(callback: Callback, recorder: RunRecorder): Callback {
   return async (history, added) => {
     const before = new Set<unknown>(history);
@@ -137,7 +137,7 @@ function inputItems(input: unknown): readonly Fields[] {
   return Array.isArray(input) ? input.map((item) => plainJson(item) ?? {}) : [];
 }
 
-/** The agent that runs: of a run that is resumed the one that it stopped in. */
+/** Returns the agent that runs: a resumed run continues with the agent in which it stopped. */
 function agentOf(agent: Agent, input: unknown): Agent {
   const stopped =
     isFields(input) || typeof input !== "object" || input === null
@@ -175,7 +175,10 @@ function listeners(recorder: RunRecorder, agents: RecordedAgents, note: Note): r
   ];
 }
 
-/** A runner of the same configuration whose models are recorded. Listeners of the given one hear what happens. */
+/**
+ * Creates a runner with the same configuration whose models are recorded. Events are passed on, so that listeners of
+ * the original runner still work.
+ */
 function recordingRunner(runner: Runner): Runner {
   const { modelProvider, model } = runner.config;
   const provider: ModelProvider = { getModel: async (name) => recordedModel(await modelProvider.getModel(name)) };
@@ -189,7 +192,7 @@ function recordingRunner(runner: Runner): Runner {
   return made;
 }
 
-/** Agents that bring a model of their own, while a run asks it. */
+/** Replaces the models of agents that bring their own, and restores them after the run. */
 class RecordedAgents {
   readonly #models = new Map<Agent, { readonly own: Model; readonly recorded: Model }>();
 
@@ -208,7 +211,7 @@ class RecordedAgents {
 
 const recordedModels = new WeakSet<object>();
 
-/** A model that stores what it is asked and what it answers, in a run that is recorded. */
+/** Wraps a model. In a recorded run, the wrapper stores the request before the call and the reply after it. */
 function recordedModel(model: Model): Model {
   const recorded = new Proxy(model, {
     get(target, name) {

@@ -8,28 +8,29 @@ import {
   plainJson,
 } from "@throughline/foreign-formats/internal";
 
-/** What a recorder needs of the session that it writes to. */
+/** Describes the part of a session that a recorder uses. */
 interface RecordedSession {
   /** Appends items to the session, in order. */
   recordItems(items: readonly Fields[]): Promise<void>;
 }
 
-/** Stores the items of one run as they come, and knows which of them the runner hands over again at its end. */
+/** Stores the items of one run as they arrive, and recognizes them when the runner passes them again at its end. */
 export class RunRecorder {
   readonly #session: RecordedSession;
-  /** Not stored yet: the input of the run. */
+  /** Holds the input of the run until it is stored. */
   #input: readonly Fields[];
-  /** Stored by the recorder, and not handed over by the runner so far. */
+  /** Holds items that the recorder stored and the runner has not passed yet. */
   #recorded: Fields[] = [];
-  /** Calls of the last reply that have no result in the log. */
+  /** Holds the ids of calls in the last reply without a result in the log. */
   #openCalls: Set<unknown>;
   #isHandedOff = false;
   readonly #beforeNextCall: () => Promise<void>;
   #hasAsked = false;
-  /** One append after the other; a failure is thrown before the next step. */
+  /** Serializes the appends; a failure is thrown before the next step. */
   #last: Promise<void> = Promise.resolve();
 
   /**
+   * Creates a recorder for one run.
    * @param input the input of the run
    * @param openCalls the ids of calls that a resumed run carries out, because the session has no result of them
    * @param beforeNextCall asked before each call of a model except the first; what it throws ends the run
@@ -52,12 +53,15 @@ export class RunRecorder {
     this.#beforeNextCall = beforeNextCall;
   }
 
-  /** What is new of the input, where a callback of the caller decides. */
+  /** Sets the new items of the input, because a callback of the caller may change them. */
   setInput(items: readonly Fields[]): void {
     this.#input = items;
   }
 
-  /** Call before a model is asked: everything that it is asked with is stored afterwards. False: it is another run's call. */
+  /**
+   * Stores all input of a model call; await it before the model is asked. Returns false when the call belongs to
+   * another run.
+   */
   async beforeCall(request: Pick<ModelRequest, "input">): Promise<boolean> {
     const isOwn = await this.#keepInput(request);
     if (this.#hasAsked) await this.#beforeNextCall();
@@ -80,14 +84,17 @@ export class RunRecorder {
     return true;
   }
 
-  /** Call with a whole reply, before anything is done with it. */
+  /** Stores a complete reply; await it before the reply is used. */
   async afterReply(output: readonly unknown[]): Promise<void> {
     const items = output.map((item) => agentItemAsStored(plainJson(item) ?? {}));
     this.#openCalls = new Set(items.filter(isAgentCall).map((item) => item["callId"]));
     await this.#store(items);
   }
 
-  /** A tool has run. Structured results are stored as the runner sends them, with the next call. */
+  /**
+   * Stores the text result of a tool that has ended. Structured results are stored with the next call, in the runner's
+   * form.
+   */
   toolEnded(toolCall: Fields, result: unknown): void {
     const { type, name, namespace, callId } = toolCall;
     if (type !== "function_call" || typeof result !== "string" || !this.#openCalls.has(callId)) return;
@@ -97,26 +104,29 @@ export class RunRecorder {
     const item = { type: "function_call_result", ...named, callId, status: "completed", output };
     this.#openCalls.delete(callId);
     this.#last = this.#store([item]);
-    // It is thrown before the next step.
+    // The next append rethrows the failure. Without this handler, the rejection would end the process first.
     this.#last.catch(() => {});
   }
 
-  /** The next call continues another agent: nothing of the calls before it may be in its input. */
+  /** Marks that the next call continues another agent, whose input need not contain the earlier calls. */
   handedOff(): void {
     this.#isHandedOff = true;
   }
 
-  /** Waits for what is being stored. */
+  /** Waits until all started appends have ended. */
   settled(): Promise<void> {
     return this.#last;
   }
 
-  /** The items that the recorder has not stored. Each is found once: by its call, or by its content in order. */
+  /**
+   * Returns the items that the recorder has not stored. Each stored item matches once: by its call, or by its content
+   * in order.
+   */
   unrecorded(items: readonly Fields[]): readonly Fields[] {
     return items.filter((item) => {
       const at = this.#recorded.findIndex((one) => isSameAgentItem(one, item));
       if (at >= 0) this.#recorded.splice(at, 1);
-      // The session stores it now.
+      // The session stores this result now, so the next model call must not store it again.
       else if (isAgentResult(item)) this.#openCalls.delete(item["callId"]);
       return at < 0;
     });

@@ -1,9 +1,9 @@
 import { frameworkErrors, loadedOnce } from "@throughline/foreign-formats/internal";
 
-/** The SDK's class for what a caller did wrong or may handle. */
+/** The SDK uses this class for errors that the caller caused or can handle. */
 const userErrorClass = loadedOnce(async () => (await import("@openai/agents-core")).UserError);
 
-/** The SDK's own error with these words. */
+/** Creates the SDK's error with this message; a plain Error when the SDK is not installed. */
 export async function userError(message: string, cause?: unknown): Promise<Error> {
   const UserError = await userErrorClass();
   const error = UserError === null ? new Error(message) : new UserError(message);
@@ -11,5 +11,7 @@ export async function userError(message: string, cause?: unknown): Promise<Error
   return error;
 }
 
-/** Runs work; an error of ours comes as the cause of the SDK's. */
+/**
+ * Runs work and reports a Throughline error as the cause of the SDK's error, because programs catch the SDK's class.
+ */
 export const withSdkErrors: ReturnType<typeof frameworkErrors> = frameworkErrors(userError);

@@ -5,16 +5,15 @@ import { plainJson, sameItems } from "@throughline/foreign-formats/internal";
 import type { LogView } from "@throughline/foreign-formats/internal";
 import { userError } from "./sdk-errors.ts";
 
-/** A transaction that was checked, with the id of the record that remembers it. */
 export interface CheckedTransaction {
   readonly operationId: string;
   readonly hash: string;
-  /** Null: nothing goes. */
+  /** Holds the items to replace at the end of the history; null appends only. */
   readonly expectedSuffix: readonly Fields[] | null;
   readonly items: readonly Fields[];
 }
 
-/** Texts of the SDK's own store: its callers may look for them. */
+/** Uses the texts of the SDK's own store, because callers may search for them. */
 export const transactionTexts = {
   arguments: "Session history transaction arguments are invalid.",
   other: "Session history operation was already applied with a different transaction.",
@@ -27,7 +26,10 @@ export const transactionTexts = {
   items: "Session history transaction items contain invalid or unsupported data.",
 } as const;
 
-/** Checks a transaction as the SDK's own store does, in the same order. @throws the SDK's UserError */
+/**
+ * Checks a transaction with the rules and the order of the SDK's own store, so that callers get the same errors.
+ * @throws the SDK's UserError
+ */
 export async function checkTransaction(args: SessionHistoryTransactionArgs): Promise<CheckedTransaction> {
   const { operationId, transaction: given } = await readArguments(args);
   if (typeof operationId !== "string" || operationId.trim() === "") throw await userError(transactionTexts.id);
@@ -61,7 +63,9 @@ async function readArguments(args: unknown): Promise<{ readonly operationId: unk
   }
 }
 
-/** Whether a value is data alone: no accessor, hole, symbol, hidden field or object of a class, and no circle. */
+/**
+ * Accepts plain data only. JSON would change or lose an accessor, hole, symbol, hidden field, class instance or cycle.
+ */
 function isData(value: unknown, above: Set<object>): boolean {
   if (typeof value !== "object" || value === null) return !["function", "symbol", "bigint"].includes(typeof value);
   const names = Reflect.ownKeys(value);
@@ -109,8 +113,8 @@ function sortedJson(value: unknown): string {
 }
 
 /**
- * The id of the record that remembers an operation. It is the same in every process, so that a store refuses a second one. A
- * cleared session forgets its operations: the reset is part of the id.
+ * Returns the id of the record that remembers an operation. Every process computes the same id, so the store refuses a
+ * second one. The id includes the reset, because a cleared session forgets its operations.
  */
 export function operationRecordId({ records, headId }: LogView, operationId: string): string {
   const reset = headId === null ? undefined : records.findLast(({ type, side }) => type === "reset" && !side);
@@ -120,13 +124,11 @@ export function operationRecordId({ records, headId }: LogView, operationId: str
   return `operation-${hash.slice(0, 40)}`;
 }
 
-/** Whether items end with these. */
 export function endsWith(items: readonly Fields[], suffix: readonly Fields[]): boolean {
   return suffix.length <= items.length && sameItems(items.slice(items.length - suffix.length), suffix);
 }
 
-/** An item as the SDK types it. */
 export function asItem(value: Fields): AgentInputItem {
-  // It was checked by the SDK when it came in, or made by the mapping for its schema.
+  // The SDK validated the item on arrival, or the mapping built it for the SDK's schema.
   return value as unknown as AgentInputItem;
 }

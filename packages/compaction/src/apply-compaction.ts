@@ -20,31 +20,31 @@ import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";
 
-/** Options of the append that puts a compaction in place. */
+/** Sets how a prepared compaction is appended. */
 export interface ApplyOptions {
-  /** Within a turn: its fence. Without one the append is refused while a turn is open. @default none */
+  /** Holds the fence of the caller's turn. Without a fence nothing is appended while a turn is open. @default none */
   readonly turn?: TurnRequest;
   /** Ends the wait with ABORTED; nothing is written then. */
   readonly signal?: AbortSignal;
-  /** Told each time the head moved on under the append. @default none */
+  /** Is called each time another append moved the head first, before the next attempt. @default none */
   readonly onMoved?: () => void;
 }
 
 export type ApplyOutcome =
   | { readonly kind: "applied"; readonly result: AppendResult }
-  /** A turn is open and its fence was not given: to be applied again when it is closed. */
+  /** A turn is open and its fence is missing. The caller applies again when the turn is closed. */
   | { readonly kind: "busy" }
-  /** What was summarized was edited or redacted since: a new plan is needed. */
+  /** A summarized record was edited or redacted since the plan, so a new plan is needed. */
   | { readonly kind: "outdated" }
-  /** Another compaction or a reset was faster, the branch was left, or the session is another one. */
+  /** Another compaction or a reset came first, or the plan belongs to another branch or session. */
   | { readonly kind: "overtaken" };
 
-/** So often a lost race for the head is run again; each one needs another writer to have been faster. */
+/** Limits the attempts after a lost race for the head. Each attempt needs another writer that was faster. */
 const mostAttempts = 32;
 
 /**
- * Puts a prepared compaction in place with one append: the record, the entry's counts, the window. The head may have
- * moved on since it was planned: what arrived lies behind the cut and is kept. A crash leaves the old state or the new.
+ * Applies a prepared compaction with one append: the record, the count in the entry and the window. The head may have
+ * moved since the plan: records that arrived lie behind the cut and stay. A crash leaves the old state or the new one.
  * @throws {ThroughlineError} what the store throws, TURN_FENCED among it
  */
 export async function applyCompaction(
@@ -56,7 +56,7 @@ export async function applyCompaction(
   for (let attempt = 0; attempt < mostAttempts; attempt++) {
     const state = await loadExisting(store, ref);
     const verdict = await judge(store, ref, prepared, state);
-    // An earlier attempt whose answer was lost: its key gives the answer again.
+    // The answer of an earlier attempt was lost. Its idempotency key returns that answer again.
     if (verdict === "applied") return { kind: "applied", result: await append(store, ref, prepared, state, options) };
     if (verdict !== "fits") return { kind: verdict };
     try {
@@ -84,7 +84,7 @@ function append(
 ): Promise<AppendResult> {
   return appendOnce(store, ref, drafts, {
     expect: { head: state.head.headId },
-    // A retry after an unknown outcome finds the first attempt by it.
+    // A retry after an unknown outcome finds the first attempt by this key.
     idempotencyKey: `compaction:${recordId}`,
     windowFromSeq: plan.windowFromSeq,
     entry: {
@@ -98,14 +98,16 @@ function append(
   });
 }
 
-/** What is needed to make the summary again: also what the one before stands for, when that is to be made again first. */
+/**
+ * Returns the lowest seq that a rewrite of the summary reads. An outdated previous summary is rewritten first, so its
+ * messages count too.
+ */
 function retryFromSeq({ removedFromSeq, previous }: CompactionPlan): number {
   if (previous === null) return removedFromSeq;
   const before = previous.isOutdated ? (previous.details?.summarizedFromSeq ?? 1) : previous.seq;
   return Math.min(removedFromSeq, previous.seq, before);
 }
 
-/** Whether the compaction still says the truth about the session as it is now. */
 async function judge(
   store: SessionStore,
   ref: SessionRef,
@@ -125,7 +127,7 @@ async function judge(
   return (await changedSeqs(store, ref, sizes)).length > 0 ? "outdated" : "fits";
 }
 
-/** Whether the head was reached from the planned one by going on, not by leaving the branch. */
+/** Tells growth of the planned branch from a switch to another branch: only growth keeps the plan valid. */
 function goesOn(arrived: readonly StoredRecord[], headId: string | null, plannedHeadId: string): boolean {
   const parents = new Map(arrived.map(({ id, parentId }) => [id, parentId]));
   let id = headId;
@@ -137,14 +139,15 @@ function goesOn(arrived: readonly StoredRecord[], headId: string | null, planned
   return id === plannedHeadId;
 }
 
-/** The record that an edit changes. */
 function editedId(record: StoredRecord["record"]): string | null {
   if (record.type === "context_edit") return String(record["targetId"]);
   if (throughlineKind(record) !== "edit") return null;
   return String((record["data"] as { readonly targetId?: unknown } | null)?.targetId);
 }
 
-/** Records that are no longer what was summarized: a redaction leaves nothing behind it but another size. */
+/**
+ * Finds records that changed since they were summarized. A redacted record keeps its seq, so only its size shows it.
+ */
 async function changedSeqs(
   store: SessionStore,
   ref: SessionRef,
@@ -164,8 +167,8 @@ async function changedSeqs(
 }
 
 /**
- * A redaction between the last look and the append has marked the summaries it saw, but not this one. So the note is
- * written here, and the next compaction writes the summary again.
+ * A redaction between the last read and the append marked the summaries it saw, but not this new summary. This note
+ * marks it as well, so that the next compaction rewrites it.
  */
 async function noteRedactedMeanwhile(
   store: SessionStore,
@@ -175,7 +178,7 @@ async function noteRedactedMeanwhile(
   const redactedSeqs = await changedSeqs(store, ref, prepared.sizes);
   if (redactedSeqs.length === 0) return;
   const note = { kind: "summary-outdated", summaryIds: [prepared.recordId], redactedSeqs };
-  // More is redacted with time, never less: the count names this note among those of the compaction.
+  // Redacted records never come back, so their count names the note uniquely within this compaction.
   const idempotencyKey = `compaction-outdated:${prepared.recordId}:${redactedSeqs.length}`;
   await appendOnce(store, ref, [throughlineDraft("note", note)], { idempotencyKey });
 }

@@ -9,68 +9,68 @@ import { prepareOnce } from "./compaction-work.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 
-/** How a compaction ended. */
+/** States how a compaction ended. */
 export type CompactionResult =
-  /** The compaction is in the log. */
+  /** The log contains the compaction. */
   | {
       readonly kind: "compacted";
-      /** The id of the compaction's record. */
+      /** Holds the id of the compaction's record. */
       readonly recordId: string;
-      /** Where the summary came from. */
+      /** States which source the summary came from. */
       readonly source: SummarySource;
-      /** Who wrote the summary; null for a checkpoint and a stub. */
+      /** Names the summarizer that wrote the summary; null for a checkpoint and a stub. */
       readonly provider: string | null;
-      /** The checkpoint that is the summary; null where none is. */
+      /** Holds the id of the checkpoint that became the summary; null for any other source. */
       readonly checkpointId: string | null;
-      /** Whether the summary is to be made again by a model. */
+      /** States whether a model has yet to rewrite the summary. */
       readonly needsRetry: boolean;
-      /** Of the calls for the summary; null where no provider stated any. */
+      /** Counts the calls for the summary and their tokens; null when no provider stated them. */
       readonly usage: SummaryUsage | null;
-      /** The size of the next request in tokens, without the compaction. */
+      /** Holds the size of the next request in tokens, without the compaction. */
       readonly tokensBefore: number;
-      /** Estimated: nothing was sent yet. */
+      /** Holds the size of the next request in tokens, estimated because nothing was sent yet. */
       readonly tokensAfter: number;
-      /** How many messages the summary replaces. */
+      /** Counts the messages that the summary replaces. */
       readonly messagesRemoved: number;
-      /** The id of the first message that stays. */
+      /** Holds the id of the first message that stays. */
       readonly firstKeptId: string;
-      /** What was appended; a live session reads it like any other record. */
+      /** Holds what the store appended. A live session reads it like any other record. */
       readonly appended: AppendResult;
     }
   | NothingToCompact
-  /** Another compaction or a reset was faster, or the branch was left; nothing was written. */
+  /** Another compaction or a reset came first, or the branch was left. Nothing was written. */
   | { readonly kind: "superseded" }
-  /** Only in the background: the summary is ready, and a turn is open. */
+  /** The summary is ready, but a turn is open. Only a background compaction ends with it. */
   | { readonly kind: "busy" };
 
-/** A compaction whose summary is made while the conversation goes on. */
+/** Makes a summary in the background while the conversation continues. */
 export interface BackgroundCompaction {
-  /** Where the work stands, from `planning` to `applied`, `nothing`, `superseded` or `stopped`. */
+  /** States how far the work is, from `planning` to `applied`, `nothing`, `superseded` or `stopped`. */
   readonly state: CompactionState;
-  /** The summary in hand; null before there is one. */
+  /** Holds the summary that is ready to be applied; null before that. */
   readonly prepared: PreparedCompaction | null;
-  /** Resolves when a summary is in hand or there is nothing to do. Rejects with ABORTED after `stop`. */
+  /** Resolves when a summary is ready or there is nothing to do. Rejects with ABORTED after `stop`. */
   readonly ready: Promise<CompactionState>;
   /**
-   * Swaps exactly what was summarized for the summary; what came since stays. Waits until it is ready. `busy` while a
-   * turn is open whose fence is not given. A second call returns the same compaction.
+   * Replaces exactly the summarized messages with the summary; newer messages stay. Waits until the summary is ready.
+   * Returns `busy` while a turn is open whose fence is missing. A second call returns the same compaction.
    */
   apply(options?: ApplyOptions): Promise<CompactionResult>;
-  /** Ends the work; nothing is written, and `apply` rejects with ABORTED. */
+  /** Ends the work without writing anything; `apply` then rejects with ABORTED. */
   stop(): void;
 }
 
-/** How often the plan is made again if the conversation changes under the work. */
+/** Limits the new plans when the conversation changes during the work: each one may cost a model call. */
 const mostPlans = 3;
 
-/** One compaction from its plan to its end. Its states are those of SPEC.md. */
+/** Runs one compaction from its plan to its end. SPEC.md defines the states. */
 export class CompactionRun implements BackgroundCompaction {
   state: CompactionState = "planning";
   ready: Promise<CompactionState>;
   private readonly work: CompactionWork;
   private readonly stopping = new AbortController();
   prepared: PreparedCompaction | null = null;
-  /** Those who put it in place come one after the other. */
+  /** Serializes the calls of `apply`: a later call returns the result of an earlier one. */
   private applying: Promise<unknown> = Promise.resolve();
   private result: CompactionResult | null = null;
   private nothing: NothingToCompact = { kind: "nothing", reason: "no-gain", messages: 0, tokens: 0 };
@@ -79,19 +79,19 @@ export class CompactionRun implements BackgroundCompaction {
   private isApplying = false;
   private readonly onOver: (run: CompactionRun) => void;
 
-  /** `onOver`: called once it can be applied no more, or is applied. */
+  /** Calls `onOver` when the run has ended, so that its owner stops sharing it. */
   constructor(work: CompactionWork, onOver: (run: CompactionRun) => void) {
     this.onOver = onOver;
     const { signal } = this.stopping;
     this.work = { ...work, signal: work.signal === null ? signal : AbortSignal.any([work.signal, signal]) };
     this.ready = this.prepare();
-    // Whoever never asks must not end the process.
+    // Without a handler, a rejection would end the process when no caller awaits `ready`.
     this.ready.catch(() => {});
   }
 
   stop(): void {
     this.stopping.abort();
-    // What is being written cannot be called back.
+    // An append that has started cannot be canceled, so the state must follow its result.
     if (this.state === "ready" && !this.isApplying) this.step("aborted");
   }
 
@@ -157,7 +157,7 @@ export class CompactionRun implements BackgroundCompaction {
     }
   }
 
-  /** A plan is announced once, and another one only when it is carried out in its place. */
+  /** Reports a plan once. A later plan is reported only if it removes or keeps another number of messages. */
   private announce({ removedMessages, keptMessages, tokensBefore }: CompactionPlan): void {
     const sizes: PlannedSizes = { removedMessages, keptMessages, tokensBefore };
     const before = this.announced;
@@ -185,12 +185,10 @@ export class CompactionRun implements BackgroundCompaction {
   }
 }
 
-/** Whether a summary is being made, or waits to be put in place. */
 function isUnderWay({ state }: { readonly state: CompactionState }): boolean {
   return state === "planning" || state === "summarizing" || state === "ready";
 }
 
-/** A compaction that was asked for twice at once runs once. */
 export function abortedBefore(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
     throw new ThroughlineError("ABORTED", "The compaction was aborted before it began.", { cause: signal.reason });

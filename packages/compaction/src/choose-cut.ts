@@ -1,25 +1,22 @@
 import type { CutPlace } from "./cut-places.ts";
 
 export interface CutWish {
-  /** Tokens of each message. */
   readonly tokens: readonly number[];
   readonly places: readonly CutPlace[];
-  /** The first message that may be removed: 1 after a summary, else 0. */
+  /** Holds the index of the first message that may be removed: 1 after a summary, otherwise 0. */
   readonly first: number;
-  /** The fewest messages that stay, */
   readonly keepMessages: number;
-  /** the fewest tokens of these, */
   readonly keepTokens: number;
-  /** and the most tokens, which has priority. */
+  /** Limits the tokens that stay. This limit has priority over both lower bounds. */
   readonly mostKeptTokens: number;
-  /** The last message that the kept part may begin with: a summary covers what stands before it, and no more. */
+  /** Limits where the kept part may start, because an existing summary covers no message from there on. */
   readonly latest: number;
 }
 
 /**
- * Indexes of the first message that stays, best first. The nearest place before the wanted one, if the kept part is
- * then not too large. Else it is the nearest one after it, so that a long run of calls without a user message cannot
- * stop compaction for ever. Else it is any place.
+ * Returns indexes of the first message that stays, best first. A place before the wanted index comes first, if the kept
+ * part is then small enough. Next comes a place after it: a long run of calls without a user message must not block
+ * compaction forever. The last candidate ignores the size of the kept part.
  */
 export function cutCandidates(wish: CutWish): readonly number[] {
   const { tokens, places, first } = wish;
@@ -45,14 +42,16 @@ export function cutCandidates(wish: CutWish): readonly number[] {
   ].filter((index) => index !== undefined);
 }
 
-/** Tokens from each message to the end. */
 function keptFrom(tokens: readonly number[]): readonly number[] {
   const kept = Array.from<number>({ length: tokens.length + 1 }).fill(0);
   for (let index = tokens.length - 1; index >= 0; index--) kept[index] = (kept[index + 1] ?? 0) + (tokens[index] ?? 0);
   return kept;
 }
 
-/** Where the kept part would begin if every place would do. What has to stay never takes more than half of all. */
+/**
+ * Finds the start of the kept part without regard to places. The required part never exceeds half of the context, so
+ * that every compaction can remove something.
+ */
 function wantedStart(wish: CutWish, kept: readonly number[]): number {
   const { tokens, first } = wish;
   const all = kept[first] ?? 0;

@@ -1,50 +1,50 @@
-/** Where a summary came from, best first. */
+/** Names the sources of a summary, best first. */
 export type SummarySource = "checkpoint" | "model" | "older-checkpoint" | "extractive" | "stub";
 
-/** What is taken from the conversation without a model. Lists are ranked, best first. */
+/** Holds details that rules extract from the conversation, without a model. Each list is ranked, best first. */
 export interface ExtractedDetails {
-  /** Every path that was named, ranked. */
+  /** Lists every path that the conversation named. */
   readonly paths: readonly string[];
-  /** Of tools that read, without those that were changed too. */
+  /** Lists files that tools read, without files that tools also changed. */
   readonly readFiles: readonly string[];
-  /** Paths of files that tools wrote or edited. */
+  /** Lists files that tools wrote or edited. */
   readonly modifiedFiles: readonly string[];
-  /** Names of functions, types and variables. */
+  /** Lists names of functions, types and variables. */
   readonly symbols: readonly string[];
-  /** Commands that tools ran. */
+  /** Lists commands that tools ran. */
   readonly commands: readonly string[];
-  /** Ids, addresses, hashes, versions and ticket numbers. */
+  /** Lists ids, addresses, hashes, versions and ticket numbers. */
   readonly identifiers: readonly string[];
-  /** Short texts that stood in quotation marks or backticks. */
+  /** Lists short texts in quotation marks or backticks. */
   readonly quoted: readonly string[];
-  /** What the user asked for or ruled out, in their words. */
+  /** Lists sentences in which the user demanded or excluded something. */
   readonly constraints: readonly string[];
-  /** What the user asked for first, shortened; null when the user said nothing. */
+  /** Holds the user's first request, shortened; null when the user sent no message. */
   readonly firstRequest: string | null;
-  /** Files under the memory folder that were written since the compaction before. */
+  /** Lists files under the memory folder that were written since the previous compaction. */
   readonly memoryFiles: readonly string[];
 }
 
-/** The `details` of a compaction record of ours. */
+/** Holds the `details` of a compaction record that Throughline wrote. */
 export interface CompactionDetails extends ExtractedDetails {
   readonly v: 1;
-  /** Where the summary came from. */
+  /** States which source the summary came from. */
   readonly source: SummarySource;
-  /** Who wrote the summary, as its summarizer calls itself; null for a stub. */
+  /** Names the summarizer that wrote the summary; null for a stub. */
   readonly provider: string | null;
-  /** No model wrote the summary: it is to be made again. */
+  /** Is true when no model wrote the summary, or when it may repeat redacted text. A retry then rewrites it. */
   readonly needsRetry: boolean;
-  /** The sequence number of the first message that the summary replaces. */
+  /** Holds the sequence number of the first message that the summary replaces. */
   readonly summarizedFromSeq: number;
-  /** The sequence number of the last message that the summary replaces. */
+  /** Holds the sequence number of the last message that the summary replaces. */
   readonly summarizedToSeq: number;
-  /** The compaction whose summary this one builds on. */
+  /** Holds the id of the compaction whose summary this one continues; null for the first compaction. */
   readonly previousSummaryId: string | null;
-  /** What the calls for the summary cost: their number, and their tokens by kind. Absent where no provider stated any. */
+  /** Counts the calls for the summary and their tokens by kind. Absent when no provider stated any. */
   readonly usage?: SummaryUsage;
 }
 
-/** `calls`, `input`, `output`, `cacheRead` and `cacheWrite`, as far as the provider states them. */
+/** Holds `calls`, `input`, `output`, `cacheRead` and `cacheWrite`, as far as the provider states them. */
 export type SummaryUsage = Readonly<Record<string, number>>;
 
 const lists = [
@@ -59,12 +59,12 @@ const lists = [
   "memoryFiles",
 ] as const;
 
-/** What a compaction of another program replaced, as its place in the log says. */
+/** Holds the range that another program's compaction replaced. Its record does not state the range, so the log does. */
 export type SummarizedRange = Pick<CompactionDetails, "summarizedFromSeq" | "summarizedToSeq" | "previousSummaryId">;
 
 /**
- * The details of a compaction record; null when they cannot be read. A compaction of GoClaw says no more than whether its
- * summary is to be made again: with the range that it replaced, it is one like ours.
+ * Reads the details of a compaction record; null when they are unreadable. A record of GoClaw states only whether its
+ * summary needs a retry. The range from the log completes it.
  */
 export function readCompactionDetails(
   details: unknown,
@@ -86,7 +86,7 @@ export function readCompactionDetails(
 
 function foreignDetails(needsRetry: boolean, range: SummarizedRange | null): CompactionDetails | null {
   if (range === null) return null;
-  // `fromEntries` forgets the names; `lists` holds those of the interface.
+  // `fromEntries` loses the key names in its type; `lists` holds exactly the lists of the interface.
   const nothing = Object.fromEntries(lists.map((list) => [list, []])) as unknown as ExtractedDetails;
   const source = needsRetry ? "stub" : "model";
   return { ...nothing, firstRequest: null, v: 1, source, provider: null, needsRetry, ...range };

@@ -3,114 +3,114 @@ import type { SummarySource, SummaryUsage } from "./compaction-details.ts";
 import type { FailedRung } from "./find-summary.ts";
 import type { NothingReason } from "./plan-compaction.ts";
 
-/** How much a planned compaction removes and keeps. */
+/** Counts how much a planned compaction removes and keeps. */
 export interface PlannedSizes {
-  /** How many messages are replaced by the summary. */
+  /** Counts the messages that the summary replaces. */
   readonly removedMessages: number;
-  /** How many messages stay. */
+  /** Counts the messages that stay. */
   readonly keptMessages: number;
-  /** The size of the next request in tokens, without the compaction. */
+  /** Holds the size of the next request in tokens, without the compaction. */
   readonly tokensBefore: number;
 }
 
-/** What happens to a session's summaries, for those who watch. A listener that throws disturbs nothing. */
+/** Reports what happens to a session's summaries. An error that a listener throws is ignored. */
 export type CompactionEvent =
-  /** Once: before the first model is asked, or when a summary needs none. */
+  /** Reports the plan once: before the first model is asked, or when a summary needs no model. */
   | ({
       readonly name: "compaction.planned";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
     } & PlannedSizes)
-  /** The plan that was announced is not the one that is carried out: another cut is, or the session changed meanwhile. */
+  /** Reports a plan that replaces the reported one, because the cut moved or the session changed meanwhile. */
   | ({
       readonly name: "compaction.replanned";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
     } & PlannedSizes)
-  /** A rung of the ladder gave no summary; the next one is tried. */
+  /** Reports a source that gave no summary. The next source is tried. */
   | ({
       readonly name: "compaction.rung-failed";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
     } & FailedRung)
-  /** The compaction is in the log. */
+  /** Reports that the log contains the compaction. */
   | {
       readonly name: "compaction.applied";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The id of the compaction's record. */
+      /** Holds the id of the compaction's record. */
       readonly recordId: string;
-      /** Where the summary came from. */
+      /** States which source the summary came from. */
       readonly source: SummarySource;
-      /** Who wrote the summary; null for a checkpoint and a stub. */
+      /** Names the summarizer that wrote the summary; null for a checkpoint and a stub. */
       readonly provider: string | null;
-      /** Whether the summary is to be made again by a model. */
+      /** States whether a model has yet to rewrite the summary. */
       readonly needsRetry: boolean;
-      /** Of the calls for the summary; null where no provider stated any. */
+      /** Counts the calls for the summary and their tokens; null when no provider stated them. */
       readonly usage: SummaryUsage | null;
-      /** The size of the next request in tokens, without the compaction. */
+      /** Holds the size of the next request in tokens, without the compaction. */
       readonly tokensBefore: number;
-      /** The estimated size of the next request in tokens. */
+      /** Holds the estimated size of the next request in tokens. */
       readonly tokensAfter: number;
     }
-  /** There is nothing that a summary could replace. */
+  /** Reports that a summary could replace nothing. */
   | {
       readonly name: "compaction.nothing";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
-      /** Why there is nothing to replace. */
+      /** States why there is nothing to replace. */
       readonly reason: NothingReason;
     }
-  /** What was summarized changed or went away before the summary could be put in place. */
+  /** Reports that the summarized part changed or left the branch before the summary could be applied. */
   | {
       readonly name: "compaction.superseded";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
     }
-  /** A better summary takes the place of one that was to be made again. */
+  /** Reports a better summary that replaces one that was due for a retry. */
   | {
       readonly name: "retry.improved";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The id of the compaction whose summary was poorer. */
+      /** Holds the id of the compaction whose summary was poorer. */
       readonly summaryId: string;
-      /** A new compaction, or a note while a turn is open or a newer summary exists. */
+      /** States the form of the new text: a compaction, or a note while a turn is open or a newer summary exists. */
       readonly as: "compaction" | "note";
-      /** Who wrote it, as the summarizer calls itself; null where that is not stated. */
+      /** Names the summarizer that wrote it; null when no record states it. */
       readonly provider: string | null;
-      /** What the calls for it cost; null where no provider stated it. */
+      /** Counts the calls for it and their tokens; null when no provider stated them. */
       readonly usage: SummaryUsage | null;
     }
-  /** A redaction reached what a summary covers: it is not shown any more, */
+  /** Reports that a redaction reached the range of a summary, which the model therefore no longer receives. */
   | {
       readonly name: "summary.withheld";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The id of the compaction whose summary is no longer shown. */
+      /** Holds the id of the compaction whose summary is withheld. */
       readonly summaryId: string;
     }
-  /** and this is what is left of it, made without a model. */
+  /** Reports the stopgap that replaces a withheld summary and that no model wrote. */
   | {
       readonly name: "summary.replaced";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The id of the compaction whose summary was withheld. */
+      /** Holds the id of the compaction whose summary was withheld. */
       readonly summaryId: string;
-      /** A new compaction, or a note beside the branch. */
+      /** States the form of the stopgap: a compaction, or a note beside the branch. */
       readonly as: "compaction" | "note";
     }
-  /** No summarizer gave a better summary. */
+  /** Reports that no summarizer gave a better summary. */
   | {
       readonly name: "retry.failed";
-      /** The address of the session in the store. */
+      /** Holds the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The id of the compaction whose summary is still poorer. */
+      /** Holds the id of the compaction whose summary is still poorer. */
       readonly summaryId: string;
-      /** How many attempts have failed so far. */
+      /** Counts the failed attempts so far. */
       readonly attempts: number;
-      /** Null: given up, the poorer summary stays. */
+      /** Holds the time of the next attempt in UTC milliseconds; null when no attempt is left and the summary stays. */
       readonly nextAtMs: number | null;
     };
 
-/** Receives what happens to the summaries of a store's sessions. */
+/** Receives the events of the summaries in a store. */
 export type CompactionListener = (event: CompactionEvent) => void;

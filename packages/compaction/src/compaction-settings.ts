@@ -1,36 +1,35 @@
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
 
-/** When a session is compacted, and how much of it stays. */
+/** Sets when a session is compacted, and how much of it stays. */
 export interface CompactionSettings {
-  /** False: only when a request does not fit, or by hand. @default true */
+  /** Compacts before the window is full. False compacts only after an overflow or by hand. @default true */
   readonly inAdvance?: boolean;
-  /** Room that is kept free for the answer and a flush. @default 30000 */
+  /** Reserves tokens for the answer and a memory flush. @default 30000 */
   readonly reserveTokens?: number;
-  /** The reserve is never smaller, but where the window is. @default 20000 */
+  /** Limits the reserve from below; a quarter of the window has priority. @default 20000 */
   readonly reserveFloorTokens?: number;
   /** Compacts a session with an unknown window at this number of messages. @default 500 */
   readonly maxMessages?: number;
-  /** The share of the messages that stays, in percent. @default 10 */
+  /** Sets the share of the messages that stays, in percent. @default 10 */
   readonly keepPercent?: number;
-  /** The same when no model wrote the summary. @default 20 */
+  /** Sets the share of the messages that stays when no model wrote the summary, in percent. @default 20 */
   readonly emergencyKeepPercent?: number;
-  /** The fewest messages that stay, as far as their tokens allow. @default 20 */
+  /** Keeps at least this number of messages, as far as their tokens allow. @default 20 */
   readonly minMessages?: number;
-  /** The fewest tokens that stay, at most a quarter of the window. @default 20000 */
+  /** Keeps at least this number of tokens, but at most a quarter of the window. @default 20000 */
   readonly keepRecentTokens?: number;
-  /** The largest share of the window that the kept part takes, in percent. @default 25 */
+  /** Limits the share of the window that the kept part takes, in percent. @default 25 */
   readonly mostKeptPercent?: number;
-  /** The longest summary, in tokens. @default 2000, at most a tenth of the window */
+  /** Limits the summary, in tokens. @default 2000, at most a tenth of the window */
   readonly maxSummaryTokens?: number;
-  /** The longest list of details beside it, in tokens. @default 350, at most a twentieth of the window */
+  /** Limits the list of details beside the summary, in tokens. @default 350, at most a twentieth of the window */
   readonly maxDetailTokens?: number;
-  /** Longer tool results are cut in the middle before a summarizer reads them; in characters. @default 2000 */
+  /** Cuts longer tool results in the middle before a summarizer reads them, in characters. @default 2000 */
   readonly toolResultChars?: number;
 }
 
 const { flag, number } = optionKinds;
 
-/** The kinds of the settings of a compaction. */
 export const compactionSettingsTable: OptionTable<CompactionSettings> = {
   inAdvance: flag,
   reserveTokens: number({ min: 0, max: 10_000_000 }),
@@ -46,54 +45,54 @@ export const compactionSettingsTable: OptionTable<CompactionSettings> = {
   toolResultChars: number({ min: 100, max: 1_000_000 }),
 };
 
-/** The settings in force for a window. */
+/** Holds the settings in force for a window. */
 export interface EffectiveSettings {
-  /** The size at which compaction is due; null when the window is not known. */
+  /** Holds the size in tokens at which compaction is due; null when the window is unknown. */
   readonly triggerTokens: number | null;
-  /** The number of messages at which a session with an unknown window is compacted. */
+  /** Holds the number of messages at which a session with an unknown window is compacted. */
   readonly maxMessages: number;
-  /** The share of the messages that stays, in percent. */
+  /** Holds the share of the messages that stays, in percent. */
   readonly keepPercent: number;
-  /** The share of the messages that stays when no model wrote the summary, in percent. */
+  /** Holds the share of the messages that stays when no model wrote the summary, in percent. */
   readonly emergencyKeepPercent: number;
-  /** The fewest messages that stay, as far as their tokens allow. */
+  /** Holds the fewest messages that stay, as far as their tokens allow. */
   readonly minMessages: number;
-  /** The fewest tokens of the kept part, */
+  /** Holds the fewest tokens of the kept part. */
   readonly keepTokens: number;
-  /** and the most tokens, whatever the counts of messages are. */
+  /** Holds the most tokens of the kept part. This limit has priority over the counts of messages. */
   readonly mostKeptTokens: number;
-  /** The longest summary, in tokens. */
+  /** Limits the summary, in tokens. */
   readonly maxSummaryTokens: number;
-  /** The longest list of details beside the summary, in tokens. */
+  /** Limits the list of details beside the summary, in tokens. */
   readonly maxDetailTokens: number;
-  /** The longest tool result that a summarizer reads uncut, in characters. */
+  /** Limits a tool result that a summarizer reads uncut, in characters. */
   readonly toolResultChars: number;
-  /** What the window did not leave as it was given. */
+  /** Lists the settings whose configured value the floor or the window replaced. */
   readonly repairs: readonly SettingRepair[];
 }
 
-/** A setting that could not be used as it was given. */
+/** Describes a setting whose value could not be used. */
 export interface SettingRepair {
-  /** The name of the setting in `CompactionSettings`. */
+  /** Names the setting in `CompactionSettings`. */
   readonly key: string;
-  /** The value that was given. */
+  /** Holds the configured value. */
   readonly given: number;
-  /** The value in force. */
+  /** Holds the value in force. */
   readonly used: number;
-  /** Why the given value could not be used, as a phrase. */
+  /** States why the configured value could not be used, as a phrase. */
   readonly reason: string;
 }
 
-/** What matters of a long result is at its ends. */
+/** Longer results lose their middle, because the ends of a result matter most. */
 export const defaultToolResultChars = 2000;
 
 const shareOfWindow = 0.25;
-/** Kept at most, in shares of what is kept at least, where no window sets the limit. */
+/** Without a known window, the kept part is limited to this multiple of `keepRecentTokens`. */
 const mostWithoutWindow = 2.5;
 
 /**
- * The settings for a window of this size, in tokens; null and 0 stand for an unknown one. The reserve and the part that
- * is kept each take at most a quarter of the window, so that every window has room for a conversation.
+ * Fits the settings to a window, in tokens; null and 0 stand for an unknown window. The reserve and the minimum kept
+ * part each take at most a quarter of the window, so that every window has room for a conversation.
  */
 export function settingsForWindow(settings: CompactionSettings, windowTokens: number | null): EffectiveSettings {
   const window = windowTokens === null || windowTokens <= 0 ? null : windowTokens;
@@ -125,19 +124,20 @@ function repairsOf(given: number | undefined, used: number): readonly SettingRep
   return [{ key: "reserveTokens", given, used, reason }];
 }
 
-/** Whether a compaction is due. */
+/** States whether a compaction is due. */
 export interface CompactionNeed {
-  /** Whether the session is to be compacted before its next call. */
+  /** Is true when the session must be compacted before its next call. */
   readonly due: boolean;
-  /** What made it due; null when it is not. */
+  /** States which limit was reached; null when no compaction is due. */
   readonly reason: "tokens" | "messages" | null;
-  /** The number of tokens at which compaction is due; null when the window is unknown. */
+  /** Holds the size in tokens at which compaction is due; null when the window is unknown. */
   readonly triggerTokens: number | null;
 }
 
 /**
- * Whether a session is to be compacted before its next call: at `window - reserve` tokens, or where the window is not
- * known at a number of messages. `tokens` is a fresh size; one from before a compaction or an edit must be null.
+ * Decides whether a session is compacted before its next call. Compaction is due at `window - reserve` tokens, or at a
+ * number of messages when the window is unknown. Pass null as `tokens` when a compaction or an edit changed the context
+ * since the measurement.
  */
 export function compactionNeed(
   size: { readonly tokens: number | null; readonly windowTokens: number | null; readonly messages: number },

@@ -1,27 +1,24 @@
-/** Where a compaction stands. `SPEC.md` is normative for both tables here. */
+/** Names the states of a compaction. `SPEC.md` is normative for both tables here. */
 export type CompactionState = "planning" | "summarizing" | "ready" | "applied" | "nothing" | "superseded" | "stopped";
 
 export type CompactionStep =
-  /** There is something to replace. */
   | "planned"
-  /** There is not, or no summary is shorter than what it replaces. */
+  /** The plan has nothing to replace, or every summary is longer than the part it replaces. */
   | "no-gain"
-  /** A summary is in hand. */
   | "written"
-  /** The store took the record. */
   | "committed"
-  /** The head moved on; what arrived is kept behind the cut. */
+  /** The head moved. Records that arrived stay behind the cut. */
   | "moved"
-  /** Another turn is open: the summary waits. */
+  /** Another turn is open, so the summary waits. */
   | "busy"
-  /** What was summarized has been edited or redacted. */
+  /** A summarized record was edited or redacted. */
   | "outdated"
-  /** Another compaction or a reset was faster, the branch was left, or the session is another one. */
+  /** Another compaction or a reset came first, or the plan belongs to another branch or session. */
   | "overtaken"
-  /** The caller's signal, or an error of the store. */
+  /** The caller's signal was aborted, or the store failed. */
   | "aborted";
 
-/** The state after each step; null where the step cannot happen. */
+/** Maps each state and step to the next state; null marks a step that cannot happen there. */
 export const compactionSteps: Readonly<
   Record<CompactionState, Readonly<Record<CompactionStep, CompactionState | null>>>
 > = {
@@ -41,7 +38,6 @@ export const compactionSteps: Readonly<
   stopped: row({}),
 };
 
-/** Where the search for a summary stands. */
 export type LadderState =
   | "checkpoint"
   | "models"
@@ -55,11 +51,10 @@ export type LadderState =
 export type LadderStep =
   /** The rung gave a summary that passed the audit. */
   | "passed"
-  /** It has none, failed, or gave one that did not pass. */
+  /** The rung has no summary, failed, or gave a summary that failed the audit. */
   | "failed"
-  /** The time for summarizing is over. */
+  /** The deadline of all summarizers together has passed. */
   | "timed-out"
-  /** The caller's signal. */
   | "aborted";
 
 export const ladderSteps: Readonly<Record<LadderState, Readonly<Record<LadderStep, LadderState | null>>>> = {
@@ -73,7 +68,7 @@ export const ladderSteps: Readonly<Record<LadderState, Readonly<Record<LadderSte
   stopped: rung({}),
 };
 
-/** The next state. A step that cannot happen is a defect of the caller. */
+/** Returns the next state. A step that cannot happen is a defect of the caller, hence TypeError. */
 export function stepFrom<State extends string, Step extends string>(
   table: Readonly<Record<State, Readonly<Record<Step, State | null>>>>,
   state: State,

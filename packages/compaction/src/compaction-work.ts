@@ -25,28 +25,27 @@ import {
 } from "./plan-compaction.ts";
 import { prepareCompaction, type PreparedCompaction } from "./prepare-compaction.ts";
 
-/** How tokens are counted. */
+/** Counts tokens for the model of the next request. */
 export interface TokenMeasure {
-  /** What one message adds to a request. */
+  /** Counts the tokens that one message adds to a request. */
   readonly countMessage: (message: NeutralMessage) => number;
-  /** The number of tokens that a text has. */
+  /** Counts the tokens of a text. */
   readonly countText: (text: string) => number;
 }
 
 /**
- * Why it is compacted. `due`: it has to become smaller. `asked`: somebody wants it, and a session too short for what is
- * usually kept keeps its last exchange. A checkpoint, the newest for null: what it covers is replaced by it, no model is
- * asked.
+ * States why the session is compacted. `due`: the context must shrink. `asked`: a user or program requested it, so even
+ * a session shorter than the usual kept part is cut to its last exchange. An object: a checkpoint becomes the summary,
+ * and no model is asked.
  */
 export type CompactionWay =
   | "due"
   | "asked"
   | {
-      /** The id of the checkpoint that becomes the summary; null for the newest one. */
+      /** Holds the id of the checkpoint that becomes the summary; null for the newest one. */
       readonly checkpointId: string | null;
     };
 
-/** Everything one compaction needs. */
 export interface CompactionWork extends TokenMeasure {
   readonly store: SessionStore;
   readonly ref: SessionRef;
@@ -56,7 +55,7 @@ export interface CompactionWork extends TokenMeasure {
   readonly extractive: Summarizer | null;
   readonly settings: CompactionSettings;
   readonly windowTokens: number | null;
-  /** Of the whole next request; null: of the messages alone. */
+  /** Holds the size of the whole next request; null counts the messages alone. */
   readonly totalTokens: number | null;
   readonly targetTokens: number | null;
   readonly way: CompactionWay;
@@ -68,20 +67,17 @@ export interface CompactionWork extends TokenMeasure {
   readonly onEvent: CompactionListener | undefined;
 }
 
-/** What a compaction would replace. Reads, asks nobody, writes nothing. */
 export async function planOnce(work: CompactionWork): Promise<CompactionPlan | NothingToCompact> {
   return runInSlices(planFor(await readInput(work), work.way));
 }
 
-/** What is called while a compaction is prepared. */
 export interface PrepareListener {
-  /** There is something to replace. */
+  /** Is called when the plan has messages to replace. */
   onPlanned(): void;
-  /** A model is about to be asked for a summary of this plan, or its summary is in hand. */
+  /** Is called before a model is asked for a summary of this plan, and again with the plan of the summary in use. */
   onPlan(plan: CompactionPlan): void;
 }
 
-/** Plans on the session as it is, and finds a summary. Writes nothing. */
 export async function prepareOnce(
   work: CompactionWork,
   { onPlanned, onPlan }: PrepareListener,
@@ -113,7 +109,7 @@ async function readSession(work: CompactionWork): Promise<{ readonly input: Read
   const { store, ref, signal } = work;
   const { state, records: read } = await readWindow(store, ref, signal === null ? {} : { signal });
   const { headId, lastSeq } = state.head;
-  // Records that were appended between the two reads come after the head of the plan: they are left out.
+  // Records that were appended between the two reads come after the head of the plan, so they are left out.
   const records = read.filter(({ seq }) => seq <= lastSeq);
   const input: ReadInput = {
     records,
@@ -131,7 +127,7 @@ function aborted({ reason }: AbortSignal): ThroughlineError {
   return new ThroughlineError("ABORTED", "The compaction was aborted.", { cause: reason });
 }
 
-/** Counting is most of the work of a plan: in slices, so that a server answers others meanwhile. */
+/** Counting is most of the work of a plan. It runs in slices, so that a server can answer other requests meanwhile. */
 async function countInSlices(context: Context, { countMessage, signal }: CompactionWork): Promise<CountedContext> {
   const slices = createWorkSlices();
   const tokens: number[] = [];
@@ -146,7 +142,7 @@ async function countInSlices(context: Context, { countMessage, signal }: Compact
   return { context, tokens };
 }
 
-/** Below this number of tokens a summary is hardly longer than its heading: then only the last exchange stays. */
+/** Below this number of replaced tokens, a summary gains little over its heading. Then only the last exchange stays. */
 const smallGainTokens = 500;
 
 function planFor(input: ReadInput, way: CompactionWay): Steps<CompactionPlan | NothingToCompact> {
@@ -154,7 +150,10 @@ function planFor(input: ReadInput, way: CompactionWay): Steps<CompactionPlan | N
   return way === "due" ? planSteps(input) : planAsked(input);
 }
 
-/** The plan by the settings. A session too short for them keeps only its last exchange, because somebody asked for it. */
+/**
+ * Plans by the settings. A session too short for them keeps only its last exchange, because the caller requested a
+ * compaction.
+ */
 function* planAsked(input: CompactionInput): Steps<CompactionPlan | NothingToCompact> {
   const plan = yield* planSteps(input);
   if (plan.kind === "compact" && plan.replacedTokens >= smallGainTokens) return plan;

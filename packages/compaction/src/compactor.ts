@@ -35,75 +35,85 @@ import {
 import { planOnce, type CompactionWay, type CompactionWork, type TokenMeasure } from "./compaction-work.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 
-/** Options of `createCompactor`. */
+/** Configures `createCompactor`. */
 export interface CompactorOptions {
-  /** Holds the sessions, and gets the compactions. */
+  /** Holds the sessions and receives the compactions. */
   readonly store: SessionStore;
   /** Times the deadline of the summarizers. @default the system's clock */
   readonly clock?: Clock;
   /** Makes the ids of new records. @default the process's */
   readonly ids?: RecordIds;
-  /** Asked in this order. A chain with fallback counts as one. @default none: checkpoints, extractive and stub remain */
+  /**
+   * Lists the summarizers in the order they are asked. A chain with fallback counts as one.
+   * @default none: checkpoints, extractive and stub remain
+   */
   readonly summarizers?: readonly Summarizer[];
-  /** The one that needs no model. @default none: the stub follows the models */
+  /** Sets the summarizer that needs no model. @default none: the stub follows the models */
   readonly extractive?: Summarizer | null;
-  /** When a session is compacted, and how much of it stays. @default those of `CompactionSettings` */
+  /** Sets when a session is compacted, and how much of it stays. @default those of `CompactionSettings` */
   readonly settings?: CompactionSettings;
-  /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
+  /** Uses a checkpoint that covers half of the context without asking a model. @default true */
   readonly preferCheckpoint?: boolean;
-  /** For all models together; then the ladder goes on without them. @default 180000 */
+  /**
+   * Limits the time of all models together, in milliseconds. Afterwards sources without a model follow. @default 180000
+   */
   readonly deadlineMs?: number;
-  /** The folder of memory files, which a summary names. @default "memory" */
+  /** Names the folder of memory files, which a summary mentions. @default "memory" */
   readonly memoryFolder?: string;
   /**
-   * The tool that a compaction names for messages that are no longer shown; null if the agent has none. @default null
+   * Names the tool that the summary recommends for messages that are no longer shown; null if the agent has none.
+   * @default null
    */
   readonly memorySearchTool?: string | null;
-  /** Called with each event; what it throws is ignored. @default none */
+  /** Is called with each event; an error that it throws is ignored. @default none */
   readonly onEvent?: CompactionListener;
 }
 
-/** What a compaction has to know of the next request. */
+/** Describes the next request for a compaction. */
 export interface CompactionRequest {
   /** Counts the tokens of messages and texts for the model. */
   readonly counter: TokenCounter;
-  /** What earlier requests showed about the counter, which corrects its estimates. */
+  /** Corrects the estimates of the counter by the usage that earlier requests reported. */
   readonly calibration: Calibration;
-  /** Null and 0 stand for unknown. */
+  /** Holds the size of the context window in tokens; null and 0 stand for unknown. */
   readonly windowTokens: number | null;
-  /** Of the whole next request, system prompt and tools included. @default what the messages alone have */
+  /**
+   * Holds the tokens of the whole next request, system prompt and tools included. @default the tokens of the messages
+   */
   readonly totalTokens?: number | null;
-  /** The request must fit into this number of tokens afterwards, as an overflow reported. @default the trigger */
+  /**
+   * Limits the next request after the compaction, in tokens, for example as an overflow reported. @default the trigger
+   */
   readonly targetTokens?: number | null;
-  /** Why the session is compacted. @default "due" */
+  /** States why the session is compacted. @default "due" */
   readonly way?: CompactionWay;
   /** Ends this call with ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** How large a session is. */
+/** Holds the size of a session. */
 export interface CompactionSize {
-  /** Of the next request; null when it is not known. */
+  /** Holds the tokens of the next request; null when unknown. */
   readonly tokens: number | null;
-  /** Null and 0 stand for unknown. */
+  /** Holds the size of the context window in tokens; null and 0 stand for unknown. */
   readonly windowTokens: number | null;
-  /** How many messages the context has; decides when the window is unknown. */
+  /** Counts the messages of the context. The count decides when the window is unknown. */
   readonly messages: number;
 }
 
-/** Compacts sessions of one store. */
+/** Compacts the sessions of one store. */
 export interface Compactor {
-  /** Whether a compaction is due at a size. */
+  /** Decides whether a compaction is due at a size. */
   need(size: CompactionSize): CompactionNeed;
-  /** What `compact` would replace now. Asks no summarizer and writes nothing. */
+  /** Returns the plan that `compact` would carry out now. Asks no summarizer and writes nothing. */
   plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact>;
   /**
-   * Compacts now. A second call for the same session waits for the first and shares its result. The signal of a call ends
-   * that call alone; the compaction stops when no call waits for it.
+   * Compacts now. A second call for the same session waits for the first and shares its result. The signal of a call
+   * ends that call alone; the compaction stops when no call waits for it.
    * @throws {ThroughlineError} ABORTED, TURN_FENCED and what the store throws; never because a summarizer failed
    */
   compact(ref: SessionRef, request: CompactionRequest & ApplyOptions): Promise<CompactionResult>;
-  /** Begins to summarize while the conversation goes on; the caller applies it between two calls. */
+  /** Starts a summary while the conversation continues; the caller applies it between two calls. */
   begin(ref: SessionRef, request: CompactionRequest): BackgroundCompaction;
 }
 
@@ -112,7 +122,6 @@ const { callback, filledText, flag, listOf, number, object, objectOf, objectWith
 
 const count = number({ min: 0 });
 
-/** The kinds of the options of `createCompactor`. */
 export const compactorTable: OptionTable<CompactorOptions> = {
   store: required(portKinds.store),
   clock: portKinds.clock,
@@ -127,7 +136,6 @@ export const compactorTable: OptionTable<CompactorOptions> = {
   onEvent: callback,
 };
 
-/** The kinds of what `need` is asked with. */
 export const sizeTable: OptionTable<CompactionSize> = {
   tokens: required(orNull(count)),
   windowTokens: required(orNull(count)),
@@ -140,7 +148,6 @@ const way: OptionKind = {
     value === "due" || value === "asked" || (object.accepts(value) && "checkpointId" in (value as object)),
 };
 
-/** The kinds of the options of `plan` and `begin`. */
 export const requestTable: OptionTable<CompactionRequest> = {
   counter: required(objectWith("countText", "countMessages")),
   calibration: required(object),
@@ -151,23 +158,22 @@ export const requestTable: OptionTable<CompactionRequest> = {
   signal,
 };
 
-/** The kinds of the options of `compact`. */
 export const compactTable: OptionTable<CompactionRequest & ApplyOptions> = {
   ...requestTable,
   turn: object,
   onMoved: callback,
 };
 
-/** A compaction under way for one caller or several. */
 interface SharedCompaction {
   readonly work: Promise<CompactionResult>;
   callers: number;
-  /** Called when the last caller gave up. */
+  /** Is called when no caller waits any longer. The work then stops, because no caller would use its result. */
   stop(): void;
 }
 
 /**
- * Compacts the sessions of a store: the older part of the context is replaced by a summary, and the log keeps all of it.
+ * Creates a compactor for the sessions of a store. A summary replaces the older part of the context, and the log keeps
+ * all of it.
  *
  * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
  * @example
@@ -227,7 +233,8 @@ class StoreCompactor implements Compactor {
       try {
         return await untilAborted(shared.work, signal);
       } catch (error) {
-        // The turn of the caller that began it was taken over; this caller's own turn was not tried.
+        // TURN_FENCED concerns the turn of the caller that started the work. The turn of this caller is still to be
+        // tried.
         if (known === undefined || !hasErrorCode(error, "TURN_FENCED")) throw error;
       } finally {
         shared.callers -= 1;
@@ -261,7 +268,7 @@ class StoreCompactor implements Compactor {
     if (beside !== undefined) {
       await untilAborted(beside.ready, signal);
       const result = await beside.apply(applied);
-      // What was begun beside the turns fits no more; what is wanted now was not planned yet.
+      // The background summary no longer fits the session. The request at hand has no plan yet, so it gets a new one.
       if (result.kind !== "superseded") return result;
     }
     const run = this.#begin(ref, { ...request, signal });
@@ -269,7 +276,7 @@ class StoreCompactor implements Compactor {
       await untilAborted(run.ready, signal);
       return await run.apply(applied);
     } finally {
-      // One that found a turn open waits for nobody: whoever asks next has other sizes.
+      // A run that found an open turn must not be shared: the next caller has other sizes.
       this.#letGo(keyOf(ref), run);
     }
   }
@@ -307,12 +314,11 @@ function workOf(options: CompactorOptions & SystemPorts, ref: SessionRef, reques
   };
 }
 
-/** Counts with a counter as calibrated. */
 export function tokenMeasure(counter: TokenCounter, calibration: Calibration): TokenMeasure {
   const { factor } = calibratedFactor(calibration, counter);
   return {
     countMessage: (message) => estimateContext({ messages: [message] }, { counter, calibration, actual: null }).tokens,
-    // Bare: a part of a text has no overhead of a message.
+    // A part of a text is counted directly, because it has no message overhead.
     countText: (text) => Math.ceil(counter.countText(text) * factor),
   };
 }

@@ -2,13 +2,12 @@ import type { Steps } from "@throughline/core/internal";
 import type { NeutralMessage } from "@throughline/history/internal";
 
 /**
- * Where a conversation may be cut, by the index of the first message that stays. `clean`: no call is separated from its
- * result. `turn`: before a user message, with a call whose result comes only after it. Histories leave such a result
- * out or show it as text, so the cut is valid. It is used if there is no other.
+ * Rates a cut before a message. `clean`: no call is separated from its result. `turn`: the message is from the user,
+ * and a call before it has its result only after it. Histories omit such a result or show it as text, so that cut is
+ * valid too. It is used only when no clean place exists.
  */
 export type CutPlace = "clean" | "turn" | null;
 
-/** For each message whether the conversation may be cut before it. */
 export function* cutPlaces(messages: readonly NeutralMessage[]): Steps<readonly CutPlace[]> {
   const parted = yield* partedPlaces(messages);
   const places: CutPlace[] = [];
@@ -24,12 +23,12 @@ export function* cutPlaces(messages: readonly NeutralMessage[]): Steps<readonly 
 function isBeginning(message: NeutralMessage, before: NeutralMessage | undefined): boolean {
   if (message.role === "user") return true;
   if (message.role !== "assistant" || message.isFragment) return false;
-  // A reply that was stored in several records stays whole.
+  // One reply can be stored in several records. It must stay whole.
   const isSameReply = before?.role === "assistant" && before.responseId !== null;
   return !(isSameReply && before.responseId === message.responseId);
 }
 
-/** For each index, how many calls before it have their result at it or after it. */
+/** Counts for each index how many calls before it have their result at or after it. */
 function* partedPlaces(messages: readonly NeutralMessage[]): Steps<readonly number[]> {
   const changes = Array.from<number>({ length: messages.length + 1 }).fill(0);
   const open = new Map<string, number[]>();
@@ -44,7 +43,7 @@ function* partedPlaces(messages: readonly NeutralMessage[]): Steps<readonly numb
       }
     }
     if (message.role !== "toolResult") continue;
-    // Providers use ids again: a result belongs to the nearest call that has none.
+    // Providers reuse ids, so a result belongs to the nearest call without a result.
     const site = open.get(message.toolCallId)?.pop();
     if (site === undefined) continue;
     changes[site + 1] = (changes[site + 1] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** Characters of paths, and of parts of addresses that look like paths. */
+/** Matches the characters of paths, and of address parts that resemble paths. `pathIn` sorts them out. */
 const runPattern = /[\w@:/.~+-]+/g;
 const longestRun = 400;
 const fileEnding =
@@ -18,7 +18,7 @@ const quotedPattern = /"([^"\n]{2,60})"|(?<![\w])'([^'\n]{2,60})'(?!\w)|`([^`\n]
 const constraintPattern =
   /\b(?:must(?: not|n't)?|never|always|do not|don't|dont|should(?: not|n't)|make sure|only (?:use|want|do)|no need|instead of|without|prefer|avoid|keep (?:in mind|the)|remember|not allowed|have to|need to be|at (?:most|least))\b/i;
 
-/** Paths with at least one directory or a known kind of file. A trailing full stop or line number is not part of one. */
+/** Finds paths with at least one folder or a common file ending. A trailing full stop or line number is dropped. */
 export function findPaths(text: string): readonly string[] {
   return [...text.matchAll(runPattern)].flatMap(([run]) => {
     const path = pathIn(run);
@@ -47,7 +47,7 @@ function fileNameIn(body: string): string | null {
   return last === -1 ? null : parts.slice(0, last + 1).join(".");
 }
 
-/** Neither a version nor a fraction nor the start of an address. */
+/** Rejects versions, fractions and starts of addresses, because these match the path pattern too. */
 function isPath(path: string): boolean {
   return path.length <= 160 && /[A-Za-z]/.test(path) && !/^\d|^\/\/|^www\./.test(path);
 }
@@ -64,7 +64,6 @@ export function findQuoted(text: string): readonly string[] {
   return [...text.matchAll(quotedPattern)].map((match) => (match[1] ?? match[2] ?? match[3] ?? "").trim());
 }
 
-/** The sentences that tell what to do or not to do. */
 export function findConstraints(text: string): readonly string[] {
   return text
     .split(/(?<=[.!?])\s+|\n+/)

@@ -5,29 +5,35 @@ import { findConstraints, findIdentifiers, findNames, findPaths, findQuoted } fr
 import { Scoreboard } from "./scoreboard.ts";
 
 export interface ExtractOptions {
-  /** Details of the compaction before, which go on. @default none */
+  /** Holds the details of the previous compaction, which the new details continue. @default none */
   readonly previous?: ExtractedDetails | null;
-  /** Messages that stay: memory files written in them are named too. @default none */
+  /** Holds the messages that stay. Memory files written in them are listed too. @default none */
   readonly kept?: readonly NeutralMessage[];
-  /** Memory files written at or before this seq were named by an earlier compaction. @default 0 */
+  /** Skips memory files written at or before this seq, because an earlier compaction listed them. @default 0 */
   readonly memoryAfterSeq?: number;
-  /** The folder of memory files. @default "memory" */
+  /** Names the folder of the memory files. @default "memory" */
   readonly memoryFolder?: string;
-  /** @default write, edit and what other agents call them */
+  /**
+   * Lists the lowercase names of tools whose path arguments count as modified files. @default the write and edit tools
+   * of known agents
+   */
   readonly writeTools?: ReadonlySet<string>;
 }
 
 const defaultWriteTools: ReadonlySet<string> = new Set(writeToolNames);
 const commandKeys: readonly string[] = ["command", "cmd"];
 
-/** How many of each are kept in the record. Far more than are shown: the next compaction chooses among them again. */
+/**
+ * Limits each list in the record. The record keeps far more than a summary shows, because the next compaction ranks the
+ * items again.
+ */
 const mostOfEach = 120;
 const mostConstraints = 40;
 const longestRequest = 400;
 
 /**
- * Files, names, commands, identifiers, quoted values and wishes of a conversation, found by their form: no model, so
- * nothing is made up and nothing fails. Tool output is read for nothing but paths: it is mostly other people's text.
+ * Extracts files, names, commands, identifiers, quoted values and wishes by rules. No model is asked, so nothing is
+ * invented and nothing fails. Tool output is left out: it is mostly text of other people.
  */
 export function extractDetails(messages: readonly NeutralMessage[], options: ExtractOptions = {}): ExtractedDetails {
   const boards = new DetailBoards(options);
@@ -35,7 +41,7 @@ export function extractDetails(messages: readonly NeutralMessage[], options: Ext
   return boards.finish(messages, options);
 }
 
-/** The same in slices: it takes seconds of tens of thousands of messages. */
+/** Extracts in slices, because tens of thousands of messages take seconds and would block the process. */
 export async function extractDetailsInSlices(
   messages: readonly NeutralMessage[],
   options: ExtractOptions = {},
@@ -134,7 +140,7 @@ class DetailBoards {
     for (const block of message.content) {
       if (block.type !== "toolCall" || !this.writeTools.has(block.name.toLowerCase())) continue;
       for (const path of pathsOf(block.arguments)) {
-        // As a relative path, wherever the folder lies.
+        // A tool may pass an absolute path. The list holds every path from the memory folder on.
         const at = path.startsWith(this.memoryFolder) ? 0 : path.indexOf(`/${this.memoryFolder}`) + 1;
         const memory = path.slice(at);
         if (memory.startsWith(this.memoryFolder) && memory !== this.memoryFolder) this.memory.add(memory);
@@ -163,7 +169,6 @@ function text(content: readonly NeutralBlock[]): string {
   return content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
 }
 
-/** The beginning of a text, with a sign that it goes on. */
 export function shorten(body: string, mostChars: number): string {
   const clean = body.trim();
   return clean.length <= mostChars ? clean : `${clean.slice(0, mostChars - 1).trimEnd()}…`.toWellFormed();

@@ -2,19 +2,21 @@ import { type Checkpoint, findRecordProblem, outdatedSummaryIds, type Steps } fr
 import { isRecordOfType, type StoredRecord } from "@throughline/core";
 import { walkSteps } from "@throughline/history/internal";
 
-/** A checkpoint that covers a part of the branch behind its newest compaction. */
 export interface UsableCheckpoint {
   readonly id: string;
   readonly coversToId: string;
   readonly tokensAtCheckpoint: number;
-  /** The summary with its decisions and open questions. */
   readonly prose: string;
-  /** The compaction whose summary it already builds on; null when it does not say. */
+  /**
+   * Holds the id of the compaction whose summary the checkpoint continues; null when the checkpoint does not state it.
+   */
   readonly previousSummaryId: string | null;
 }
 
-/** The checkpoints a compaction may use, the newest first. One from before the newest compaction or reset is none,
- * nor is one that may repeat what was redacted. */
+/**
+ * Returns the checkpoints that a compaction may use, newest first. Checkpoints before the newest compaction or reset
+ * would repeat its range. Checkpoints that may repeat redacted text are left out as well.
+ */
 export function* findCheckpoints(
   records: readonly StoredRecord[],
   headId: string | null,

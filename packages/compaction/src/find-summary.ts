@@ -6,21 +6,24 @@ import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./comp
 import type { UsableCheckpoint } from "./find-checkpoints.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 
-/** A rung of the ladder that gave no summary. */
+/** Describes a source that gave no summary. */
 export interface FailedRung {
-  /** Which rung of the ladder it was. */
+  /** States which source it was. */
   readonly rung: SummarySource;
-  /** The summarizer's place in the chain; null for rungs without one. */
+  /** Holds the index of the summarizer in the chain; null for sources without a chain. */
   readonly index: number | null;
-  /** What the audit found; null when the rung failed with an error or had nothing to offer. */
+  /** Holds the problem that the audit reported; null when the source failed with an error or had no summary. */
   readonly problem: AuditProblem | null;
-  /** What the rung threw; null when it gave a summary that failed the audit. */
+  /** Holds the error that the source threw; null when its summary failed the audit. */
   readonly cause: unknown;
 }
 
 export interface FindSummaryInput {
   readonly plan: CompactionPlan;
-  /** Plans again with another cut: in an emergency more is kept, behind a checkpoint also everything it does not cover. */
+  /**
+   * Plans again with another cut. An emergency keeps more messages. A checkpoint keeps every message that it does not
+   * cover.
+   */
   readonly replan: (
     how: { readonly mode: "emergency" } | { readonly coversToId: string },
   ) => Promise<CompactionPlan | NothingToCompact>;
@@ -30,11 +33,11 @@ export interface FindSummaryInput {
   readonly extractive: Summarizer | null;
   readonly countText: (text: string) => number;
   readonly clock: Clock;
-  /** For all models together. */
+  /** Limits the time of all models together. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal | null;
   readonly onFailed: (failed: FailedRung) => void;
-  /** Called before the models are asked, with what they summarize. */
+  /** Is called before the models are asked, with the plan that they summarize. */
   readonly onPlan: (plan: CompactionPlan) => void;
 }
 
@@ -45,14 +48,14 @@ export interface FoundSummary {
   readonly provider: string | null;
   readonly prose: string;
   readonly checkpointId: string | null;
-  /** Null where no provider stated any. */
+  /** Is null when no provider stated any usage. */
   readonly usage: SummaryUsage | null;
 }
 
 /**
- * Tries the sources of a summary in their order until one passes the audit. The order is: a checkpoint that covers half
- * of the context, the summarizers, an older checkpoint, the extractive summarizer, a stub. Null when not even the stub
- * is shorter than what it replaces.
+ * Tries the sources of a summary in order until one passes the audit. A checkpoint that covers half of the context
+ * comes first. The summarizers, an older checkpoint, the extractive summarizer and a stub follow. Returns null when not
+ * even the stub is shorter than the part it replaces.
  * @throws {ThroughlineError} ABORTED
  */
 export async function findSummary(input: FindSummaryInput): Promise<FoundSummary | null> {
@@ -85,7 +88,7 @@ function isAborted(signal: AbortSignal | null): boolean {
   return signal?.aborted === true;
 }
 
-/** A checkpoint stands for more than half of what the window holds, or it is an older one. */
+/** A smaller checkpoint would lose too much context, so the models come before it. */
 const freshShare = 0.5;
 
 type CheckpointInput = Pick<FindSummaryInput, "replan" | "checkpoints" | "countText" | "onFailed">;
@@ -100,7 +103,7 @@ async function fromCheckpoint(
     const plan = await input.replan({ coversToId: checkpoint.coversToId });
     if (plan.kind === "nothing") continue;
     const { previous } = plan;
-    // One that was made without the summary before it must not be the end of that summary.
+    // A checkpoint that was written without the previous summary must not replace it, so both texts are joined.
     const isChained = previous === null || checkpoint.previousSummaryId === previous.id;
     const prose = isChained ? checkpoint.prose : `${previous.prose}\n\n${checkpoint.prose}`;
     const problem = auditSummary(prose, { replacedTokens: plan.replacedTokens, countText: input.countText });
@@ -112,7 +115,9 @@ async function fromCheckpoint(
   return "failed";
 }
 
-/** The newest of these checkpoints that can stand for what it covers, whatever its size; null when none can. */
+/**
+ * Uses the newest of these checkpoints that passes the audit, at any size. The caller chose a checkpoint explicitly.
+ */
 export async function summaryFromCheckpoint(input: CheckpointInput): Promise<FoundSummary | null> {
   const found = await fromCheckpoint(input, "checkpoint", 0);
   return found === "failed" ? null : found;
@@ -140,7 +145,9 @@ async function fromExtractive(input: FindSummaryInput): Promise<FoundSummary | L
   return isAborted(input.signal) ? "aborted" : "failed";
 }
 
-/** More stays when no model wrote the summary; where that leaves nothing to gain, the cut stays as it was. */
+/**
+ * Keeps more messages, because no model wrote the summary. The first cut stays when the larger kept part gains nothing.
+ */
 async function emergencyPlan(input: FindSummaryInput): Promise<CompactionPlan> {
   const plan = await input.replan({ mode: "emergency" });
   return plan.kind === "nothing" ? input.plan : plan;
@@ -184,7 +191,7 @@ async function ask(
     }
     input.onFailed({ rung, index, problem, cause: null });
   } catch (cause) {
-    // Any error of a summarizer sends the ladder on; only the caller's own end is not a failure of it.
+    // Every error of a summarizer moves on to the next source. An abort by the caller is not reported as its failure.
     if (!isAborted(input.signal) || !hasErrorCode(cause, "ABORTED")) {
       input.onFailed({ rung, index, problem: null, cause });
     }
@@ -195,7 +202,7 @@ async function ask(
 async function fromStub(input: FindSummaryInput): Promise<FoundSummary | "failed"> {
   for (const plan of new Set([await emergencyPlan(input), input.plan])) {
     const prose = stubText(plan);
-    // A stub says nothing of what it hides, so it has to free at least half of it.
+    // A stub carries no content of the messages, so it must free at least half of their tokens.
     const problem = auditSummary(prose, { replacedTokens: plan.replacedTokens / 2, countText: input.countText });
     if (problem === null) {
       return { kind: "found", plan, source: "stub", provider: null, prose, checkpointId: null, usage: null };
@@ -205,7 +212,7 @@ async function fromStub(input: FindSummaryInput): Promise<FoundSummary | "failed
   return "failed";
 }
 
-/** Says what is missing, and keeps whatever was summarized before. */
+/** Writes how many messages are missing. The previous summary stays, so that its content is not lost. */
 function stubText({ removed, removedMessages, previous }: CompactionPlan): string {
   const users = removed.filter(({ role }) => role === "user").length;
   const times = removed.flatMap(({ tsMs }) => (tsMs === null ? [] : [tsMs]));
@@ -214,7 +221,6 @@ function stubText({ removed, removedMessages, previous }: CompactionPlan): strin
   return previous === null ? note : `${previous.prose}\n\n${note}`;
 }
 
-/** The conversation as a summarizer reads it, with a limited number of characters of each tool result. */
 export async function conversationText(messages: readonly NeutralMessage[], toolResultChars: number): Promise<string> {
   const context = {
     headId: null,

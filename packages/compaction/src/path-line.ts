@@ -1,10 +1,10 @@
 /**
- * Paths on one line, those of one folder together: `Files: packages/tui/src/ components/text.ts*, components/box.ts;
- * docs/theme.md`. A path keeps its last folder, by which it is known; `*` marks a file that was changed. Null when
- * none fits.
+ * Writes paths on one line, grouped by folder: `Files: packages/tui/src/ components/text.ts*, components/box.ts;
+ * docs/theme.md`. A path keeps its last folder, because many files share a name. `*` marks a changed file. Returns null
+ * when no path fits.
  *
  * @param paths best first
- * @param seen a path whose end stands in it is left out
+ * @param seen text that the model receives anyway; a path whose end occurs in it is left out
  */
 export function pathLine(
   paths: readonly string[],
@@ -18,7 +18,7 @@ export function pathLine(
   let tokens = countText(`${heading}\n`);
   for (const path of paths) {
     const { folder, end } = splitPath(path);
-    // The same file goes by a relative and by an absolute path.
+    // Tools name the same file by relative and absolute paths, so only the ends are compared.
     if (chosen.has(end) || seen.includes(end)) continue;
     const isKnownFolder = groups.has(folder);
     const item = modified.has(path) ? `${end}*` : end;
@@ -36,7 +36,7 @@ export function pathLine(
 
 const heading = "Files (* changed): ";
 
-/** The last two names, and what stands before them. */
+/** Splits off the last two names, which identify a file well enough in a summary. */
 function splitPath(path: string): { readonly folder: string; readonly end: string } {
   const names = path.split("/");
   const at = Math.max(0, names.length - 2);

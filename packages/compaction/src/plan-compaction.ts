@@ -8,127 +8,132 @@ import { readCompactionDetails, type CompactionDetails } from "./compaction-deta
 import { isFlushMessage, isOutdatedSummary, proseOf, runSteps, type Steps } from "@throughline/core/internal";
 
 export interface CompactionInput {
-  /** The window or the whole log, in order of seq. */
+  /** Holds the records of the window or of the whole log, in order of seq. */
   readonly records: readonly StoredRecord[];
-  /** @default the last main record */
+  /** Holds the id of the head record. @default the last main record */
   readonly headId?: string | null;
-  /** Tokens of the whole next request, system prompt and tools included. Null: those of the messages. */
+  /** Counts the whole next request in tokens, system prompt and tools included. Null counts the messages alone. */
   readonly totalTokens: number | null;
   readonly countMessage: (message: NeutralMessage) => number;
-  /** The context of these records with its sizes, where somebody has made it. @default made here */
+  /** Holds the context of these records with its sizes, which saves a second count. @default counted here */
   readonly counted?: CountedContext;
   readonly settings: EffectiveSettings;
-  /** An emergency keeps more, because no model wrote the summary. @default "normal" */
+  /** An emergency keeps more messages, because no model wrote the summary. @default "normal" */
   readonly mode?: "normal" | "emergency";
-  /** Keeps at least everything after this record: a summary that exists covers up to it. @default none */
+  /** Keeps at least everything after this record: an existing summary covers the log up to it. @default none */
   readonly coversToId?: string;
-  /** The request must fit into this number of tokens afterwards. @default the trigger */
+  /** Limits the next request after the compaction, in tokens. @default the trigger */
   readonly targetTokens?: number | null;
-  /** Whether a session of four messages or fewer is refused. @default true */
+  /** Refuses a session of four messages or fewer. @default true */
   readonly refuseShort?: boolean;
-  /** Keeps the last exchange and no more: a short session whose owner asked for it. @default false */
+  /** Keeps only the last exchange, for a short session whose compaction was requested. @default false */
   readonly keepLeast?: boolean;
 }
 
-/** A context, and the tokens of each of its messages. */
 export interface CountedContext {
   readonly context: Context;
   readonly tokens: readonly number[];
 }
 
-/** The summary before this one, which the next builds on. */
+/** Holds the previous summary, which the next one continues. */
 interface PreviousSummary {
-  /** Of the compaction. */
+  /** Holds the id of the compaction's record. */
   readonly id: string;
-  /** The sequence number of the compaction's record. */
+  /** Holds the sequence number of the compaction's record. */
   readonly seq: number;
-  /** Without the list of details, which is built again. */
+  /** Holds the text without the list of details, which is extracted again. */
   readonly prose: string;
-  /** The size of the summary in the context, in tokens. */
+  /** Holds the size of the summary in the context, in tokens. */
   readonly tokens: number;
-  /** The details of its record; null when they cannot be read. */
+  /** Holds the details of its record; null when they are unreadable. */
   readonly details: CompactionDetails | null;
-  /** It may repeat what was redacted: whatever is built on it is to be made again, and its details do not go on. */
+  /**
+   * Is true when the summary may repeat redacted text. A summary that continues it needs a retry, and its details are
+   * dropped.
+   */
   readonly isOutdated: boolean;
 }
 
-/** What is to be replaced by a summary, and from where on the conversation stays. Plain data; nothing is written. */
+/**
+ * Describes which messages a summary replaces, and where the kept part starts. The plan is plain data; nothing is
+ * written.
+ */
 export interface CompactionPlan {
   readonly kind: "compact";
-  /** Whether a model is to write the summary; an emergency keeps more messages. */
+  /** States whether a model is to write the summary; an emergency keeps more messages. */
   readonly mode: "normal" | "emergency";
-  /** The head and the last record that were planned on. */
+  /** Holds the id of the head at the time of the plan. */
   readonly headId: string;
-  /** The last record that was planned on. */
+  /** Holds the sequence number of the last record at the time of the plan. */
   readonly lastSeq: number;
-  /** The id of the first message that stays. */
+  /** Holds the id of the first message that stays. */
   readonly firstKeptId: string;
-  /** The lowest seq that a context still needs. */
+  /** Holds the lowest sequence number that a context still needs. */
   readonly windowFromSeq: number;
-  /** What the summary is made of, the previous summary and messages of a flush left out. */
+  /** Lists the messages to summarize, without the previous summary and without messages of a memory flush. */
   readonly removed: readonly NeutralMessage[];
-  /** The lowest sequence number of the removed messages. */
+  /** Holds the lowest sequence number of the removed messages. */
   readonly removedFromSeq: number;
-  /** The highest sequence number of the removed messages. */
+  /** Holds the highest sequence number of the removed messages. */
   readonly removedToSeq: number;
-  /** How many messages are replaced, those of a memory flush included. */
+  /** Counts the replaced messages, including messages of a memory flush. */
   readonly removedMessages: number;
-  /** How many messages stay. */
+  /** Counts the messages that stay. */
   readonly keptMessages: number;
-  /** The user's newest request when the cut lies behind it. */
+  /** Holds the user's newest request when the cut lies behind it; null otherwise. */
   readonly splitRequest: NeutralMessage | null;
-  /** The summary that the new one builds on; null for the first compaction. */
+  /** Holds the summary that the new one continues; null for the first compaction. */
   readonly previous: PreviousSummary | null;
-  /** The size of the next request in tokens, without the compaction. */
+  /** Holds the size of the next request in tokens, without the compaction. */
   readonly tokensBefore: number;
-  /** Of the removed messages and the previous summary; the new one must have fewer. */
+  /** Counts the tokens of the removed messages and the previous summary. The new summary must have fewer. */
   readonly replacedTokens: number;
-  /** Of the whole next request without any summary. */
+  /** Counts the tokens of the whole next request without any summary. */
   readonly keptTokens: number;
-  /** The settings that decided, fitted to the window. */
+  /** Holds the settings in force, fitted to the window. */
   readonly settings: EffectiveSettings;
 }
 
-/** Why a session is not compacted. */
+/** States why a session is not compacted. */
 export type NothingReason =
-  /** No messages, or a handful: a summary would be no shorter. */
+  /** The context has so few messages that a summary would not be shorter. */
   | "too-few-messages"
-  /** No message at which the conversation could be cut. */
+  /** The conversation cannot be cut at any message. */
   | "no-place"
-  /** What could be removed is no longer than its summary would be, or what stays does not fit. */
+  /** The removable part is no longer than its summary would be, or the kept part does not fit. */
   | "no-gain"
-  /** The covered record is not on the branch, or there is no place behind which the conversation could be cut. */
+  /** The covered record is not on the branch, or the conversation cannot be cut behind it. */
   | "not-covered"
-  /** A checkpoint was to be the summary, and none can be. */
+  /** The caller requested a checkpoint as the summary, and no checkpoint can be used. */
   | "no-checkpoint";
 
-/** No compaction is made, and nothing is wrong. */
+/** States that no compaction is made. It is a normal outcome, not an error. */
 export interface NothingToCompact {
   readonly kind: "nothing";
-  /** Why none is made. */
+  /** States why no compaction is made. */
   readonly reason: NothingReason;
-  /** Of the context, a summary at its beginning apart, */
+  /** Counts the messages of the context, without a summary at its start. */
   readonly messages: number;
-  /** and what they have. */
+  /** Counts the tokens of the messages of the context. */
   readonly tokens: number;
 }
 
 /** Up to this number of messages, a summary is not worth its cost. */
 const shortConversation = 4;
-/** A question and its answer. */
+/** The last exchange is a question and its answer, hence two messages. */
 const lastExchange = 2;
-/** A summary and its heading have at least this number. */
+/** A summary and its heading take at least this number of tokens. */
 const leastGainTokens = 40;
 
 /**
- * Decides what a compaction replaces. Pure: the same records and sizes give the same plan. Whatever is removed stays
- * in the log, and every removed message is in the text a summarizer gets or is a message of a flush.
+ * Decides which messages a compaction replaces. The function is pure: the same records and sizes give the same plan.
+ * The log keeps every removed message. A summarizer reads all of them except messages of a memory flush.
  */
 export function planCompaction(input: CompactionInput): CompactionPlan | NothingToCompact {
   return runSteps(planSteps(input));
 }
 
-/** What `planCompaction` gives, a message a step. */
+/** Plans like `planCompaction`, but yields after each message, so that a caller can pause. */
 export function* planSteps(input: CompactionInput): Steps<CompactionPlan | NothingToCompact> {
   const { context, tokens } = input.counted ?? (yield* countedContext(input));
   const { messages, headId } = context;
@@ -180,7 +185,6 @@ function* countedContext({ records, headId, countMessage }: CompactionInput): St
   return { context, tokens };
 }
 
-/** The messages that a memory flush put into the log. */
 export function* flushIdsOf(records: readonly StoredRecord[]): Steps<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (const { id, record } of records) {
@@ -190,18 +194,17 @@ export function* flushIdsOf(records: readonly StoredRecord[]): Steps<ReadonlySet
   return ids;
 }
 
-/** A total this many times smaller than the count of its messages was not measured of them. */
+/** A measured total this many times smaller than the count cannot belong to these messages. */
 const mostShortening = 4;
 
-/** The measured size counts: messages that were shortened for the provider are counted whole here. */
+/** The measured size has priority: the provider received some messages shortened, while the count takes them whole. */
 function sizeOfRequest(totalTokens: number | null, messageTokens: number): number {
   return totalTokens === null || totalTokens * mostShortening < messageTokens ? messageTokens : totalTokens;
 }
 
 /**
- * The messages as a summarizer is to read them. What a flush asked, and the answer that there was nothing to store, are no
- * part of the conversation. A user message that begins as other programs' summaries do is a summary: the user said
- * nothing of it.
+ * Returns the messages as a summarizer reads them. The prompt of a flush and a NO_REPLY answer are no part of the
+ * conversation. A user message that starts like another program's summary becomes a summary: the user did not write it.
  */
 export function* conversationMessages(
   messages: readonly NeutralMessage[],
@@ -270,14 +273,15 @@ function* findCut(
   const gains = candidates.filter((cut) => removedTokens(cut) >= leastGainTokens);
   const fits = gains.find((cut) => sum(tokens.slice(cut)) <= room);
   if (fits !== undefined) return fits;
-  // Nothing fits, so the least: what then is too large is a single message or turn, which is shortened elsewhere.
+  // No cut fits, so the shortest kept part wins. Its single oversized message or turn is shortened elsewhere.
   const least = gains.toSorted((one, other) => other - one)[0];
   return least === undefined || input.coversToId !== undefined ? "no-gain" : least;
 }
 
 /**
- * The first message that a summary does not cover; behind a summary of everything the last exchange. A cut before it is
- * as good: some messages are then both summarized and kept. Null when the covered record is not on the branch.
+ * Finds the first message that a summary does not cover. Behind a summary of everything, the last exchange stays. An
+ * earlier cut is valid too: some messages are then both summarized and kept. Returns null when the covered record is
+ * not on the branch.
  */
 function coveredUntil(input: CompactionInput, messages: readonly NeutralMessage[], first: number): number | null {
   const path = walkBranch(input.records, input.headId === undefined ? lastMain(input.records) : input.headId).path;
@@ -292,7 +296,7 @@ function lastMain(records: readonly StoredRecord[]): string | null {
   return records.findLast(({ side }) => !side)?.id ?? null;
 }
 
-/** A branch need not be in the order of seq: what lies lowest of all that stays decides. */
+/** A branch need not be in the order of seq, so the lowest seq of all kept records counts. */
 function* windowFrom(records: readonly StoredRecord[], headId: string, firstKept: NeutralMessage): Steps<number> {
   const { indexes } = yield* walkSteps(records, headId);
   const path = indexes.map((index) => records[index] as StoredRecord);

@@ -8,29 +8,37 @@ import type { FoundSummary } from "./find-summary.ts";
 import type { CompactionPlan } from "./plan-compaction.ts";
 import { summaryText } from "./summary-text.ts";
 
-/** A compaction with its summary, ready to be put in place. Nothing is written yet. */
+/** Holds a compaction with its summary, ready to be applied. Nothing is written yet. */
 export interface PreparedCompaction {
-  /** What the compaction replaces; with another cut than the first plan where the summary needed one. */
+  /**
+   * Describes which messages the compaction replaces. The cut may differ from the first plan when the summary needed
+   * it.
+   */
   readonly plan: CompactionPlan;
-  /** The session that was planned on; a session that a reset began has another id. */
+  /** Holds the id of the planned session. A session that a reset started has another id. */
   readonly sessionId: string;
-  /** Where the summary came from. */
+  /** States which source the summary came from. */
   readonly source: SummarySource;
-  /** Who wrote the summary, as its summarizer calls itself; null for a checkpoint and a stub. */
+  /** Names the summarizer that wrote the summary; null for a checkpoint and a stub. */
   readonly provider: string | null;
-  /** The checkpoint that is the summary; null where none is. */
+  /** Holds the id of the checkpoint that became the summary; null for any other source. */
   readonly checkpointId: string | null;
-  /** Whether the summary is to be made again, because no model wrote it or it may repeat redacted text. */
+  /** Is true when the summary needs a retry, because no model wrote it or because it may repeat redacted text. */
   readonly needsRetry: boolean;
-  /** Of the calls for the summary; null where no provider stated any. */
+  /** Counts the calls for the summary and their tokens; null when no provider stated them. */
   readonly usage: SummaryUsage | null;
-  /** The estimated size of the next request in tokens, with the compaction. */
+  /** Holds the estimated size of the next request in tokens, with the compaction. */
   readonly tokensAfter: number;
-  /** The record, and settings of the branch that would fall out of the window with what is removed. */
+  /**
+   * Lists the drafts to append: the compaction, then settings of the branch that would leave the window with the
+   * removed messages.
+   */
   readonly drafts: readonly RecordDraft[];
-  /** The id that the compaction's record gets. */
+  /** Holds the id of the compaction's record. */
   readonly recordId: string;
-  /** Sizes of the removed records when they were read: one that was redacted since has another. */
+  /**
+   * Maps the sequence numbers of removed records to their sizes at the time of reading. A redaction changes the size.
+   */
   readonly sizes: ReadonlyMap<number, number>;
 }
 
@@ -43,7 +51,7 @@ export interface PrepareOptions extends Pick<ExtractOptions, "memoryFolder" | "w
 const requestChars = 800;
 const retriedSources: ReadonlySet<SummarySource> = new Set(["older-checkpoint", "extractive", "stub"]);
 
-/** Puts the record together: the prose, the details that no model may lose, the cut. */
+/** Adds the details that no model may lose, because a summarizer can omit facts that the next turn needs. */
 export async function prepareCompaction(
   found: FoundSummary,
   kept: readonly NeutralMessage[],
@@ -100,7 +108,7 @@ export async function prepareCompaction(
   };
 }
 
-/** Prose and details, smaller than what they replace, whatever the details would like. */
+/** Limits the details so that the summary stays smaller than the part it replaces. */
 function wholeSummary(
   { plan, prose }: FoundSummary,
   details: ExtractedDetails,
@@ -120,7 +128,7 @@ function wholeSummary(
   return summaryText({ ...text, maxDetailTokens: Math.min(plan.settings.maxDetailTokens, room) });
 }
 
-/** A thinking level or model set before the window would be forgotten by whoever reads the window alone. */
+/** A reader of the window alone would miss a thinking level or model that was set before the window. */
 function settingDrafts(records: readonly StoredRecord[], plan: CompactionPlan): readonly RecordDraft[] {
   const { path } = walkBranch(records, plan.headId);
   const drafts: RecordDraft[] = [];
@@ -136,7 +144,7 @@ function settingDrafts(records: readonly StoredRecord[], plan: CompactionPlan): 
   return drafts;
 }
 
-/** A reply names its model. */
+/** A reply states its model, so a window with a reply needs no copy of the model change. */
 function hasReplyFrom(path: readonly StoredRecord[], fromSeq: number): boolean {
   return path.some(({ seq, type, record }) => {
     const message = seq >= fromSeq && type === "message" ? (record["message"] as { role?: unknown } | null) : null;

@@ -1,17 +1,17 @@
 import type { SessionEntry } from "@throughline/core";
 
-/** What the entry keeps of a summary that is to be made again, so that a restart finds it without reading the log. */
+/** The session entry keeps pending retries, so that a restart finds them without reading the log. */
 export interface PendingRetry {
   readonly attempts: number;
-  /** Not before this time; null: given up. */
+  /** Holds the earliest time of the next attempt; null after the last attempt. */
   readonly nextAtMs: number | null;
-  /** The lowest seq that is needed to make it. */
+  /** Holds the lowest seq that the rewrite reads. */
   readonly fromSeq: number;
 }
 
 const field = "summaryRetries";
 
-/** The pending retries by the id of the compaction. What cannot be read is left out. */
+/** Reads the pending retries by the id of the compaction. Unreadable values are left out. */
 export function readRetries(entry: SessionEntry): Readonly<Record<string, PendingRetry>> {
   const value = entry[field];
   if (typeof value !== "object" || value === null) return {};
@@ -32,7 +32,7 @@ export function newRetry(fromSeq: number): PendingRetry {
   return { attempts: 0, nextAtMs: 0, fromSeq };
 }
 
-/** The patch that sets or, with null, removes one; the field goes with its last one. */
+/** Builds the patch that sets a retry, or removes it for null. Without a retry left, the patch removes the field. */
 export function retryPatch(
   entry: SessionEntry,
   id: string,

@@ -8,27 +8,28 @@ import {
 } from "@throughline/core/internal";
 import { type Clock, type SessionRef, type SessionStore } from "@throughline/core";
 
-/** Lets one process at a time write the summaries of a session again. */
+/** Lets one process at a time rewrite the summaries of a session. */
 export interface RetryLease {
-  /** True: this owner has it until it is released or its time runs out. */
+  /** Returns true when this owner holds the lease until it is released or expires. */
   acquire(ref: SessionRef): Promise<boolean>;
-  /** Gives the lease back; does nothing when another owner has it. */
+  /** Releases the lease; does nothing when another owner holds it. */
   release(ref: SessionRef): Promise<void>;
 }
 
-/** Options of `createEntryLease`. */
+/** Configures `createEntryLease`. */
 export interface EntryLeaseOptions {
-  /** Holds the sessions whose entries get the lease. */
+  /** Holds the sessions whose entries store the lease. */
   readonly store: SessionStore;
-  /** Times the lease; the clocks of all owners have to agree. @default the system's clock */
+  /** Times the lease; the clocks of all owners must agree. @default the system's clock */
   readonly clock?: Clock;
-  /** Of this process: no other may have the same. */
+  /** Names this process. No other process may use the same name. */
   readonly owner: string;
-  /** At least as long as all attempts of one session may take. @default 900000 */
+  /**
+   * Sets how long the lease lasts, in milliseconds: at least the time of all attempts of one session. @default 900000
+   */
   readonly leaseMs?: number;
 }
 
-/** The kinds of the options of `createEntryLease`. */
 export const entryLeaseTable: OptionTable<EntryLeaseOptions> = {
   store: optionKinds.required(portKinds.store),
   clock: portKinds.clock,
@@ -39,7 +40,8 @@ export const entryLeaseTable: OptionTable<EntryLeaseOptions> = {
 const field = "summaryRetryLease";
 
 /**
- * A lease in the session's entry, for processes that share the store. The clocks of the processes have to agree.
+ * Creates a lease that is stored in the session's entry, for processes that share the store. The clocks of the
+ * processes must agree.
  *
  * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
  */

@@ -9,27 +9,26 @@ import type { Clock, SessionRef } from "@throughline/core";
 import type { SummaryRetry } from "./retry-summaries.ts";
 import type { RetryOutcome } from "./retry-options.ts";
 
-/** Options of `runRetryLoop`. */
+/** Configures `runRetryLoop`. */
 export interface RetryLoopOptions {
-  /** Makes the summaries; from `createSummaryRetry`. */
+  /** Rewrites the summaries; `createSummaryRetry` creates it. */
   readonly retry: SummaryRetry;
   /** Times the waits between two rounds. @default the system's clock */
   readonly clock?: Clock;
-  /** 0 switches it off. @default 60 */
+  /** Sets the seconds between two rounds; 0 switches the loop off. @default 60 */
   readonly intervalSeconds?: number;
-  /** The sessions to check; requested again each time. */
+  /** Returns the sessions to check; called once per round. */
   readonly sessions: () => Iterable<SessionRef> | AsyncIterable<SessionRef>;
-  /** What was improved, so that a live session can read it. */
+  /** Is called with each outcome, so that a live session can read an improved summary. */
   readonly onOutcome: (ref: SessionRef, outcome: RetryOutcome) => void;
-  /** A session that cannot be read; the others go on. */
+  /** Is called when a session cannot be read; the loop continues with the next session. */
   readonly onError: (ref: SessionRef, error: unknown) => void;
-  /** Ends the loop; it then resolves. */
+  /** Ends the loop, whose promise then resolves. */
   readonly signal: AbortSignal;
 }
 
 const { callback, number, objectWith, required } = optionKinds;
 
-/** The kinds of the options of `runRetryLoop`. */
 export const retryLoopTable: OptionTable<RetryLoopOptions> = {
   retry: required(objectWith("run")),
   clock: portKinds.clock,
@@ -41,7 +40,7 @@ export const retryLoopTable: OptionTable<RetryLoopOptions> = {
 };
 
 /**
- * Makes pending summaries again at once, and then every `intervalSeconds`, until the signal is aborted.
+ * Rewrites pending summaries at once, and then every `intervalSeconds`, until the signal is aborted.
  *
  * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
  */

@@ -4,79 +4,79 @@ import type { TokenMeasure } from "./compaction-work.ts";
 import type { RetryLease } from "./retry-lease.ts";
 import type { RetryLimits } from "./retry-steps.ts";
 
-/** Options of `createSummaryRetry`. */
+/** Configures `createSummaryRetry`. */
 export interface SummaryRetryOptions extends RetryLimits {
-  /** Holds the sessions, and gets the better summaries. */
+  /** Holds the sessions and receives the better summaries. */
   readonly store: SessionStore;
   /** Times the deadlines and the waits between attempts. @default the system's clock */
   readonly clock?: Clock;
   /** Makes the ids of new records. @default the process's */
   readonly ids?: RecordIds;
-  /** The same chain that compaction asks. */
+  /** Lists the summarizers in the order they are asked; usually the same chain that compaction uses. */
   readonly summarizers: readonly Summarizer[];
-  /** Counts tokens, so that a new summary is no larger than what it replaces. */
+  /** Counts tokens, so that a new summary is no larger than the part it replaces. */
   readonly measure: TokenMeasure;
-  /** How the tokens of a session are counted, by what its entry keeps of the tokenizer. @default `measure` */
+  /** Returns the token counter for a session, by the tokenizer data in its entry. @default `measure` */
   readonly measureFor?: (entry: SessionEntry) => TokenMeasure;
   /**
-   * Keeps other processes away from a session while its summaries are made again.
+   * Keeps other processes away from a session while its summaries are rewritten.
    * @default none: no other process works on these sessions
    */
   readonly lease?: RetryLease;
-  /** Of one summary, in tokens. @default 2000 */
+  /** Limits one summary, in tokens. @default 2000 */
   readonly maxSummaryTokens?: number;
-  /** As in `CompactionSettings`. @default 2000 */
+  /** Cuts longer tool results in the middle, in characters, like `CompactionSettings.toolResultChars`. @default 2000 */
   readonly toolResultChars?: number;
   /**
-   * Writes only what was withheld because of a redaction, in its place at once, and leaves the better one due: for a
-   * summarizer that asks no model. @default false
+   * Replaces only summaries that a redaction withheld, and leaves the better summary due. Use it with a summarizer that
+   * asks no model. @default false
    */
   readonly stopgap?: boolean;
-  /** For all summarizers of one record. @default 600000 */
+  /** Limits the time of all summarizers of one record, in milliseconds. @default 600000 */
   readonly deadlineMs?: number;
-  /** Called with each event; what it throws is ignored. @default none */
+  /** Is called with each event; an error that it throws is ignored. @default none */
   readonly onEvent?: CompactionListener;
 }
 
-/** What became of one pending summary. */
+/** States what happened to one pending summary. */
 export type RetryOutcome =
-  /** The next request begins with the better one; `appended` is to be read by a live session. */
+  /** The next request starts with the better summary. A live session must read `appended`. */
   | {
       readonly kind: "improved";
-      /** The id of the compaction whose summary was poorer. */
+      /** Holds the id of the compaction whose summary was poorer. */
       readonly summaryId: string;
-      /** A new compaction, or a note while a turn is open or a newer summary exists. */
+      /** States the form of the new text: a compaction, or a note while a turn is open or a newer summary exists. */
       readonly as: "compaction" | "note";
-      /** What the store appended. */
+      /** Holds what the store appended. */
       readonly appended: AppendResult;
     }
   /** No summarizer gave a better summary. */
   | {
       readonly kind: "failed";
-      /** The id of the compaction whose summary is still poorer. */
+      /** Holds the id of the compaction whose summary is still poorer. */
       readonly summaryId: string;
-      /** How many attempts have failed so far. */
+      /** Counts the failed attempts so far. */
       readonly attempts: number;
-      /** When it is tried again, UTC milliseconds; null when it is given up. */
+      /** Holds the time of the next attempt in UTC milliseconds; null when no attempt is left. */
       readonly nextAtMs: number | null;
     }
   /** The time of the next attempt has not come. */
   | {
       readonly kind: "waiting";
-      /** The id of the compaction whose summary is to be made again. */
+      /** Holds the id of the compaction whose summary needs a retry. */
       readonly summaryId: string;
-      /** When it is tried again, UTC milliseconds. */
+      /** Holds the time of the next attempt in UTC milliseconds. */
       readonly nextAtMs: number;
     }
-  /** All attempts failed earlier; the summary stays as it is. */
+  /** All attempts failed earlier; the summary stays unchanged. */
   | {
       readonly kind: "given-up";
-      /** The id of the compaction whose summary stays. */
+      /** Holds the id of the compaction whose summary stays. */
       readonly summaryId: string;
     }
-  /** Improved by somebody else, or gone. */
+  /** Another process improved the summary, or the summary no longer exists. */
   | {
       readonly kind: "settled";
-      /** The id of the compaction whose summary was to be made again. */
+      /** Holds the id of the compaction whose summary needed a retry. */
       readonly summaryId: string;
     };

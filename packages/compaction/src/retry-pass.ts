@@ -38,12 +38,14 @@ import {
 } from "./summary-chain.ts";
 import { summaryText } from "./summary-text.ts";
 
-/** One look at the pending summaries of one session. */
 export class RetryPass {
   private readonly options: SummaryRetryOptions & SystemPorts & { readonly stopgap: boolean };
   private readonly ref: SessionRef;
   private readonly signal: AbortSignal | null;
-  /** The session the pass began with: a reset puts another one under the key. */
+  /**
+   * Holds the id of the session at the start of the pass. A reset puts another session under the key, which this pass
+   * must not change.
+   */
   private sessionId: string | null = null;
   private measure: TokenMeasure;
 
@@ -57,7 +59,7 @@ export class RetryPass {
   async run(scan: boolean): Promise<readonly RetryOutcome[]> {
     const outcomes: RetryOutcome[] = [];
     const done = new Set<string>();
-    // An improvement may make the summary after it due, so the list is looked at again each time. Each id comes once.
+    // An improvement may make the following summary due, so the list is read again each time. Each id is tried once.
     for (;;) {
       const state = await loadExisting(this.options.store, this.ref);
       this.sessionId ??= state.sessionId;
@@ -86,13 +88,13 @@ export class RetryPass {
     return records;
   }
 
-  /** A process that ended between a better summary and the redaction of the old one left that behind. */
+  /** A process that ended between a better summary and the redaction of the old one left the old text behind. */
   private async clearReplaced(records: readonly StoredRecord[]): Promise<void> {
     const left = replacedOutdatedIds(records);
     if (left.length > 0) await this.options.store.redact(this.ref, left, { reason: redactedSummary });
   }
 
-  /** Oldest first, so that what follows builds on what was improved. */
+  /** Returns the oldest summaries first, because later summaries continue the improved ones. */
   private pending(
     records: readonly StoredRecord[],
     state: SessionState,
@@ -103,13 +105,14 @@ export class RetryPass {
     const found = summaryChain(records).flatMap((summary): readonly (readonly [string, PendingRetry])[] => {
       const { id } = summary.stored;
       const reason = retryReason(summary, records);
-      // A better summary further up reaches the model through the newest one; those between are not shown.
+      // The newest summary passes an earlier improvement on to the model. Summaries between them are not shown, so they
+      // stay.
       const isWanted = this.options.stopgap
         ? reason === "redacted"
         : reason === null || reason === "better-before"
           ? id === newestId && (reason !== null || mayRepeatRedacted(summary, records))
           : true;
-      // What lies before the records that were read could only be made anew in part.
+      // A range that starts before the first record in memory could only be rewritten in part.
       const isWhole = scan || summary.details.summarizedFromSeq >= (records[0]?.seq ?? 1);
       const isFound = isWhole && (scan || reason !== "poor");
       const retry = known[id] ?? (isFound ? newRetry(neededFromSeq(summary, records)) : null);
@@ -161,7 +164,10 @@ export class RetryPass {
     return { kind: "improved", summaryId: id, as, appended };
   }
 
-  /** A note has the better text: it becomes a compaction, so that the record with the old one can go. No model is asked. */
+  /**
+   * A note holds the better text. It becomes a compaction, so that the record with the old text can be redacted. No
+   * model is asked.
+   */
   private async replaceRecord(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<RetryOutcome | null> {
     const { text, details } = await this.whole(summary, proseOf(summary.summary), records);
     const { provider, usage = null } = summary.details;
@@ -198,7 +204,7 @@ export class RetryPass {
     });
   }
 
-  /** Extracted details stay as they were, unless a part of them was redacted. */
+  /** Extracted details stay unchanged, unless a redaction reached their range. */
   private async whole(
     summary: ChainedSummary,
     prose: string,
@@ -214,7 +220,7 @@ export class RetryPass {
     return { text, details: { ...ownDetails(details), ...extracted } };
   }
 
-  /** Null when another process made it better meanwhile, or the key holds another session by now. */
+  /** Returns null when another process improved the summary meanwhile, or when the key holds another session. */
   private async standing(summary: ChainedSummary): Promise<Omit<Standing, "idempotencyKey"> | null> {
     const { stored, writtenSeq } = summary;
     const state = await loadExisting(this.options.store, this.ref);
@@ -225,14 +231,14 @@ export class RetryPass {
   }
 
   /**
-   * Writes what is made from a text while that text stands, whoever slept between a look at the log and the append. Each
-   * text of a summary is followed by one other: its seq is in the key of the append, and the head is looked at too.
+   * Writes only while the text of the summary is current: this process may have slept between the read and the append.
+   * Each text has one successor, so its seq is part of the idempotency key. The append checks the head as well.
    */
   private async whileItStands<Written>(
     summary: ChainedSummary,
     write: (now: Standing) => Promise<Written>,
   ): Promise<Written | null> {
-    // A text that was redacted leaves its key used, with the text before standing again: the next key is free.
+    // A redacted successor makes the older text current again while its key stays used. The next key is free.
     let usedKeys = 0;
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const now = await this.standing(summary);
@@ -248,7 +254,7 @@ export class RetryPass {
     throw new ThroughlineError("APPEND_CONFLICT", "Turns came between all the time.", { outcome: "not-applied" });
   }
 
-  /** Null when somebody was faster, or the key holds another session by now. */
+  /** Returns null when another process was faster, or when the key holds another session. */
   private async write(
     summary: ChainedSummary,
     { prose, source: provider, usage }: WrittenProse,
@@ -270,7 +276,7 @@ export class RetryPass {
     });
   }
 
-  /** A new compaction, while it replaces the newest on the branch. Null when a turn is open. */
+  /** Writes a compaction that replaces the newest one on the branch. Returns null when a turn is open. */
   private async writeCompaction(
     { stored }: ChainedSummary,
     { text, details, provider, usage, isRedacted }: BetterSummary,
@@ -300,7 +306,7 @@ export class RetryPass {
         expect: { head: state.head.headId },
         entry: { ...retryPatch(state.entry, stored.id, null), totalTokensFresh: false },
       });
-      // The old text may repeat what may not be said any more; nothing shows it from here on.
+      // The old text may repeat redacted content. No reader needs it any longer, so it is redacted as well.
       if (isRedacted) await store.redact(this.ref, [stored.id], { reason: redactedSummary });
       return appended;
     } catch (error) {
@@ -309,7 +315,7 @@ export class RetryPass {
     }
   }
 
-  /** A note beside the branch, while a turn is open or the summary is not the newest. */
+  /** Writes a note beside the branch, because a turn is open or the summary is not the newest. */
   private writeNote(
     summary: ChainedSummary,
     { text, provider, usage, isRedacted }: BetterSummary,
@@ -319,15 +325,16 @@ export class RetryPass {
     const { id, seq } = summary.stored;
     const { stopgap } = this.options;
     let entry = retryPatch(state.entry, id, null);
-    // A stopgap is shown at once, and a better one is due in the same commit. And the record with the old text stays
-    // while a turn is open: it goes when none is.
+    // A stopgap is shown at once, and its better summary becomes due in the same commit. A record with redacted content
+    // also stays due, because it can be removed only when no turn is open.
     if (stopgap || (isNewest && isRedacted)) {
       entry = retryPatch(state.entry, id, newRetry(neededFromSeq(summary, records)));
     }
     const newestId = newestBoundaryId(records, state.head.headId);
     const newest = isNewest || stopgap ? undefined : summaryChain(records).find(({ stored }) => stored.id === newestId);
     if (newest !== undefined) {
-      // The newest one was built on the poorer text: it is due in the same commit, so that no crash forgets it.
+      // The newest summary was built on the poorer text. It becomes due in the same commit, so that no crash forgets
+      // it.
       const due = newRetry(Math.min(neededFromSeq(newest, records), seq));
       entry = retryPatch(patchEntry(state.entry, entry), newest.stored.id, due);
     }
@@ -341,12 +348,11 @@ export class RetryPass {
     };
     const options = { idempotencyKey, entry, expect: { head: state.head.headId } };
     const { store, ids } = this.options;
-    // The id tells this note from the very same one of another process, whose key is the same.
+    // Another process may write an equal note under the same key. The id makes the two notes differ.
     return appendOnce(store, this.ref, [{ ...throughlineDraft("note", note), id: ids.next() }], options);
   }
 }
 
-/** The session while a text still stands, and the key under which another may take its place. */
 interface Standing {
   readonly state: SessionState;
   readonly records: readonly StoredRecord[];
@@ -356,19 +362,19 @@ interface Standing {
 interface BetterSummary {
   readonly text: string;
   readonly details: ExtractedDetails;
-  /** Who wrote it; null where no record says it. */
+  /** Is null when no record names the writer. */
   readonly provider: string | null;
   readonly usage: SummaryUsage | null;
   readonly isRedacted: boolean;
 }
 
-/** What the poorer text cost is in its own record. */
+/** The record of the poorer text states the usage of that text, so it must not count twice. */
 function ownDetails(details: CompactionDetails): Omit<CompactionDetails, "usage"> {
   const { usage: _, ...rest } = details;
   return rest;
 }
 
-/** So often turns may come between a look at the head and the append. */
+/** Limits the attempts, because turns may move the head between the read and the append. */
 const mostAttempts = 64;
 
 const redactedSummary = "a summary of redacted records";

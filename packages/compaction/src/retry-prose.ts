@@ -17,16 +17,14 @@ import { conversationText } from "./find-summary.ts";
 import type { SummaryRetryOptions } from "./retry-options.ts";
 import { betterBefore, removedMessages, summaryTextOf, type ChainedSummary } from "./summary-chain.ts";
 
-/** A summary that a summarizer wrote again. */
 export interface WrittenProse {
   readonly prose: string;
-  /** Who wrote it. */
   readonly source: string;
-  /** Null where no provider stated any. */
+  /** Is null when no provider stated any usage. */
   readonly usage: SummaryUsage | null;
 }
 
-/** What the summarizers gave; `pausedMs` says that none was asked, and how long that lasts. */
+/** Holds the reply. A number in `pausedMs` means that every summarizer was paused, and for how long. */
 export interface RetriedProse {
   readonly reply: WrittenProse | null;
   readonly pausedMs: number | null;
@@ -46,7 +44,9 @@ export interface WriteProseOptions extends Pick<
 
 const noProse: RetriedProse = { reply: null, pausedMs: null };
 
-/** Asks for the summary of the original messages again. No reply when no summarizer gave one that passes. */
+/**
+ * Asks the summarizers for a new summary of the original messages. The reply is null when no summary passes the audit.
+ */
 export async function writeProse({
   ref,
   measure,
@@ -99,7 +99,7 @@ function* tokensOf(messages: readonly NeutralMessage[], { countMessage }: TokenM
   return tokens;
 }
 
-/** How long a summarizer that was not asked stays out; null for every other failure. */
+/** Returns how long a summarizer stays paused; null for every other failure, which counts as an attempt. */
 function pauseOf(cause: unknown): number | null {
   if (!ThroughlineError.isInstance(cause) || cause.code !== "SUMMARIZER_PAUSED") return null;
   const { retryInMs } = cause.details;

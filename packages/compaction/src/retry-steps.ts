@@ -1,30 +1,29 @@
 import type { PendingRetry } from "./retry-entry.ts";
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
 
-/** Where a summary that is to be made again stands. `SPEC.md` is normative. */
+/** Names the states of a pending retry. `SPEC.md` is normative. */
 export type RetryState = "due" | "waiting" | "running" | "improved" | "given-up";
 
 export type RetryStep =
-  /** Its turn has come, and this process has the lease. */
+  /** The attempt started; this process holds the lease. */
   | "begun"
-  /** The time it waits for has come. */
   | "elapsed"
   /** A summary passed the audit and was appended. */
   | "passed"
-  /** None did. */
+  /** No summary passed the audit, and attempts are left. */
   | "failed"
-  /** Nobody was asked: every summarizer is out for a while. It is no attempt. */
+  /** Every summarizer is paused, so none was asked. This does not count as an attempt. */
   | "paused"
-  /** None did, and it was the last attempt. */
+  /** No summary passed the audit, and no attempt is left. */
   | "exhausted"
-  /** The caller's signal, a lost lease, or the process ended: nothing was written. */
+  /** The caller aborted, the lease was lost, or the process ended. Nothing was written. */
   | "interrupted"
-  /** Somebody else improved it. */
+  /** Another process improved the summary. */
   | "overtaken"
-  /** What it is made of was redacted, or a summary before it became better. */
+  /** A redaction reached the summarized records, or an earlier summary was improved. */
   | "outdated";
 
-/** The state after each step; null where the step cannot happen. */
+/** Maps each state and step to the next state; null marks a step that cannot happen there. */
 export const retrySteps: Readonly<Record<RetryState, Readonly<Record<RetryStep, RetryState | null>>>> = {
   due: row({ begun: "running", overtaken: "improved", outdated: "due" }),
   waiting: row({ elapsed: "due", overtaken: "improved", outdated: "due" }),
@@ -40,17 +39,16 @@ export const retrySteps: Readonly<Record<RetryState, Readonly<Record<RetryStep, 
   "given-up": row({ overtaken: "improved", outdated: "due" }),
 };
 
-/** How often a failed summary is tried again, and how long the waits are. */
+/** Limits how often a failed summary is tried again, and how long the waits are. */
 export interface RetryLimits {
-  /** After this number of failed attempts the summary stays as it is. @default 8 */
+  /** Limits the failed attempts; afterwards the summary stays unchanged. @default 8 */
   readonly maxAttempts?: number;
-  /** After the first failure; each further one doubles it. @default 60000 */
+  /** Sets the wait after the first failure, in milliseconds; each further failure doubles it. @default 60000 */
   readonly firstDelayMs?: number;
-  /** The longest wait between two attempts. @default 3600000 */
+  /** Limits the wait between two attempts, in milliseconds. @default 3600000 */
   readonly maxDelayMs?: number;
 }
 
-/** The kinds of the limits of retries. */
 export const retryLimitsTable: OptionTable<RetryLimits> = {
   maxAttempts: optionKinds.integer({ min: 1, max: 1000 }),
   firstDelayMs: optionKinds.number({ min: 0, max: 86_400_000 }),
@@ -58,8 +56,8 @@ export const retryLimitsTable: OptionTable<RetryLimits> = {
 };
 
 /**
- * The state of a pending retry at a time. Running and improved ones are not stored: the log has them. A clock that was
- * set back makes no wait longer than the maximum.
+ * Derives the state of a pending retry from the time. The states running and improved are not stored, because the log
+ * shows them. A clock that was set back makes no wait longer than the maximum.
  */
 export function retryStateAt(
   retry: PendingRetry,
@@ -73,7 +71,6 @@ export function retryStateAt(
 
 const longestDelayMs = 3_600_000;
 
-/** What is kept after a failed attempt. */
 export function afterFailure(retry: PendingRetry, nowMs: number, limits: RetryLimits): PendingRetry {
   const attempts = retry.attempts + 1;
   if (attempts >= (limits.maxAttempts ?? 8)) return { ...retry, attempts, nextAtMs: null };
@@ -81,14 +78,14 @@ export function afterFailure(retry: PendingRetry, nowMs: number, limits: RetryLi
   return { ...retry, attempts, nextAtMs: nowMs + delayMs };
 }
 
-/** What is kept when nobody could be asked before `pausedMs` are over. */
+/** Returns the retry after a round in which every summarizer was paused. The round does not count as an attempt. */
 export function afterPause(
   retry: PendingRetry,
   nowMs: number,
   pausedMs: number,
   { firstDelayMs = 60_000, maxDelayMs = longestDelayMs }: RetryLimits,
 ): PendingRetry {
-  // Somebody else is just trying it again.
+  // A pause of 0 means that another caller is testing the summarizer right now, so this retry waits as after a failure.
   const delayMs = pausedMs > 0 ? pausedMs : firstDelayMs;
   return { ...retry, nextAtMs: nowMs + Math.min(delayMs, maxDelayMs) };
 }

@@ -13,23 +13,22 @@ import type { SummaryRetryOptions, RetryOutcome } from "./retry-options.ts";
 import { RetryPass } from "./retry-pass.ts";
 import { retryLimitsTable } from "./retry-steps.ts";
 
-/** Options of one run of a `SummaryRetry`. */
+/** Configures one run of a `SummaryRetry`. */
 export interface RetryRun {
-  /** Looks through the whole log instead of trusting the entry: after an import or a redaction. @default false */
+  /** Reads the whole log instead of the entry; needed after an import or a redaction. @default false */
   readonly scan?: boolean;
-  /** Ends the run; what is not written yet stays due. */
+  /** Ends the run; summaries that are not written yet stay due. */
   readonly signal?: AbortSignal;
 }
 
-/** Makes the summaries of a session again that no model wrote, or that no longer hold. */
+/** Rewrites the summaries of a session that no model wrote, or that a redaction made outdated. */
 export interface SummaryRetry {
-  /** Empty when nothing is pending, or another process has the lease. */
+  /** Runs one round. Returns no outcome when nothing is pending or another process holds the lease. */
   run(ref: SessionRef, options?: RetryRun): Promise<readonly RetryOutcome[]>;
 }
 
 const { callback, flag, listOf, number, objectOf, objectWith, required, signal: signalKind } = optionKinds;
 
-/** The kinds of the options of `createSummaryRetry`. */
 export const summaryRetryTable: OptionTable<SummaryRetryOptions> = {
   ...retryLimitsTable,
   store: required(portKinds.store),
@@ -46,11 +45,10 @@ export const summaryRetryTable: OptionTable<SummaryRetryOptions> = {
   onEvent: callback,
 };
 
-/** The kinds of the options of `run`. */
 export const retryRunTable: OptionTable<RetryRun> = { scan: flag, signal: signalKind };
 
 /**
- * Makes the summaries again that no model wrote, or that a redaction made outdated.
+ * Creates a retry for summaries that no model wrote, or that a redaction made outdated.
  *
  * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
  */

@@ -1,19 +1,22 @@
-/** Ranks texts by how often and how lately they were named. */
+/** Ranks texts by how often and how recently they were named. */
 export class Scoreboard {
   private readonly scores = new Map<string, number>();
   private readonly halfLifeMessages: number;
 
-  /** @param halfLifeMessages an item named this number of messages before the cut counts half */
+  /** @param halfLifeMessages an item that was named this number of messages before the cut counts half */
   constructor(halfLifeMessages: number = 80) {
     this.halfLifeMessages = halfLifeMessages;
   }
 
-  /** @param age how many messages before the cut */
+  /** @param age the distance to the cut, in messages */
   add(text: string, weight: number, age: number): void {
     this.scores.set(text, (this.scores.get(text) ?? 0) + weight * 0.5 ** (age / this.halfLifeMessages));
   }
 
-  /** Texts an earlier compaction ranked: behind the best of the new ones, in their order, and none is forgotten. */
+  /**
+   * Adds texts that an earlier compaction ranked. They rank below the best new texts and keep their order, so that no
+   * text disappears at once.
+   */
   addRanked(texts: readonly string[]): void {
     const best = Math.max(1, ...this.scores.values());
     for (const [rank, text] of texts.entries()) {
@@ -22,7 +25,6 @@ export class Scoreboard {
     }
   }
 
-  /** Best first. */
   ranked(most: number): readonly string[] {
     return [...this.scores]
       .toSorted(([, one], [, other]) => other - one)

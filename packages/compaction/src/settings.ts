@@ -1,6 +1,6 @@
 import type { SettingFragment } from "@throughline/core/internal";
 
-/** What configuration may say of compaction and of summaries that are made again. */
+/** Configuration accepts these settings for compaction and for retries of summaries. */
 export const compactionSettings: SettingFragment = {
   area: "session.compaction",
   fields: [

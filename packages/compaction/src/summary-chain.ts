@@ -16,18 +16,20 @@ import {
   type SummaryUsage,
 } from "./compaction-details.ts";
 
-/** A compaction with the newest text of its summary. */
 export interface ChainedSummary {
   readonly stored: StoredRecord;
   readonly details: CompactionDetails;
   readonly summary: string;
-  /** Of the record or note that holds the text. */
+  /** Holds the seq of the record or note with the text. */
   readonly writtenSeq: number;
-  /** No model wrote the text. */
+  /** Is true when no model wrote the text. */
   readonly isPoor: boolean;
 }
 
-/** The compactions in a log or its end whose summaries can be made again, in the order of seq; one that another replaced is not among them. */
+/**
+ * Returns the compactions whose summaries can be rewritten, in the order of seq. The records may be the end of a log.
+ * Compactions that another one replaced are left out.
+ */
 export function summaryChain(records: readonly StoredRecord[]): readonly ChainedSummary[] {
   const replaced = new Set(records.map(({ record }) => supersededId(record)));
   return records.flatMap((stored) => {
@@ -46,7 +48,7 @@ export function summaryChain(records: readonly StoredRecord[]): readonly Chained
   });
 }
 
-/** Whoever wrote the text of a note stands in the note; notes of earlier versions do not say it. */
+/** A note states its writer, which replaces the writer of the record. Notes of earlier versions state none. */
 function noteDetails(of: CompactionDetails, note: Readonly<Record<string, unknown>> | null): CompactionDetails {
   const { usage: _, ...details } = of;
   const { provider, usage } = note ?? {};
@@ -58,7 +60,10 @@ function noteDetails(of: CompactionDetails, note: Readonly<Record<string, unknow
   };
 }
 
-/** What a compaction replaced that does not say so: from what the one before it kept up to what it keeps itself. */
+/**
+ * Derives the range of a compaction that does not state it. The range starts at the first message that the previous
+ * compaction kept. It ends before the first message that this one keeps.
+ */
 function rangeBefore(stored: StoredRecord, records: readonly StoredRecord[]): SummarizedRange | null {
   const until = records.filter(({ seq }) => seq < stored.seq);
   const { path } = walkBranch(until, stored.parentId);
@@ -66,7 +71,7 @@ function rangeBefore(stored: StoredRecord, records: readonly StoredRecord[]): Su
   const placeOf = (id: unknown): number => path.findIndex((record) => record.id === id);
   const begin = previous === undefined ? 0 : placeOf(previous.record["firstKeptEntryId"]);
   const kept = placeOf(stored.record["firstKeptEntryId"]);
-  // A first kept record that nobody wrote: everything before the compaction is behind the summary.
+  // The first kept record is missing, so the summary covers everything before the compaction.
   const removed = path
     .slice(Math.max(begin, 0), kept === -1 ? path.length : kept)
     .filter(({ type, side }) => type === "message" && !side);
@@ -74,11 +79,10 @@ function rangeBefore(stored: StoredRecord, records: readonly StoredRecord[]): Su
   const previousSummaryId = previous?.id ?? null;
   if (first !== undefined && last !== undefined)
     return { summarizedFromSeq: first.seq, summarizedToSeq: last.seq, previousSummaryId };
-  // Of the end of a log: what was removed lies before it.
+  // The records are only the end of a log, and the removed messages lie before them.
   return records[0]?.seq === 1 ? null : { summarizedFromSeq: 0, summarizedToSeq: 0, previousSummaryId };
 }
 
-/** The compaction that a better one took the place of. */
 function supersededId(record: StoredRecord["record"]): string | null {
   const details = record.type === "compaction" ? (record["details"] as { readonly supersedes?: unknown } | null) : null;
   return typeof details?.supersedes === "string" ? details.supersedes : null;
@@ -90,7 +94,7 @@ function noteOf(record: StoredRecord["record"], kind: string): Readonly<Record<s
   return data?.["kind"] === kind ? data : null;
 }
 
-/** Why a summary is to be made again; null when it is as good as it gets. */
+/** Returns why a summary needs a retry; null when a retry cannot improve it. */
 export function retryReason(
   summary: ChainedSummary,
   records: readonly StoredRecord[],
@@ -100,12 +104,12 @@ export function retryReason(
   return betterBefore(summary, records).length > 0 ? "better-before" : null;
 }
 
-/** Whether the compaction's own record may repeat what was redacted, whatever took the place of its text since. */
+/** Checks the compaction's own record. A newer text does not remove redacted content from that record. */
 export function mayRepeatRedacted(summary: ChainedSummary, records: readonly StoredRecord[]): boolean {
   return isOutdatedAfter(summary.stored.seq, summary, records);
 }
 
-/** Compactions that another took the place of and that may repeat what was redacted. */
+/** Finds replaced compactions that may repeat redacted text, so that they can be redacted as well. */
 export function replacedOutdatedIds(records: readonly StoredRecord[]): readonly string[] {
   const outdated = outdatedSummaryIds(records);
   const replaced = new Set(records.map(({ record }) => supersededId(record)));
@@ -121,7 +125,7 @@ function isOutdatedAfter(afterSeq: number, { stored }: ChainedSummary, records: 
   });
 }
 
-/** Summaries further up the chain that were improved after this one was written, oldest first. */
+/** Returns earlier summaries of the chain that were improved after this one was written, oldest first. */
 export function betterBefore(summary: ChainedSummary, records: readonly StoredRecord[]): readonly ChainedSummary[] {
   const byId = new Map(summaryChain(records).map((one) => [one.stored.id, one]));
   const better: ChainedSummary[] = [];
@@ -136,13 +140,12 @@ export function betterBefore(summary: ChainedSummary, records: readonly StoredRe
   return better;
 }
 
-/** The newest compaction or reset on the way to the head. */
+/** Returns the id of the newest compaction or reset between the root and the head. */
 export function newestBoundaryId(records: readonly StoredRecord[], headId: string | null): string | null {
   const { path } = walkBranch(records, headId);
   return path.findLast(({ type, side }) => !side && (type === "compaction" || type === "reset"))?.id ?? null;
 }
 
-/** The messages a compaction removed, read from the log again. */
 export function* removedMessages(
   { stored, details }: ChainedSummary,
   records: readonly StoredRecord[],
@@ -161,19 +164,22 @@ export function* removedMessages(
   );
 }
 
-/** The newest text of any compaction, of ours or of another program; null when it is not in the log that was read. */
+/**
+ * Returns the newest text of a compaction, including compactions of other programs. Returns null when the records do
+ * not contain it.
+ */
 export function summaryTextOf(records: readonly StoredRecord[], id: string | null): string | null {
   if (id === null) return null;
   const note = records.findLast(({ record }) => noteOf(record, "summary-superseded")?.["summaryId"] === id);
   const text = note === undefined ? null : noteOf(note.record, "summary-superseded")?.["summary"];
-  // A note stands also for a compaction whose own record was redacted.
+  // A note also serves a compaction whose own record was redacted.
   const stored = records.find((record) => record.id === id && record.type === "compaction");
   const { summary } = (stored?.record ?? {}) as { readonly summary?: unknown };
   const newest = typeof text === "string" ? text : typeof summary === "string" ? summary : null;
   return newest === withheldSummary ? null : newest;
 }
 
-/** The lowest seq that is needed to make a summary again: of what it covers, and of the one it builds on. */
+/** Returns the lowest seq that a rewrite reads: its own range, and the summary that it continues. */
 export function neededFromSeq({ details }: ChainedSummary, records: readonly StoredRecord[]): number {
   const previous = records.find(({ id }) => id === details.previousSummaryId);
   return Math.min(details.summarizedFromSeq, previous?.seq ?? Infinity);

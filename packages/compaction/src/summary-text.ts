@@ -7,15 +7,15 @@ export interface SummaryTextOptions {
   readonly details: ExtractedDetails;
   readonly maxDetailTokens: number;
   readonly countText: (text: string) => number;
-  /** What the model is shown anyway; details that are in it are not repeated. @default nothing */
+  /** Holds text that the model receives anyway; details in it are not repeated. @default nothing */
   readonly visibleText?: string;
-  /** The user's newest request, when the cut lies behind it. @default none */
+  /** Holds the user's newest request, when the cut lies behind it. @default none */
   readonly splitRequest?: string | null;
-  /** The tool that finds older memories; null when there is none. @default null */
+  /** Names the tool that finds older memories; null when the agent has none. @default null */
   readonly memorySearchTool?: string | null;
 }
 
-/** The text of a compaction's summary: the prose, and what must not depend on a model. */
+/** Builds the text of a summary: the prose, and details that must not depend on a model. */
 export function summaryText(options: SummaryTextOptions): string {
   const { prose, splitRequest, details } = options;
   const lines = [
@@ -34,7 +34,10 @@ function memoryLines({ memoryFiles }: ExtractedDetails, tool: string | null): re
   return line === "" ? [] : [line];
 }
 
-/** The kinds in the order they are given room, with their shares of it. What one leaves over goes to those after it. */
+/**
+ * Lists the kinds in the order of their priority, with their shares of the budget. An unused share passes to the next
+ * kinds.
+ */
 const kinds: readonly {
   readonly label: string;
   readonly share: number;
@@ -50,7 +53,7 @@ const kinds: readonly {
   { label: "Ids", share: 0.02, separator: ", ", items: ({ identifiers }) => identifiers },
 ];
 
-/** How much of a first request is shown, by what there is room for. */
+/** A shortened first request uses the longest of these lengths that fits, in characters. */
 const requestLengths: readonly number[] = [160, 120, 90, 60, 40];
 
 function lineOf(firstRequest: string | null): readonly string[] {
@@ -59,7 +62,7 @@ function lineOf(firstRequest: string | null): readonly string[] {
   return [line.length <= 160 ? line : `${line.slice(0, 159)}…`.toWellFormed()];
 }
 
-/** A request that is too long for its room keeps its beginning: without it nobody knows what all of this was for. */
+/** A request that exceeds its budget keeps its start, because the reader needs the purpose of the conversation. */
 function requestLine(
   label: string,
   line: string,
@@ -82,7 +85,7 @@ function detailLines(options: SummaryTextOptions): readonly string[] {
   const { details, maxDetailTokens, countText, prose, visibleText = "" } = options;
   const seen = `${prose}\n${visibleText}`;
   const lines: string[] = [];
-  // The heading is part of what the details cost.
+  // The heading counts against the budget of the details.
   let left = maxDetailTokens - countText(`\n\n${summaryDetailsHeading}\n`);
   let carried = 0;
   for (const { label, share, separator, items } of kinds) {
@@ -121,7 +124,7 @@ function fittingLine(
   for (const item of items) {
     const clean = item.replaceAll(/\s+/g, " ");
     const cost = countText(separator + clean);
-    // A long one does not keep the shorter ones behind it out.
+    // A long item must not block the shorter items behind it.
     if (tokens + cost > roomTokens) continue;
     tokens += cost;
     chosen.push(clean);

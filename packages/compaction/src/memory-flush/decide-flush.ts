@@ -7,25 +7,26 @@ import { promptText } from "./prompt-text.ts";
 import { reachableThresholds, type ReachableThreshold, type ThresholdRepair } from "./reachable-thresholds.ts";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 
-/** What `decideFlush` decides by. */
+/** Holds the facts that `decideFlush` decides by. */
 export interface FlushInput {
-  /** As it is now. */
+  /** Holds the current entry of the session. */
   readonly entry: SessionEntry;
-  /** Of the next request, with the message that is about to be sent; null when it is not known. */
+  /** Counts the tokens of the next request, including the message that is about to be sent; null when unknown. */
   readonly tokens: number | null;
-  /** The size of the model's context window in tokens; null when it is unknown, and no threshold fires. */
+  /** Holds the size of the model's context window in tokens; null when unknown, and then no threshold fires. */
   readonly windowTokens: number | null;
-  /** Where compaction is due. */
+  /** Holds the number of tokens at which compaction is due; null means the end of the window. */
   readonly compactAtTokens: number | null;
-  /** A compaction comes next, because it is due or because a call overflowed: what was not asked is asked now. */
+  /**
+   * Is true when a compaction follows, because it is due or because a call overflowed. The flush must then happen now.
+   */
   readonly isCompactionNext: boolean;
-  /** The time of the step, UTC milliseconds; its local date goes into the prompts. */
+  /** Holds the time of the step in UTC milliseconds; its local date goes into the prompts. */
   readonly nowMs: number;
 }
 
 const { flag, number, object, orNull, required } = optionKinds;
 
-/** The types of the input of `decideFlush`. */
 export const flushInputTable: OptionTable<FlushInput> = {
   entry: required(object),
   tokens: required(orNull(number({ min: 0 }))),
@@ -35,35 +36,39 @@ export const flushInputTable: OptionTable<FlushInput> = {
   nowMs: required(number()),
 };
 
-/** Whether a flush is due, and what it appends. */
+/** States whether a flush is due, and what it appends. */
 export interface FlushDecision {
   /**
-   * To be appended and answered by the agent before the user's message and before the compaction; null when nothing is
-   * asked.
+   * Holds the message to append and to let the agent answer, before the user's message and before the compaction. Null
+   * when the agent is not asked.
    */
   readonly message: RecordDraft | null;
-  /** For the system text of this turn; null when there is nothing to say. */
+  /** Holds the text to add to the system text of this turn; null when there is none. */
   readonly systemText: string | null;
-  /** The threshold that fired in this step; null when none did. */
+  /** Holds the threshold that fired in this step; null when none fired. */
   readonly fired: ReachableThreshold | null;
-  /** Why a threshold fired: its percent was crossed, or a compaction comes next. Null when none fired. */
+  /** States why a threshold fired: its percent was crossed, or a compaction follows. It is null when none fired. */
   readonly why: "crossed" | "before-compaction" | null;
-  /** Configured percents that were overtaken in this step and do not fire in this cycle. */
+  /** Lists the configured percents that a higher threshold passed over in this step. They do not fire in this cycle. */
   readonly passedPercents: readonly number[];
-  /** Tokens the exchange has before the window ends; null when it is not known. Where it is small the request is shortened. */
+  /**
+   * Counts the tokens between the request and the end of the window; null when unknown. A caller with little room
+   * shortens the request.
+   */
   readonly roomTokens: number | null;
-  /** The state after this step; `patch` stores it. */
+  /** Holds the state after this step; `patch` stores it. */
   readonly state: FlushState;
-  /** To be set in the entry in the same commit as the message. */
+  /** Holds the patch of the entry. Commit it together with the message. */
   readonly patch: Readonly<Record<string, unknown>>;
-  /** Thresholds that were moved or dropped because they could not fire in this window. */
+  /** Lists the thresholds that were moved or dropped because they could not fire in this window. */
   readonly repairs: readonly ThresholdRepair[];
 }
 
 /**
- * Whether the agent is to be asked to store what it wants to keep, before a call or before a compaction. Pure. Each
- * threshold fires once a cycle; the highest of several crossed at once fires, and those under it count as fired. When a
- * compaction comes next, the highest one that asks by a message and has not fired does so first.
+ * Decides whether to ask the agent to store memories, before a call or before a compaction. The function is pure. Each
+ * threshold fires once per cycle. When several are crossed at once, the highest fires and the lower ones count as
+ * passed. When a compaction follows, the highest threshold that is delivered as a message fires first, if it has not
+ * fired yet.
  *
  * @throws {ThroughlineError} INPUT_INVALID for a setting or a size that is not known, has another type, or is out of range
  */
@@ -104,12 +109,11 @@ function isMessage(threshold: ReachableThreshold | null): boolean {
   return threshold !== null && threshold.injectAs !== "system";
 }
 
-/** The user message of a flush, marked as such. */
 function flushMessage(content: string, nowMs: number): RecordDraft {
   return { type: "message", message: { role: "user", content, source: "flush", timestamp: nowMs } };
 }
 
-/** Of the prompts for the system text, the one of the highest threshold the usage is at. */
+/** Returns the prompt of the highest `system` threshold that the usage has reached. */
 function systemText(
   settings: MemoryFlushSettings,
   thresholds: readonly ReachableThreshold[],
@@ -121,14 +125,17 @@ function systemText(
   return reached === undefined ? null : text(reached);
 }
 
-/** The highest threshold that asks by a message, if it has not fired yet. */
+/** Returns the highest threshold that is delivered as a message; null if it has already fired in this cycle. */
 function urgentOf(state: ThresholdState, thresholds: readonly ReachableThreshold[]): ReachableThreshold | null {
   const highest = thresholds.findLast(isMessage);
   if (highest === undefined) return null;
   return (state.phases[highest.askedPercent] ?? "armed") === "armed" ? highest : null;
 }
 
-/** Crosses the thresholds where they fire; the state knows them by what was configured. */
+/**
+ * Crosses the thresholds at the percent where they fire. The state stores the configured percent, because the firing
+ * percent depends on the window.
+ */
 function cross(
   state: ThresholdState,
   percent: number | null,
@@ -146,14 +153,17 @@ function cross(
   const crossing = crossThresholds(here, percent, [...asked.keys()]);
   const back = Object.entries(crossing.state.phases).map(([key, phase]) => [asked.get(Number(key)) ?? key, phase]);
   return {
-    // What this window has no room for keeps its phase for a larger one.
+    // A threshold that this window has no room for keeps its phase for a larger window.
     state: { v: 1, phases: { ...state.phases, ...(Object.fromEntries(back) as Record<string, ThresholdPhase>) } },
     firedPercent: crossing.firedPercent === null ? null : (asked.get(crossing.firedPercent) ?? null),
     passedPercents: crossing.passedPercents.map((one) => asked.get(one) ?? one),
   };
 }
 
-/** Marks one as fired although it was not crossed, and those under it as passed. */
+/**
+ * Marks a threshold as fired although it was not crossed. Lower thresholds count as passed, so that they do not fire
+ * after it.
+ */
 function fire(
   state: ThresholdState,
   fired: ReachableThreshold,

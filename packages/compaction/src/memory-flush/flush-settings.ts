@@ -1,39 +1,43 @@
 import { nearestName, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
-/** How a prompt reaches the agent. */
+/** States how a prompt reaches the agent. */
 export type FlushDelivery =
-  /** In the system text of each turn until the usage falls below the threshold. */
+  /** Adds the prompt to the system text of each turn until the usage falls below the threshold. */
   | "system"
-  /** As a message of the user. */
+  /** Sends the prompt as a user message. */
   | "user"
-  /** As a message of the user that begins with a mark, so that it is not taken for theirs. */
+  /**
+   * Sends the prompt as a user message that starts with a mark, so that the agent can tell it from the user's words.
+   */
   | "marked";
 
-/** How full the window is when the agent is asked, and what it is asked. */
+/** Sets at which share of the window the agent is asked, and the prompt. */
 export interface FlushThreshold {
-  /** Of the window. */
+  /** Sets the threshold in percent of the window. */
   readonly percent: number;
-  /** `{percent}` becomes the true figure, `YYYY-MM-DD` the local date. */
+  /** Holds the text. `{percent}` becomes the current figure, `YYYY-MM-DD` the local date. */
   readonly prompt: string;
-  /** How the prompt reaches the agent. @default "marked" */
+  /** Sets how the prompt reaches the agent. @default "marked" */
   readonly injectAs?: FlushDelivery;
 }
 
-/** When a memory flush is due, and what it says. */
+/** Sets when a memory flush is due, and its prompts. */
 export interface MemoryFlushSettings {
-  /** Whether the agent is asked at all. @default true */
+  /** Asks the agent to store memories; false turns all prompts off. @default true */
   readonly enabled?: boolean;
-  /** Whether prompts delivered as `system`, and the line that says how full the context is, are shown. @default true */
+  /** Shows prompts delivered as `system`, and the line with the size of the context. @default true */
   readonly showInSystemPrompt?: boolean;
-  /** When the agent is asked; each percent may occur once. @default 50 and 75 as `system`, 90 as `user` */
+  /** Sets when the agent is asked; each percent may occur once. @default 50 and 75 as `system`, 90 as `user` */
   readonly thresholds?: readonly FlushThreshold[];
-  /** An IANA name, for the date in the prompts. @default the system's */
+  /** Sets the time zone of the date in the prompts, as an IANA name. @default the system's */
   readonly timeZone?: string;
-  /** The folder below the workspace that holds the memory files. @default "memory" */
+  /** Names the folder below the workspace that holds the memory files. @default "memory" */
   readonly memoryFolder?: string;
-  /** Where relative paths begin; with it an absolute path counts only below it. @default unknown */
+  /**
+   * Names the folder that relative paths start from. With it, absolute paths outside it do not count. @default unknown
+   */
   readonly workspaceRoot?: string;
-  /** Names of tools that write files. @default write, edit and what other agents call them */
+  /** Lists the tools that write files. @default write, edit and the names of other agents for them */
   readonly writeTools?: readonly string[];
 }
 
@@ -65,7 +69,6 @@ const thresholdTable: OptionTable<FlushThreshold> = {
   injectAs: oneOf(["system", "user", "marked"]),
 };
 
-/** The kinds of the settings of a memory flush. */
 export const flushSettingsTable: OptionTable<MemoryFlushSettings> = {
   enabled: flag,
   showInSystemPrompt: flag,
@@ -99,19 +102,19 @@ export const defaultThresholds: readonly Required<FlushThreshold>[] = [
   },
 ];
 
-/** A setting that cannot be used. */
+/** Describes a setting that cannot be used. */
 interface SettingProblem {
-  /** The whole path of the setting, such as `memoryFlush.thresholds.0.percent`. */
+  /** Holds the whole path of the setting, such as `memoryFlush.thresholds.0.percent`. */
   readonly key: string;
-  /** The value that was given. */
+  /** Holds the configured value. */
   readonly value: unknown;
-  /** What the setting takes, as a phrase; for an unknown name, the nearest known one or all of them. */
+  /** States the accepted values as a phrase. For an unknown name it holds the nearest setting or all settings. */
   readonly allowed: string;
 }
 
 const deliveries: readonly string[] = ["system", "user", "marked"];
 
-/** What is wrong with settings, for whoever loads them; empty when nothing is. */
+/** Returns the problems of settings for the program that loads them; empty when the settings are valid. */
 export function checkFlushSettings(settings: MemoryFlushSettings): readonly SettingProblem[] {
   const problems: SettingProblem[] = [...unknownNames("memoryFlush", settings, flushSettingsTable)];
   const seen = new Set<number>();

@@ -2,20 +2,20 @@ import type { SessionEntry } from "@throughline/core";
 import { beginCycle, freshThresholds, readThresholds, type ThresholdState } from "@throughline/tokens/internal";
 import { flushSteps, type FlushPhase } from "./flush-steps.ts";
 
-/** What the entry keeps of a session's flushes, under `memoryFlush`. Plain JSON. */
+/** Holds the state of a session's flushes, which the entry keeps under `memoryFlush`. It is plain JSON. */
 export interface FlushState {
   readonly v: 1;
-  /** The compactions that had been when the cycle began. */
+  /** Holds the number of compactions at the start of the cycle. */
   readonly cycle: number;
-  /** Whether the agent was asked in this cycle, and whether it has answered. */
+  /** States whether the agent was asked in this cycle, and whether it answered. */
   readonly phase: FlushPhase;
-  /** By the percent each threshold was configured with, so that another model's window does not fire it again. */
+  /** Holds the phases by the configured percent of each threshold, so that a change of the window fires none again. */
   readonly thresholds: ThresholdState;
-  /** The threshold that was asked last in this cycle; null when none was. */
+  /** Holds the percent of the threshold that fired last as a message in this cycle; null when none did. */
   readonly askedPercent: number | null;
-  /** Whether the agent wrote a memory file when it was asked last; null before the first answer. */
+  /** States whether the agent wrote a memory file when it was asked last; null before the first answer. */
   readonly flushActioned: boolean | null;
-  /** Whether it wrote any file then. */
+  /** States whether the agent wrote any file when it was asked last; null before the first answer. */
   readonly flushWrote: boolean | null;
 }
 
@@ -31,7 +31,10 @@ const fresh: FlushState = {
   flushWrote: null,
 };
 
-/** The state kept in an entry; after a compaction that of a new cycle, in which what was observed last is still known. */
+/**
+ * Reads the state from an entry. After a compaction it returns the state of a new cycle, which keeps the last
+ * observation.
+ */
 export function readFlushState(entry: SessionEntry): FlushState {
   const cycle = entry.compactionCount ?? 0;
   const kept = entry[field] as Partial<FlushState> | null | undefined;
@@ -45,7 +48,10 @@ export function readFlushState(entry: SessionEntry): FlushState {
   return { ...state, cycle, phase, askedPercent: null, thresholds: beginCycle(thresholds) };
 }
 
-/** The patch of an entry that keeps a state. With a time also OpenClaw's fields for when and in which cycle it was. */
+/**
+ * Builds the patch of an entry that stores a state. With a time, it also sets OpenClaw's fields for the time and cycle
+ * of the flush.
+ */
 export function flushPatch(state: FlushState, firedAtMs: number | null = null): Readonly<Record<string, unknown>> {
   const times = firedAtMs === null ? {} : { memoryFlushAt: firedAtMs, memoryFlushCompactionCount: state.cycle };
   return { [field]: state, ...times };

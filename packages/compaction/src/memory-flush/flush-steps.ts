@@ -1,17 +1,19 @@
-/** Whether the agent was asked to store memories in this cycle, and has answered. `SPEC.md` is normative. */
+/**
+ * States whether the agent was asked to store memories in this cycle, and whether it answered. `SPEC.md` is normative.
+ */
 export type FlushPhase = "quiet" | "asked" | "answered";
 
 export type FlushStep =
-  /** A threshold that is delivered as a message fires: it was crossed, or a compaction is due and it had not fired. */
+  /** A threshold that is delivered as a message fires: it was crossed, or a compaction follows. */
   | "fires"
-  /** The turn in which it was asked ended. */
+  /** The turn in which the agent was asked ended. */
   | "turn-ended"
   /** The call failed before the agent could answer. */
   | "failed"
-  /** A compaction or a reset: a new cycle begins. */
+  /** A compaction or a reset started a new cycle. */
   | "compacted";
 
-/** The phase after each step, and whether a message goes out. */
+/** Maps each phase and step to the next phase, and states whether a message is sent. */
 export const flushSteps: Readonly<
   Record<FlushPhase, Readonly<Record<FlushStep, { readonly to: FlushPhase; readonly sends: boolean }>>>
 > = {

@@ -13,29 +13,29 @@ import { rearmThreshold } from "@throughline/tokens/internal";
 import { flushSettingsTable, type MemoryFlushSettings } from "./flush-settings.ts";
 import { flushSteps } from "./flush-steps.ts";
 
-/** A call of a tool in the turn in which the agent was asked. */
+/** Describes a tool call in the turn in which the agent was asked. */
 export interface ObservedCall {
-  /** The name of the tool; case does not matter. */
+  /** Holds the name of the tool; case does not matter. */
   readonly name: string;
-  /** The arguments of the call; its path arguments say which file was written. */
+  /** Holds the arguments of the call; its path arguments name the file that was written. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** A write that failed wrote nothing. @default false */
+  /** Marks a failed call, which wrote no file. @default false */
   readonly isError?: boolean;
 }
 
-/** How the turn ended in which the agent was asked. */
+/** States how the turn ended in which the agent was asked. */
 export interface EndedFlush {
-  /** The tool calls of the turn, in their order. */
+  /** Lists the tool calls of the turn in order. */
   readonly calls: readonly ObservedCall[];
-  /** The call of the model failed before the agent could answer. */
+  /** Is true when the model call failed before the agent could answer. */
   readonly failed: boolean;
 }
 
-/** What a flush did, read from its records. */
+/** States what a flush did, read from its records. */
 export interface FlushObservation {
-  /** A file under the memory folder was written. */
+  /** Is true when the agent wrote a file under the memory folder. */
   readonly flushActioned: boolean;
-  /** Any file was written. */
+  /** Is true when the agent wrote any file. */
   readonly flushWrote: boolean;
 }
 
@@ -45,11 +45,10 @@ const calls: OptionKind = listOf(
   objectOf<ObservedCall>({ name: required(text), arguments: required(any), isError: flag }),
 );
 
-/** The types of the input of `endFlush` about a turn. */
 export const endedFlushTable: OptionTable<EndedFlush> = { calls: required(calls), failed: required(flag) };
 
 /**
- * Whether the agent wrote files after it was asked. It only observes.
+ * Observes whether the agent wrote files after it was asked. It changes nothing.
  *
  * @throws {ThroughlineError} INPUT_INVALID for calls that are none, and settings that are not known
  */
@@ -65,7 +64,7 @@ export function observeFlush(observed: readonly ObservedCall[], settings: Memory
   };
 }
 
-/** Whether a path lies under the memory folder, however it is written; `memory/../x` does not. */
+/** Checks whether a path lies under the memory folder, in any notation; `memory/../x` does not. */
 export function isMemoryPath(path: string, settings: MemoryFlushSettings = {}): boolean {
   const folder = namesOf(settings.memoryFolder ?? "memory");
   const names = namesOf(path);
@@ -79,7 +78,10 @@ export function isMemoryPath(path: string, settings: MemoryFlushSettings = {}): 
   return names.some((_, start) => below(start));
 }
 
-/** The names of a path without `.` and `..`; null when it leads out of where it begins. */
+/**
+ * Splits a path into names without `.` and `..`. Returns null when the path leaves its start, because it then lies
+ * outside every folder.
+ */
 function namesOf(path: string): readonly string[] | null {
   const names: string[] = [];
   for (const name of path.split(/[/\\]+/)) {
@@ -91,8 +93,8 @@ function namesOf(path: string): readonly string[] | null {
 }
 
 /**
- * The patch of the entry after the turn in which the agent was asked. It states what the agent did, or that it may be
- * asked again, because the call failed before an answer. Null if it was not asked.
+ * Builds the patch of the entry after the turn in which the agent was asked. The patch records the agent's writes.
+ * After a failed call it lets the threshold fire again. Returns null if the agent was not asked.
  *
  * @throws {ThroughlineError} INPUT_INVALID
  */

@@ -2,7 +2,9 @@ import type { ReachableThreshold } from "./reachable-thresholds.ts";
 
 const mark = "[SYSTEM: memory flush]";
 
-/** The prompt with the true percentage, the local date, and the mark where it has none of its own. */
+/**
+ * Fills in the current percentage and the local date. A marked prompt gets the mark unless it starts with another one.
+ */
 export function promptText(
   { prompt, injectAs }: Pick<ReachableThreshold, "prompt" | "injectAs">,
   percent: number,
@@ -15,7 +17,6 @@ export function promptText(
   return injectAs === "marked" && !filled.startsWith("[SYSTEM:") ? `${mark}\n${filled}` : filled;
 }
 
-/** The date at a place as YYYY-MM-DD. */
 function localDate(nowMs: number, timeZone?: string): string {
   const format = new Intl.DateTimeFormat("en", {
     ...(timeZone === undefined ? {} : { timeZone }),

@@ -6,67 +6,66 @@ import {
 } from "./flush-settings.ts";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 
-/** A threshold in force for a window. */
+/** Holds a threshold that is in force for a window. */
 export interface ReachableThreshold {
-  /** As it was configured: what it is known by in the state. */
+  /** Holds the configured percent, which identifies the threshold in the state. */
   readonly askedPercent: number;
-  /** Where it fires. */
+  /** Holds the percent at which the threshold fires. */
   readonly percent: number;
-  /** The text as it was configured, with its placeholders. */
+  /** Holds the configured text, with its placeholders. */
   readonly prompt: string;
-  /** How the prompt reaches the agent. */
+  /** States how the prompt reaches the agent. */
   readonly injectAs: FlushDelivery;
 }
 
-/** What had to be done to a threshold so that it can fire, or that it cannot. */
+/** Describes a threshold that was moved or dropped, because it could not fire where it was configured. */
 export interface ThresholdRepair {
-  /** The percent of the window that was configured. */
+  /** Holds the configured percent of the window. */
   readonly askedPercent: number;
-  /** Null: it was dropped. */
+  /** Holds the percent in force; null when the threshold was dropped. */
   readonly usedPercent: number | null;
-  /** Why the threshold could not fire where it was configured. */
+  /** States why the threshold could not fire where it was configured. */
   readonly reason:
     | "not below the compaction point"
     | "too close to the one above it"
     | "no room below the ones above it";
 }
 
-/** Where a window ends, and where compaction is due; null where it is not known. */
+/** Holds the size of a window and the point at which compaction is due. */
 export interface WindowSizes {
-  /** The size of the context window in tokens; null means that no threshold can fire. */
+  /** Holds the size of the context window in tokens; null means that no threshold can fire. */
   readonly windowTokens: number | null;
-  /** The number of tokens at which compaction is due; null means the end of the window. */
+  /** Holds the number of tokens at which compaction is due; null means the end of the window. */
   readonly compactAtTokens: number | null;
 }
 
 const { number, orNull, required } = optionKinds;
 
-/** The kinds of the sizes of a window. */
 export const windowSizesTable: OptionTable<WindowSizes> = {
   windowTokens: required(orNull(number())),
   compactAtTokens: required(orNull(number())),
 };
 
-/** The thresholds that can fire in a window, and how they differ from the configured ones. */
+/** Holds the thresholds that can fire in a window, and how they differ from the configured ones. */
 export interface ReachableThresholds {
-  /** Lowest first; empty when the window is not known. */
+  /** Lists the thresholds, lowest first; empty when the window is unknown. */
   readonly thresholds: readonly ReachableThreshold[];
-  /** What was done to the others, highest percent first. */
+  /** Lists the thresholds that were moved or dropped, highest percent first. */
   readonly repairs: readonly ThresholdRepair[];
 }
 
-/** So much room a flush has before the compaction, */
+/** The exchange of a flush needs this many tokens before the compaction. */
 const mostMarginTokens = 4000;
-/** or such a share of a small window. */
+/** In a small window, the exchange gets this share of the window. */
 const marginShare = 0.05;
 const leastDistancePercent = 2;
-/** Nearer to nothing no conversation has begun. */
+/** Below this percent, a threshold would fire before the conversation has content. */
 const leastPercent = 2;
 
 /**
  * Returns thresholds that can fire. Each lies 4,000 tokens or a twentieth of the window below the compaction point, and
- * two percent below the next higher one. One that would not is moved down; one there is no room for is dropped.
- * `repairs` has both.
+ * two percent below the next higher threshold. A threshold above its limit is moved down, or dropped when there is no
+ * room left. `repairs` lists both.
  *
  * @throws {ThroughlineError} INPUT_INVALID for a setting or a size that is not known, has another type, or is out of
  * range

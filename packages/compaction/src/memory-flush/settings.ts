@@ -1,7 +1,7 @@
 import type { SettingFragment } from "@throughline/core/internal";
 import { defaultThresholds } from "./flush-settings.ts";
 
-/** What configuration may say of the memory flush. */
+/** Configuration accepts these settings for the memory flush. */
 export const memoryFlushSettings: SettingFragment = {
   area: "session.memoryFlush",
   fields: [
