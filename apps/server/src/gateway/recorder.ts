@@ -2,14 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { hasErrorCode, type RecordDraft, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues, refused } from "@throughline/core/internal";
-import {
-  type CallPlan,
-  type ChainMatch,
-  planCall,
-  planReply,
-  type ReadReply,
-  type ReplyPlan,
-} from "@throughline/wire/internal";
+import { planCall, planReply } from "@throughline/wire/internal";
+import type { CallPlan, ChainMatch, ReadReply, ReplyPlan } from "@throughline/wire/internal";
 import { type CallOrder, CallsInStoring, orderOf } from "./calls-in-storing.ts";
 import { callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt, rebuiltParts } from "./call-record.ts";
 import {
