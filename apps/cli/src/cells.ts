@@ -4,19 +4,18 @@ const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 const plain = /^[ -~]*$/;
 
-/** Vowels of Indian scripts that stand beside their letter: they take a cell, which `fast-string-width` does not count. */
+/** `fast-string-width` does not count these vowels of Indian scripts, which occupy a cell beside their letter. */
 const spacingMark = /\p{Mc}/gu;
 
-/** The cells that a text takes on a terminal: wide scripts and emoji take two each. */
+/** Wide scripts and emoji take two cells each. */
 export function cellWidth(text: string): number {
-  // Most cells of a table are plain: 200,000 of them are measured ten times as fast.
+  // Most cells of a table are ASCII: measuring 200,000 of them is ten times faster this way.
   return plain.test(text) ? text.length : stringWidth(text) + (text.match(spacingMark)?.length ?? 0);
 }
 
-/** The place where a text that is too long loses its characters. */
 export type Cut = "start" | "middle" | "end";
 
-/** A text in at most `width` cells. A long key keeps both ends, a sentence its beginning, a path its end. */
+/** Shortens a text to at most `width` cells. A long key keeps both ends, a sentence its beginning, a path its end. */
 export function shorten(text: string, width: number, cut: Cut = "middle"): string {
   // Each code unit takes two cells at most.
   if (text.length * 2 <= width || cellWidth(text) <= width) return text;
@@ -27,14 +26,13 @@ export function shorten(text: string, width: number, cut: Cut = "middle"): strin
   return `${fitting(clusters(start), headCells)}…${fitting(clusters(end).toReversed(), tailCells, "reversed")}`;
 }
 
-/** `shorten` reads only the ends of a long text; a longer cluster is no character that a person reads. */
+/** Limits the part of a long text that `shorten` segments; longer clusters are not readable characters. */
 const longestGrapheme = 32;
 
 function clusters(text: string): readonly string[] {
   return Array.from(graphemes.segment(text.toWellFormed()), ({ segment }) => segment);
 }
 
-/** The first clusters that fit into this number of cells. */
 function fitting(parts: readonly string[], cells: number, order: "forward" | "reversed" = "forward"): string {
   let used = 0;
   const taken: string[] = [];

@@ -7,7 +7,7 @@ import { serverCommands } from "./command-groups/server-commands.ts";
 import { storeCommands } from "./command-groups/store-commands.ts";
 import { transferCommands } from "./command-groups/transfer-commands.ts";
 
-/** The commands that most people start with, in this order. */
+/** Most users start with these commands, so the help lists them first, in this order. */
 const firstCommands = ["chat", "sessions", "search", "import", "show"];
 
 const groups: readonly (readonly [title: string, commands: readonly CommandDefinition[]])[] = [
@@ -20,7 +20,7 @@ const groups: readonly (readonly [title: string, commands: readonly CommandDefin
   ["Other", [...conversationCommands, ...programCommands]],
 ];
 
-/** Every command there is, in the order the help shows them. */
+/** The order is the one that the help prints. */
 export const commandTable: readonly ListedCommand[] = [
   ...firstCommands.flatMap((name) => grouped("Start here", (command) => command.name === name)),
   ...groups.flatMap(([title, commands]) =>

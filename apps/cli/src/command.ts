@@ -6,83 +6,85 @@ import type { Host } from "./host.ts";
 import type { Output } from "./output.ts";
 import type { TokenPlaces } from "./server/server-access.ts";
 
-/** An option as the help shows it. */
 export interface OptionDefinition {
-  /** As commander reads them: `--tail <n>`, `-o, --output <path>`. */
+  /** Uses commander's syntax: `--tail <n>`, `-o, --output <path>`. */
   readonly flags: string;
   readonly description: string;
-  /** The only words it takes; they are checked and completed. @default any text */
+  /** Limits the accepted words; they are checked and completed. @default any text */
   readonly choices?: readonly string[];
-  /** Values that a shell offers; any other text is allowed too. */
+  /** Lists values for shell completion; any other text is accepted too. */
   readonly suggestions?: readonly string[];
-  /** True for what only tests say: help leaves it out. @default false */
+  /** True for an option that only tests use; help omits it. @default false */
   readonly isHidden?: boolean;
-  /** @default the text itself */
+  /** Converts the text to the option's value. @default the text itself */
   readonly parse?: (text: string) => unknown;
 }
 
-/** A command as plain data, so that help and documentation need not load what it does. */
+/** Describes a command as plain data, so that help and documentation need not load its implementation. */
 export interface CommandDefinition {
   readonly name: string;
   readonly description: string;
-  /** As commander reads them: `<key>`, `[path]`, `<path...>`. */
+  /** Uses commander's syntax: `<key>`, `[path]`, `<path...>`. */
   readonly arguments: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly OptionDefinition[];
-  /** True for what only other programs call: help and documentation leave it out. @default false */
+  /** True for a command that only other programs call; help and documentation omit it. @default false */
   readonly isHidden?: boolean;
-  /** True where `--model`, `--window` and their kin set the settings of that name. @default false */
+  /** True if `--model`, `--window` and similar options set the settings of the same name. @default false */
   readonly asksModel?: boolean;
-  /** Options that set settings, by the option's name in camel case. @default none */
+  /** Maps option names in camel case to the settings they set. @default none */
   readonly settings?: Readonly<Record<string, string>>;
-  /** True where an interrupt is the usual end: the command stops in its own time, and gives its own exit code. @default false */
+  /**
+   * True if an interrupt is the usual end. The command then stops by itself and returns its own exit code. @default
+   * false
+   */
   readonly isService?: boolean;
-  /** Codes that end it with something else than 1. @default none */
+  /** Maps error codes to exit codes other than 1. @default none */
   readonly exitCodes?: Readonly<Partial<Record<ErrorCode, number>>>;
-  /** What holds after an interrupt, and how to continue. @default no text: an interrupt is the usual end */
+  /** Explains the state after an interrupt and how to continue. @default no text: an interrupt is the usual end */
   readonly afterInterrupt?: string;
-  /** Without the program's name. Tests run them. */
+  /** Omits the program's name. Tests run these examples. */
   readonly examples: readonly [string, string];
   readonly load: () => Promise<CommandModule>;
 }
 
-/** A command in the table of all. */
 export interface ListedCommand extends CommandDefinition {
-  /** The title under which the help lists it. */
   readonly group: string;
 }
 
 interface CommandModule {
-  /** Does it and gives the exit code; a failure is thrown. */
+  /** Returns the exit code; a failure is thrown. */
   run(context: CommandContext, input: CommandInput): Promise<number>;
 }
 
 export interface CommandInput {
   readonly arguments: readonly string[];
-  /** By the option's long name in camel case. */
+  /** Keys are the long option names in camel case. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** What a command works with. */
 export interface CommandContext {
   readonly host: Host;
   readonly output: Output;
-  /** What is in force and what was taken otherwise than it was written; `settings` are those of it. */
+  /** Holds the effective configuration and its notes; `settings` belongs to it. */
   readonly config: Config;
   readonly settings: readonly Setting[];
   readonly storeUrl: string;
-  /** Where the token for a server is. */
   readonly tokenPlaces: TokenPlaces;
-  /** Of the configuration file, which need not be there. */
+  /** The configuration file need not exist. */
   readonly configPath: string;
   readonly scope: SessionScope;
-  /** Every command of the program, in the order the help shows them. */
   readonly commands: readonly CommandDefinition[];
-  /** Aborted by an interrupt and by the command's time limit. */
+  /** Aborts on an interrupt and at the command's time limit. */
   readonly signal: AbortSignal;
-  /** The store of this run, opened once; closed at the end. Only writers create one that is not there. What it notices goes to stderr unless asked for. */
+  /**
+   * Opens the store of this run once; it is closed at the end. Only writers create a missing store. Findings go to
+   * stderr without `onFinding`.
+   */
   openStore(purpose: "read" | "write", onFinding?: (finding: Finding) => void): Promise<SessionStore>;
-  /** `--yes`: what is planned is to be done. */
+  /** True for `--yes`: the planned changes are carried out. */
   readonly isYes: boolean;
-  /** Asks before something that cannot be taken back. @throws {ThroughlineError} USAGE where nobody can be asked, ABORTED */
+  /**
+   * Asks before an action that cannot be undone. @throws {ThroughlineError} USAGE without a terminal to ask on, ABORTED
+   */
   confirm(question: string): Promise<void>;
 }

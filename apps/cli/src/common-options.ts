@@ -3,12 +3,10 @@ import { parseLimit, parseTime } from "./option-values.ts";
 
 type Parameter = { readonly name: string; readonly description: string };
 
-/** For commands that only read. */
 export const keyArgument: Parameter = {
   name: "<key>",
   description: "key, id, or the beginning of a key, id, label or title",
 };
-/** For commands that change or remove. */
 export const exactKeyArgument: Parameter = { name: "<key>", description: "key or id, exactly" };
 export const optionalKeyArgument: Parameter = {
   name: "[key]",
@@ -42,5 +40,4 @@ export const purge: OptionDefinition = {
   description: "permanently delete every copy of the content, with --yes",
 };
 
-/** Models that a shell offers. */
 export const usualModels: readonly string[] = ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "ollama/", "offline"];

@@ -4,15 +4,15 @@ import type { Host } from "./host.ts";
 import { terminalSafe } from "./terminal-safe.ts";
 
 export interface ConfirmOptions {
-  /** `--yes`: every question is answered already. */
+  /** True for `--yes`, which answers every question. */
   readonly isYes: boolean;
-  /** False with `--no-input` and its kin. */
+  /** False with `--no-input` and the equivalent settings. */
   readonly isInputAllowed: boolean;
 }
 
 /**
- * Asks before something that cannot be taken back; anything but yes stops. Without a terminal nobody is asked: a script
- * must say `--yes`, and hears so before anything is done.
+ * Asks before an action that cannot be undone; any answer but yes stops. Without a terminal a script must pass `--yes`,
+ * and gets the error before any change.
  * @throws {ThroughlineError} USAGE without a terminal, ABORTED when the answer is not yes
  */
 export async function confirm(

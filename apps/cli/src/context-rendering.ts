@@ -4,7 +4,6 @@ import type { TargetName } from "@throughline/history/internal";
 import { usageError } from "./error-report.ts";
 import { LongText } from "./terminal-safe.ts";
 
-/** What a provider is given, and what was done to make it valid. */
 export interface ContextRendering {
   readonly system: string | null;
   readonly messages: readonly unknown[];
@@ -14,9 +13,9 @@ export interface ContextRendering {
 type Renderer = (context: Context, model: NonNullable<Context["model"]> | null) => ContextRendering;
 
 /**
- * How to render a context for a provider: `neutral` as it is, `text` as one text. Any other provider's shapes depend on
- * the given model, else on the context's own.
- * @throws {ThroughlineError} USAGE for a name that is none
+ * Selects the renderer: `neutral` keeps the context as is, `text` makes one text. Any other provider's shapes depend on
+ * the given model, else on the context's model.
+ * @throws {ThroughlineError} USAGE for an unknown name
  */
 export function contextRenderer(provider: string): Renderer {
   if (provider === "neutral") return ({ messages }) => ({ system: null, messages, repairs: [] });

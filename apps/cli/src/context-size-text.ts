@@ -5,8 +5,8 @@ import { ageText, timeText } from "./time-text.ts";
 const barCells = 40;
 
 /**
- * The size of a context for people: how full the window is, a bar, the parts, and where the numbers come from. A `~`
- * marks a number with an estimate in it. The parts and what is free add up to the window.
+ * Formats the context size for people. A `~` marks a number that includes an estimate. The parts and the free tokens
+ * add up to the window.
  */
 export function contextSizeLines(
   { gauge, breakdown, countedAtMs }: ContextSize,
@@ -57,7 +57,7 @@ function sourceLines(
   }
 }
 
-/** The time, with the age where that is not a date itself. */
+/** Omits the age if it is already a date. */
 function countedText(atMs: number, nowMs: number): string {
   const age = ageText(atMs, nowMs);
   return `${timeText(atMs)}${/^\d{4}-/.test(age) ? "" : ` (${age})`}`;

@@ -1,14 +1,14 @@
-/** A number and what it counts: `1 record`, `2 records`. */
+/** Returns for example `1 record` or `2 records`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** A number for people, with separators: `1,234`. */
+/** Returns for example `1,234`. */
 export function grouped(count: number): string {
   return count.toLocaleString("en");
 }
 
-/** A size for people: `950 B`, `1.2 kB`, `3.4 MB`. */
+/** Returns for example `950 B`, `1.2 kB` or `3.4 MB`. */
 export function sizeText(sizeBytes: number): string {
   if (sizeBytes < 1000) return `${sizeBytes} B`;
   return sizeBytes < 1_000_000 ? `${(sizeBytes / 1000).toFixed(1)} kB` : `${(sizeBytes / 1_000_000).toFixed(1)} MB`;

@@ -2,7 +2,7 @@ import { createFinding } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { Finding, ThroughlineError } from "@throughline/core";
 
-/** The finding of a session that cannot be read while the others were done; null for what it was refused for otherwise. */
+/** Returns a finding for a session that cannot be read; null for any other error, which is a refusal. */
 export function damageOf(error: ThroughlineError, key: string): Finding | null {
   if (!hasErrorCode(error, "STORE_CORRUPT", "STORE_IO", "CODEC_FAILED", "RECORD_INVALID")) return null;
   const { path } = error.details;

@@ -1,13 +1,12 @@
 import type { SessionState, SessionStore } from "@throughline/core";
 
-/** A session that a reset archived under the key. */
 export interface EarlierSession {
   readonly sessionId: string;
-  /** Null: it is not under the key any more, because it was purged or renamed. */
+  /** Null if the key no longer has it, because it was purged or renamed. */
   readonly state: SessionState | null;
 }
 
-/** The sessions that the key had before this one, newest first. Each one is loaded when it is asked for. */
+/** Yields the key's earlier sessions, newest first. Each one is loaded on demand. */
 export async function* earlierSessions(
   store: SessionStore,
   { ref, entry }: SessionState,
@@ -19,12 +18,10 @@ export async function* earlierSessions(
     yield { sessionId, state: await store.load({ ...ref, archiveId: sessionId }, { signal }) };
 }
 
-/** The line above the records of an earlier session. */
 export function earlierHeading({ sessionId, state }: EarlierSession): string {
   return `Earlier session ${sessionId}${state === null ? ": it is not under this key any more" : ", before a reset"}`;
 }
 
-/** The line between earlier sessions and the one that is shown. */
 export function currentHeading(sessionId: string): string {
   return `Session ${sessionId}`;
 }

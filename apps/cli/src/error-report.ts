@@ -3,27 +3,25 @@ import { errorCodes } from "@throughline/core/internal";
 import { maskDeep, maskSecrets } from "@throughline/config/internal";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
 
-/** How a failure is shown and what the process ends with. */
 export interface ErrorReport {
   readonly exitCode: number;
-  /** Ready to be written to stderr. */
   readonly text: string;
 }
 
 export interface ReportOptions {
   readonly isJson: boolean;
   readonly isDebug: boolean;
-  /** What failed; its own name is no remedy. Null before that is known. */
+  /** Names the failed command, because a remedy that repeats it does not help. Null before parsing. */
   readonly command: string | null;
-  /** Codes that end the command with something else than 1. @default none */
+  /** Maps error codes to exit codes other than 1. @default none */
   readonly exitCodes?: Readonly<Partial<Record<ErrorCode, number>>>;
-  /** Puts commands in a text for people as they are typed here. @default the text itself */
+  /** Rewrites commands in a text to the form that works here. @default the text itself */
   readonly asTyped?: (text: string) => string;
-  /** Stands in place of every other remedy of INSTALLATION_DAMAGED. @default the error's own */
+  /** Replaces the remedy of INSTALLATION_DAMAGED. @default the error's own */
   readonly reinstallRemedy?: string;
 }
 
-/** Wrong usage ends with 2, everything else with 1, unless the command says otherwise. */
+/** Usage errors exit with 2 and all others with 1, unless the command maps the code. */
 export function reportError(error: unknown, options: ReportOptions): ErrorReport {
   const typed = toThroughlineError(error);
   const exitCode = options.exitCodes?.[typed.code] ?? (typed.code === "USAGE" ? 2 : 1);
@@ -46,15 +44,15 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
 }
 
 function remedyHere(error: ThroughlineError, { command, reinstallRemedy }: ReportOptions): string {
-  // A package names what a program does that has installed it; the command line knows how it was installed itself.
+  // A package's remedy addresses the program that installed it, but the command line knows its own installation.
   if (error.code === "INSTALLATION_DAMAGED" && reinstallRemedy !== undefined) return reinstallRemedy;
   return command === null ? error.remedy : remedyOf(error, command);
 }
 
-/** The remedy where `command` failed: wrong usage without one of its own leads to the help of the command. */
+/** A usage error without its own remedy refers to the command's help. */
 function remedyOf({ code, remedy }: ThroughlineError, command: string): string {
   if (code === "USAGE" && remedy === errorCodes.USAGE.remedy) return `See \`throughline ${command} --help\`.`;
-  // The only command with that option.
+  // Only `chat` has this option.
   if (code === "SESSION_BUSY" && command === "chat") return `${remedy.replace(/\.$/, "")}, or pass --when-busy queue.`;
   return withoutSelfAdvice(remedy, command);
 }
@@ -64,7 +62,7 @@ function toThroughlineError(error: unknown): ThroughlineError {
   const message = error instanceof Error ? error.message : String(error);
   const refusal = error instanceof Error ? systemRefusal(error) : null;
   if (refusal !== null) return refusal;
-  // A file of the program, or a package of it: each command loads its own when it runs.
+  // Each command loads its modules when it runs, so a missing file of the installation surfaces here.
   if (/^(ERR_)?MODULE_NOT_FOUND$|^ERR_DLOPEN_FAILED$/.test(String((error as NodeJS.ErrnoException | null)?.code)))
     return new ThroughlineError(
       "INSTALLATION_DAMAGED",
@@ -80,7 +78,6 @@ function toThroughlineError(error: unknown): ThroughlineError {
   });
 }
 
-/** What the operating system refused, by its code, and what helps. */
 const systemRefusals: ReadonlyMap<unknown, readonly [ErrorCode, string | null]> = new Map([
   ["ENOENT", ["FILE_NOT_FOUND", null]],
   ["EACCES", ["FILE_UNREADABLE", "Check the permissions of the path and of the folders above it."]],
@@ -97,7 +94,7 @@ const systemRefusals: ReadonlyMap<unknown, readonly [ErrorCode, string | null]> 
   ["EIO", ["STORE_IO", "Look at the disk: it reports an error."]],
 ]);
 
-/** An error of the operating system that nobody has translated on the way: it is no defect of ours. */
+/** Converts a system error that no other code translated, because it is no defect of the program. */
 function systemRefusal(error: NodeJS.ErrnoException): ThroughlineError | null {
   const known = systemRefusals.get(error.code);
   if (known === undefined || error.syscall === undefined) return null;
@@ -110,7 +107,7 @@ function systemRefusal(error: NodeJS.ErrnoException): ThroughlineError | null {
   });
 }
 
-/** A mistake in how the command was called, found after its arguments were parsed. */
+/** Creates the error for a usage mistake that is found after the arguments were parsed. */
 export function usageError(
   message: string,
   details: Readonly<Record<string, unknown>> = {},
@@ -119,7 +116,6 @@ export function usageError(
   return new ThroughlineError("USAGE", message, { details, ...(remedy === undefined ? {} : { remedy }) });
 }
 
-/** The same error with the remedy that holds where it is printed. */
 export function withRemedy(
   { code, message, details, outcome, cause, retryable }: ThroughlineError,
   remedy: string,
@@ -129,8 +125,8 @@ export function withRemedy(
 }
 
 /**
- * A remedy without the clauses that name what is being run: after a finding of `doctor`, "run doctor" does not help.
- * The rest stays as it is. With arguments or options it is another command.
+ * Removes the clauses of a remedy that name the running command: after a finding of `doctor`, "run doctor" does not
+ * help. Other clauses stay. The same command with arguments or options counts as another command.
  */
 export function withoutSelfAdvice(remedy: string, command: string): string {
   const clauses = remedy.split(/(?<=[.;])\s+/);

@@ -1,2 +1,2 @@
-// A module of its own, so that it alone is loaded when a store is another program's, which is seldom.
+// This separate module is loaded only when a store belongs to another program, which is rare.
 export { explainForeignStore } from "@throughline/transfer/internal";

@@ -1,7 +1,7 @@
 import type { ExportRemark } from "@throughline/transfer/internal";
 import { counted } from "./counted.ts";
 
-/** What may be left out without a word of the conversation being lost. */
+/** Omitting these kinds loses no part of the conversation. */
 const besideTheConversation: ReadonlySet<string> = new Set([
   "note of Throughline",
   "details of a result",
@@ -13,16 +13,18 @@ const besideTheConversation: ReadonlySet<string> = new Set([
   "call stored twice",
 ]);
 
-/** Counts what an export to another program's format loses: one line a kind, however many records it is. */
+/**
+ * Counts the losses of an export to another program's format. It prints one line for each kind, because a session may
+ * have thousands of records.
+ */
 export class ExportLosses {
   readonly #kinds = new Map<string, { readonly what: ExportRemark["what"]; readonly kind: string; count: number }>();
 
-  /** Whether the file lacks a part of the conversation. */
   get isConversationLeftOut(): boolean {
     return [...this.#kinds.values()].some(({ what, kind }) => what === "left-out" && !besideTheConversation.has(kind));
   }
 
-  /** False for a remark of a format of ours, which is printed as it is. */
+  /** Returns false for a remark about a Throughline format, which is printed as is. */
   take({ what, kind, records = 1 }: ExportRemark): boolean {
     if (kind === undefined) return false;
     const name = `${what} ${kind}`;
@@ -32,7 +34,6 @@ export class ExportLosses {
     return true;
   }
 
-  /** In the order they were met. */
   *texts(): Generator<string> {
     for (const { what, kind, count } of this.#kinds.values()) yield `${what}: ${kind} (${counted(count, "record")})`;
   }

@@ -5,8 +5,8 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 
 /**
- * Adds to the search index what a command has just written, so that the first search does not wait for it. What was written
- * is there whatever becomes of the index: an interrupt or a full disk ends this with a word and no failure.
+ * Adds a command's new records to the search index, so that the first search does not wait for it. The records are
+ * stored in any case, so an interrupt or a full disk only prints a finding.
  */
 export async function fillIndex(
   { output, signal }: Pick<CommandContext, "output" | "signal">,

@@ -4,15 +4,14 @@ import { withoutSelfAdvice } from "./error-report.ts";
 import { findingText } from "./output.ts";
 import type { Output } from "./output.ts";
 
-/** Findings are the result of a command: printed as they come, each once, and kept for the end. */
+/** Collects findings that are the result of a command: each is printed as it arrives and kept for the end. */
 export interface FindingReport {
   readonly findings: readonly Finding[];
   add(found: readonly Finding[]): Promise<void>;
-  /** Closes the list; says what was checked and how much was found. */
   close(checked: string): Promise<void>;
 }
 
-/** `command` is the command that reports the findings, as typed: it is not a remedy for them. */
+/** `command` is the reporting command as typed; remedies that repeat it are removed. */
 export function createFindingReport(output: Output, command: string): FindingReport {
   const findings: Finding[] = [];
   return {

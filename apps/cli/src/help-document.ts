@@ -5,20 +5,19 @@ import { globalOptions, programDescription } from "./program.ts";
 interface HelpOption {
   readonly flags: string;
   readonly description: string;
-  /** The only words it takes; null: any text. */
+  /** Limits the accepted words; null accepts any text. */
   readonly choices: readonly string[] | null;
 }
 
-/** What the help says of a command, or of the program, for programs. */
 export interface HelpDocument {
   readonly kind: "help";
-  /** Null: the program itself. */
+  /** Null for the program itself. */
   readonly command: string | null;
   readonly description: string;
   readonly arguments: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly HelpOption[];
   readonly globalOptions: readonly HelpOption[];
-  /** The commands of the program, each with the title of its group; none of a command. */
+  /** Lists the program's commands with their group titles; empty in the help of one command. */
   readonly commands: readonly { readonly name: string; readonly description: string; readonly group: string }[];
   readonly examples: readonly string[];
 }

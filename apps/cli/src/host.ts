@@ -1,21 +1,19 @@
 import type { Readable, Writable } from "node:stream";
 
-/** A stream that may be a terminal. */
 type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
-/** The columns of a terminal. One without a size states none, or 0, and gets the usual ones. */
+/** A terminal without a known size states none or 0, so the usual width applies. */
 export function columnsOf({ columns = 0 }: Pick<TextStream, "columns">, usual: number = 80): number {
   return columns > 0 ? columns : usual;
 }
 
-/** The rows of a terminal, in the same way. */
+/** A terminal without a known size states none or 0, so 24 rows apply. */
 export function rowsOf({ rows = 0 }: Pick<TextStream, "rows">): number {
   return rows > 0 ? rows : 24;
 }
 
-/** The process as the command line sees it. */
 export interface Host {
-  /** What follows the program's name. */
+  /** Excludes the program's name. */
   readonly arguments: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { readonly isTTY?: boolean };
@@ -23,14 +21,13 @@ export interface Host {
   readonly stderr: TextStream;
   readonly workingDirectory: string;
   readonly userHome: string;
-  /** Aborted by an interrupt from the keyboard or a request to end. */
+  /** Aborts on an interrupt or a termination request. */
   readonly signal: AbortSignal;
-  /** Told that the command is a service, which an interrupt only asks to stop. */
+  /** Runs when the command is a service, for which an interrupt only requests a stop. */
   readonly onService?: () => void;
-  /** What has to be typed to start this program. @default throughline */
+  /** Returns the text that starts this program here. @default throughline */
   readonly commandName?: () => string;
-  /** How this installation is repaired, as a sentence. @default the remedy of the error */
+  /** Explains how to repair this installation. @default the remedy of the error */
   readonly reinstallRemedy?: string;
-  /** What starts this program again. */
   readonly self: { readonly command: string; readonly arguments: readonly string[] };
 }

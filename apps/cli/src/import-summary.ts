@@ -5,7 +5,6 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { programName } from "./program-names.ts";
 
-/** The result of an import, for people: sessions by program, and one of them as an example. */
 export class ImportSummary {
   readonly #imported = new Map<string, number>();
   #grown = 0;
@@ -29,13 +28,12 @@ export class ImportSummary {
     return [...this.#imported.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** `Claude Code 5, Codex 13, pi 2`, the most first. */
+  /** Returns for example `Claude Code 5, Codex 13, pi 2`, largest count first. */
   get programs(): string {
     const byProgram = [...this.#imported].toSorted(([, one], [, other]) => other - one);
     return byProgram.map(([program, count]) => `${program} ${count}`).join(", ");
   }
 
-  /** Prints what was imported, and commands to continue with; nothing when nothing was. */
   async print(context: CommandContext, store: SessionStore): Promise<void> {
     if (context.output.isJson || this.imported === 0) return;
     const grown = this.#grown === 0 ? "" : `; ${counted(this.#grown, "session")} grown`;
@@ -43,7 +41,7 @@ export class ImportSummary {
     await this.printCommands(context, store);
   }
 
-  /** Prints commands to continue with after an import: three on a terminal, one in a script. */
+  /** Prints three commands on a terminal and one in a script. */
   async printCommands(context: CommandContext, store: SessionStore): Promise<void> {
     const { host, output } = context;
     if (host.stderr.isTTY !== true) return output.note("Try: `throughline search WORDS`");
@@ -53,13 +51,13 @@ export class ImportSummary {
     output.note(`  \`${show}\` prints one`);
   }
 
-  /** Its title where that finds it, else its key. */
+  /** Prefers the session's title if it resolves to this session; otherwise its key. */
   async #exampleName({ scope, signal }: CommandContext, store: SessionStore): Promise<string> {
     if (this.#example === null) return "KEY";
     const { agentId, key } = this.#example;
     const state = await store.load(sessionRef({ ...this.#example, namespace: scope.namespace }), { signal });
     const title = state === null ? null : givenName(state.entry);
-    // A backtick would end the command that is printed.
+    // A backtick would end the printed command.
     if (state === null || title === null || /[`\n]/.test(title) || agentId !== scope.agentId) return shellWord(key);
     try {
       const found = await resolveSession(store, title, scope, { signal });

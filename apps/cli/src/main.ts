@@ -5,24 +5,23 @@ import { ownCommandName } from "./printed-commands.ts";
 import { runCli } from "./run-cli.ts";
 import { findUserHome, findWorkingDirectory } from "./starting-place.ts";
 
-/** How long a command may take to end in good order after an interrupt. */
+/** Limits the time for an orderly end after an interrupt, in milliseconds. */
 const graceMs = 2000;
 
 const interrupt = new AbortController();
 let interruptedExitCode: number | null = null;
 let isService = false;
 
-/** Asks the command to end; a second signal, or patience running out, ends it. */
+/** Requests the command to end. A second signal, or the end of the grace period, exits at once. */
 function onSignal(exitCode: number): void {
   if (interrupt.signal.aborted) process.exit(exitCode);
   interrupt.abort();
-  // A service ends its requests first; it knows itself how long they may take.
+  // A service ends its running requests first, under its own time limits.
   if (isService) return;
   interruptedExitCode = exitCode;
   setTimeout(() => process.exit(exitCode), graceMs).unref();
 }
 
-/** Runs the command line of this process to its end and sets its exit code. */
 export async function main(reinstallRemedy: string): Promise<void> {
   watchStreams();
   process.on("SIGINT", () => onSignal(130));
@@ -32,16 +31,16 @@ export async function main(reinstallRemedy: string): Promise<void> {
   process.exitCode = interruptedExitCode ?? exitCode;
 }
 
-/** A reader that has seen enough, as in `| head -1`, is no failure. */
+/** A reader that closes early, as in `| head -1`, is no failure. */
 function watchStreams(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      // A terminal that was closed: what is under way is being ended in good order, and nobody reads about it.
+      // The terminal was closed. The running work ends in order, and no reader is left.
       if (error.code === "EIO" && interrupt.signal.aborted) return;
-      // Requests are served on when nobody reads the log any more.
+      // A service continues when its log has no reader.
       if (isService) return;
       if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
-      // A failed write cannot be undone: the output is cut, and its reader must get an error.
+      // A failed write cannot be undone, so the output is incomplete and its reader must get an error.
       const failure = new ThroughlineError(
         error.code === "ENOSPC" ? "STORE_FULL" : "STORE_IO",
         `The output cannot be written: ${error.message}`,

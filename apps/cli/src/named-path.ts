@@ -3,8 +3,8 @@ import { usageError } from "./error-report.ts";
 import type { Host } from "./host.ts";
 
 /**
- * A path as it was given, taken from the working directory. An empty one is mostly a variable that was never set, and
- * would mean the working directory with everything in it.
+ * Resolves a path from the working directory. An empty path is usually an unset variable, and would mean the whole
+ * working directory.
  * @throws {ThroughlineError} USAGE
  */
 export function namedPath({ workingDirectory }: Pick<Host, "workingDirectory">, path: string): string {

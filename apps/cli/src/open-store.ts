@@ -8,17 +8,16 @@ import type { SessionEventListener, SessionStore } from "@throughline/core";
 
 export interface OpenStoreOptions {
   readonly workingDirectory: string;
-  /** Whether a store that is not there is made. */
   readonly create: boolean;
-  /** False: a damaged file stays where it is, though a backup lies beside it. @default true */
+  /** False leaves a damaged file in place, even if a backup exists beside it. @default true */
   readonly recover?: boolean;
   readonly onEvent?: SessionEventListener;
-  /** Where the token for a server is. @default there is none */
+  /** Locates the token for a server. @default there is none */
   readonly tokenPlaces?: TokenPlaces;
 }
 
 /**
- * Opens the store of a URL; loads only the store that is needed.
+ * Loads only the store package that the URL needs, so that a command starts fast.
  * @throws {ThroughlineError} STORE_URL_INVALID
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<SessionStore> {
@@ -49,7 +48,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   }
   if (address.scheme === "postgres") {
     const { createPostgresStore } = await import("@throughline/store-postgres");
-    // A person waits: a server that is not there is said sooner than a program would have it.
+    // A person waits here, so the connection timeout is shorter than a program would choose.
     return createPostgresStore({ url: address.url, migrate: options.create, connectTimeoutMs: 3000, ...events });
   }
   if (address.scheme === "http") {

@@ -3,7 +3,7 @@ import type { CommandContext } from "./command.ts";
 import { openStore } from "./open-store.ts";
 
 /**
- * Opens the store that a command brings sessions to. One that is not there is made, and its findings are printed.
+ * Opens the target store of a command. A missing store is created, and findings are printed.
  * @throws {ThroughlineError} STORE_URL_INVALID
  */
 export function openTarget(

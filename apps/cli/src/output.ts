@@ -11,15 +11,13 @@ import type { TableColumn } from "./text-table.ts";
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
-/** Where the titles of a table's columns are printed. */
 type TableHeading = "terminal" | "always" | "never";
 
-/** A piece of a line. Whatever its text holds, it is made safe before it is styled. */
+/** The text is made safe before it is styled, so a piece may hold any text. */
 export type Piece = string | { readonly text: string; readonly style: Style };
 
-/** How a text for people is laid out. */
 interface ParagraphOptions {
-  /** Before the lines that follow a break. @default none */
+  /** Precedes the lines after a break. @default none */
   readonly indent?: string;
   readonly style?: Style;
 }
@@ -29,51 +27,52 @@ export interface OutputOptions {
   readonly isQuiet: boolean;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   readonly color: "auto" | "never";
-  /** Puts commands in a text for people as they are typed here. @default the text itself */
+  /** Rewrites commands in a text to the form that works here. @default the text itself */
   readonly asTyped?: (text: string) => string;
-  /** Ends long outputs between two pieces. @default nothing does */
+  /** Ends long outputs between two pieces. @default no abort */
   readonly signal?: AbortSignal;
 }
 
 /**
- * The only place that writes to the streams. stdout is data, stderr is talk. Every text passes `terminalSafe`; with
- * `--json` every line of both streams is one JSON object.
+ * Only this code writes to the streams. stdout carries data, and stderr carries messages. Every text passes
+ * `terminalSafe`; with `--json` every line of both streams is one JSON object.
  */
 export interface Output {
   readonly isJson: boolean;
   readonly isTerminal: boolean;
   readonly isQuiet: boolean;
-  /** One object on stdout, as one line. */
+  /** Writes one object as one line. */
   object(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
-  /** One object that may be longer than a text can be: it is written value by value. Nothing else writes meanwhile. */
+  /**
+   * Writes an object value by value, because its JSON may exceed the maximum string length. No other write may run
+   * meanwhile.
+   */
   largeObject(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
-  /** Closes a list; without this line it was cut. */
+  /** Closes a list, so that a reader can detect a truncated one. */
   end(count: number, nextCursor?: string | null): Promise<void>;
-  /** A line of text on stdout; line feeds within pieces stay. */
+  /** Writes a line to stdout; line feeds inside pieces stay. */
   line(...pieces: readonly Piece[]): Promise<void>;
-  /** A text for people on stdout: its lines are wrapped on a terminal, and whole elsewhere. */
+  /** Wraps lines on a terminal and leaves them whole elsewhere. */
   paragraph(text: string, options?: ParagraphOptions): Promise<void>;
-  /** A text that may be longer than a string can be, and a line feed. */
+  /** Writes a text that may exceed the maximum string length, and a line feed. */
   longText(text: LongText): Promise<void>;
-  /** Aligned and cut to the width on a terminal, else separated by tabs and whole. */
+  /** Aligns and cuts cells to the terminal's width. Elsewhere it separates whole cells by tabs. */
   table(columns: readonly TableColumn[], rows: readonly (readonly string[])[], heading?: TableHeading): Promise<void>;
-  /** A piece of a text that is still coming: made safe, and written at once. */
+  /** Writes a piece of a streamed text at once. */
   stream(text: string): Promise<void>;
-  /** A text for people, with the commands in it as they are typed here. */
+  /** Rewrites commands in a text to the form that works here. */
   asTyped(text: string): string;
-  /** Data as it is, for files and pipes. */
   bytes(chunk: Uint8Array): Promise<void>;
-  /** Writes out what is held back. */
   flush(): Promise<void>;
-  /** Something worth knowing, on stderr; nothing when quiet. */
+  /** Prints a message to stderr unless output is quiet. */
   note(message: string): void;
-  /** Something that happened, on stderr: its message for people, the whole of it with `--json`; nothing when quiet. */
+  /** Prints an event to stderr unless output is quiet: its message, or the whole event with `--json`. */
   event(event: { readonly kind: "event"; readonly message: string }): void;
-  /** A finding beside the actual result, on stderr. */
+  /** Prints a finding that is not the command's result to stderr. */
   finding(finding: Finding): void;
-  /** Prints the current step, on a terminal only: one line, cut to the width, overwritten by the next. */
+  /** Prints the current step, on a terminal only: one line that the next step overwrites. */
   progress(message: string): void;
-  /** Takes the progress away, before something else is written there. */
+  /** Must run before other output goes to the progress line. */
   clearProgress(): void;
 }
 
@@ -91,7 +90,8 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   let held = "";
   let hasProgress = false;
 
-  // The last column stays free: a terminal moves to the next line behind it, and the next message would leave this one.
+  // The last column stays free. A character there moves the cursor to the next line, and the next message would not
+  // overwrite this one.
   const progressCells = (): number => Math.max(1, columnsOf(stderr) - 1);
   const clearProgress = (): void => {
     if (hasProgress) stderr.write("\r\u001b[K");
@@ -103,7 +103,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     held = "";
     if (text !== "") await writeAll(stdout, text);
   };
-  // What is in memory and goes into a file is written without a turn for anything else; an interrupt needs one.
+  // Writing buffered data never yields to the event loop by itself, but an interrupt needs that.
   const goOn = async (): Promise<void> => {
     await pause();
     options.signal?.throwIfAborted();
@@ -170,7 +170,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     },
     finding: (finding) => {
       if (!isShown(finding.severity === "info" ? "info" : "warn")) return;
-      // A store may meet the same trouble at each look at a file.
+      // A store may report the same problem at each read of a file.
       const identity = jsonLine(finding);
       if (shownFindings.has(identity)) return;
       shownFindings.add(identity);
@@ -185,11 +185,10 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   };
 }
 
-/** A finding as one line: where, how bad, what. */
 export function findingText(finding: Finding): string {
   const file = finding.path ?? finding.key ?? "";
   const place = [file, finding.line].filter((part) => part !== null && part !== "").join(":");
-  // The file of a whole store says nothing of which session it is.
+  // The path of a whole store does not tell which session is meant.
   const session = finding.path === null || finding.line !== null ? null : finding.key;
   const message = finding.repaired ? `${finding.message} (repaired)` : finding.message;
   return terminalSafeLine(
@@ -197,10 +196,10 @@ export function findingText(finding: Finding): string {
   );
 }
 
-/** Waits when the reader is slower than we are. */
+/** Applies backpressure: waits while the reader is slower. */
 function writeAll(stream: Writable, data: string | Uint8Array): Promise<void> {
   return new Promise((resolve) => {
-    // A reader that has gone is the stream's error event, which ends the program; the wait must end as well.
+    // A reader that has gone raises the stream's error event, which ends the program. This wait must end as well.
     if (stream.write(data) || stream.destroyed) resolve();
     else {
       const done = (): void => {

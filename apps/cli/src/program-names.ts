@@ -2,8 +2,8 @@ import { quote } from "@throughline/core/internal";
 import { usageError } from "./error-report.ts";
 
 /**
- * The name that people use for the program of a format, by `importedFrom.format`. The table of the formats has the same names,
- * but a list of sessions does not load it.
+ * Maps `importedFrom.format` to the program's usual name. The table of formats has the same names, but a list of
+ * sessions does not load it.
  */
 const programNames: Readonly<Record<string, string>> = {
   "claude-code": "Claude Code",
@@ -31,14 +31,14 @@ const programNames: Readonly<Record<string, string>> = {
   jsonl: "Throughline",
 };
 
-/** The name of the program that a session was imported from; the format itself where it has no other name. */
+/** Returns the format itself if it has no other name. */
 export function programName(format: string): string {
   return Object.hasOwn(programNames, format) ? (programNames[format] ?? format) : format;
 }
 
 /**
- * The formats that a person means by the name of a program: a format, `own`, or what lists show, whatever its case.
- * @throws {ThroughlineError} USAGE for a name that is none of them
+ * Finds the formats for a program name: a format, `own`, or a printed name, in any case.
+ * @throws {ThroughlineError} USAGE for any other name
  */
 export function namedFormat(name: string): readonly string[] {
   const wanted = name.toLowerCase();

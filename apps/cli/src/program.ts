@@ -2,7 +2,7 @@ import { Command, Help, Option } from "commander";
 import type { CommandDefinition, CommandInput, ListedCommand, OptionDefinition } from "./command.ts";
 import { parseChoice, parseNumber } from "./option-values.ts";
 
-/** What every command takes, before or after its name. */
+/** Every command accepts these options, before or after its name. */
 export const globalOptions: readonly OptionDefinition[] = [
   {
     flags: "--store <url>",
@@ -31,15 +31,14 @@ export const programDescription =
 export interface ProgramOptions {
   readonly version: string;
   readonly commands: readonly ListedCommand[];
-  /** Called with what is to be done; help and version never get here. */
+  /** Receives the parsed command; help and version never reach it. */
   readonly onCommand: (definition: CommandDefinition, input: CommandInput, globals: CommandInput["options"]) => void;
   readonly writeOut: (text: string) => void;
-  /** Columns of the help text. */
   readonly columns: number;
 }
 
 /**
- * The command tree. Actions are not attached but reported, so that parsing is over before anything is done; usage
+ * Builds the command tree. Actions are reported instead of run, so that parsing ends before any work starts. Usage
  * errors are thrown and never end the process.
  */
 export function createProgram(options: ProgramOptions): Command {
@@ -64,8 +63,8 @@ export function createProgram(options: ProgramOptions): Command {
 }
 
 /**
- * The help of the program begins with its commands, by name alone. Behind 14 options, and with their arguments, the first of
- * them were below the end of a screen.
+ * Begins the program's help with its commands, by name alone. Behind 14 options, and with their arguments, the first
+ * commands were below the end of a screen.
  */
 function formatHelp(command: Command, helper: Help): string {
   const { formatHelp: standard } = Help.prototype;

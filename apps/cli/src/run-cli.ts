@@ -29,9 +29,9 @@ interface Request {
   readonly globals: CommandInput["options"];
 }
 
-/** Runs one command line to its end and gives the exit code. Nothing is thrown. */
+/** Returns the exit code and never throws. */
 export async function runCli(host: Host): Promise<number> {
-  // Until the arguments are parsed, this is all there is to know how a failure should look.
+  // Before the arguments are parsed, only the raw words tell how to format a failure.
   const words = host.arguments.includes("--") ? host.arguments.slice(0, host.arguments.indexOf("--")) : host.arguments;
   const reporting = {
     isJson: words.includes("--json"),
@@ -72,20 +72,20 @@ function interrupted({ name, afterInterrupt }: CommandDefinition): ThroughlineEr
   );
 }
 
-/** Null when help or the version was all that was asked for. */
+/** Returns null when only help or the version was requested. */
 function parseArguments(host: Host, isJson: boolean): Request | null {
   const requests: Request[] = [];
   const program = createProgram({
     version,
     commands: commandTable,
     onCommand: (definition, input, globals) => requests.push({ definition, input, globals }),
-    // With --json a document stands in its place.
+    // With `--json` a JSON document replaces this text.
     writeOut: (text) => isJson || host.stdout.write(text),
     columns: columnsOf(host.stdout, 100),
   });
   let operands: readonly string[] = [];
   try {
-    // Global options alone mean the default command; anything else must be a command that exists.
+    // Global options alone mean the default command; any other word must be an existing command.
     const parsed = program.parseOptions([...host.arguments]);
     operands = parsed.operands;
     const isDefault = operands.length === 0 && parsed.unknown.length === 0;
@@ -103,12 +103,11 @@ function parseArguments(host: Host, isJson: boolean): Request | null {
   return requests[0] ?? null;
 }
 
-/** What the parser has to say about the arguments, with the help that answers it. */
 function usageOf(error: unknown, words: readonly string[]): unknown {
   if (!(error instanceof CommanderError)) return error;
   const { code } = error;
   const named = words.find((word) => commandTable.some(({ name }) => name === word));
-  // `help nothing` prints the help of nothing and calls that its message.
+  // For `help nothing`, commander prints its help text as the error message, so the message is rebuilt here.
   const unknown = words[words.indexOf("help") + 1] ?? "";
   const isHelp = code === "commander.help";
   const near = isHelp ? nearestCommand(unknown) : null;
@@ -121,11 +120,11 @@ function usageOf(error: unknown, words: readonly string[]): unknown {
 
 const mostMessageCharacters = 300;
 
-/** A message with words of the command line in it, on one line and of bounded length. */
+/** Limits the length, because the message may contain words of the command line. */
 function shortened(message: string): string {
   const line = terminalSafeLine(message);
   if (line.length <= mostMessageCharacters) return line;
-  // The end says what was expected.
+  // The end of the message states what was expected.
   const tail = line.slice(-100);
   return `${line.slice(0, mostMessageCharacters - tail.length - 1).toWellFormed()}…${tail.toWellFormed()}`;
 }
@@ -137,7 +136,7 @@ function nearestCommand(word: string): string | null {
   );
 }
 
-/** The options that a command printed by this run needs as well. */
+/** Collects the options that a printed command must repeat to address the same store and sessions. */
 function givenOptions(globals: Request["globals"]): readonly GivenOption[] {
   return ["home", "config", "store", "namespace", "agent"].flatMap((name): readonly GivenOption[] => {
     const value = textOf(globals[name]);
@@ -176,7 +175,7 @@ async function runCommand(
   const logLevel = valueOf("logLevel") as OutputOptions["logLevel"];
   setDebug(logLevel === "debug");
   const timeoutMs = Number(valueOf("timeoutMs"));
-  // No timer counts so far: it would be over at once.
+  // A timer accepts no longer time; it would fire at once.
   const timeout = timeoutMs > 0 && timeoutMs <= longestTimeoutMs ? AbortSignal.timeout(timeoutMs) : null;
   const signal = timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]);
   const output = createOutput(host, {
@@ -196,7 +195,7 @@ async function runCommand(
     agentId: String(valueOf("agent")),
     isAgentGiven: settings.some(({ key, source }) => key === "agent" && source !== "default"),
   };
-  // The door: a name that cannot be one is refused before anything is looked up with it.
+  // An invalid name is refused before any lookup uses it.
   sessionRef({ key: "scope", namespace: scope.namespace, agentId: scope.agentId });
   let isInherited = false;
   const context: CommandContext = {
@@ -240,27 +239,27 @@ async function runCommand(
       remedy: "Allow more time with --timeout; what was acknowledged or imported until then stands.",
     });
   } finally {
-    // What was found before a failure is shown before it.
+    // Output from before a failure must appear before the failure.
     await output.flush();
     await store.close();
   }
 }
 
-/** The error, with the name of the program that a foreign store belongs to, or with what helps against that of a server. */
+/** Adds the owning program of a foreign store, or the remedy for a server error. */
 async function explained(error: unknown, host: Host, storeUrl: string): Promise<unknown> {
   if (/^https?:/i.test(storeUrl)) {
     const { explainServerError } = await import("./server/explain-server-error.ts");
     return explainServerError(error, storeUrl, (host.commandName ?? ownName)());
   }
   if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
-  // Few commands meet a database of another program.
+  // Few commands meet another program's database, so the module loads on demand.
   const { explainForeignStore } = await import("./explain-foreign-store.ts");
   return explainForeignStore(error);
 }
 
 /**
- * Commands that never import, whatever the value of `session.inherit.enabled`. `chat` imports itself and may ask;
- * `import` and `copy` name their source. The others maintain a store or read it, and must leave it as it is.
+ * These commands never import, for any value of `session.inherit.enabled`. `chat` imports by itself and may ask;
+ * `import` and `copy` name their source. The others maintain or read a store and must leave it unchanged.
  */
 const neverInherit: ReadonlySet<string> = new Set([
   "chat",
@@ -283,14 +282,14 @@ const neverInherit: ReadonlySet<string> = new Set([
   "mcp",
 ]);
 
-/** Only who set `session.inherit.enabled` to true has sessions imported without being asked. */
+/** Imports without a question only for users who set `session.inherit.enabled` to true. */
 async function inheritBefore({ definition, input }: Request, context: CommandContext): Promise<void> {
   const isWanted = context.settings.some(({ key, value }) => key === "session.inherit.enabled" && value === true);
   const { host, storeUrl, tokenPlaces } = context;
   if (!isWanted || neverInherit.has(definition.name) || input.options["dryRun"] === true) return;
-  // What is imported into a store in memory is gone before the command opens its own.
+  // A store in memory would lose the import before the command opens its own store.
   if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "memory") return;
-  // Most configurations inherit nothing.
+  // Most configurations inherit nothing, so the module loads on demand.
   const { importInherited } = await import("./inherit/offer-import.ts");
   const options = { workingDirectory: host.workingDirectory, create: true, tokenPlaces };
   await importInherited(context, () => openStore(storeUrl, options));
@@ -305,7 +304,7 @@ function lazyStore(
   let opened: Promise<SessionStore> | null = null;
   const open = (isWriter: boolean, listener: (finding: Finding) => void): Promise<SessionStore> => {
     const address = parseStoreUrl(url, host.workingDirectory);
-    // Nobody named it, so its absence is a beginning and no mistake: there is just nothing in it yet.
+    // The user did not name the default store, so a missing one is an empty store and no error.
     const path = address.scheme === "jsonl" ? address.root : address.scheme === "sqlite" ? address.path : null;
     const isUnborn = !isWriter && isDefault && path !== null && !isThere(path);
     if (isUnborn) output.note(`There is no store yet at ${url}; the first import or append makes it.`);
@@ -322,13 +321,12 @@ function lazyStore(
     open: (purpose, listener = (finding) => output.finding(finding)) =>
       (opened ??= open(purpose === "write", listener)),
     close: async () => {
-      // A store that could not be opened was reported already.
+      // A failed open was reported already.
       await (await opened?.catch(() => null))?.close();
     },
   };
 }
 
-/** Settings that options of the command set. */
 function settingFlags({ definition, input }: Request): Readonly<Record<string, string | number | undefined>> {
   return Object.fromEntries(
     Object.entries(definition.settings ?? {}).map(([option, key]) => {
@@ -337,7 +335,7 @@ function settingFlags({ definition, input }: Request): Readonly<Record<string, s
   );
 }
 
-/** Settings of commands that ask a model: `context` has a --model as well, which is none. */
+/** Applies only to commands that call a model, because `context` has a `--model` that is no setting. */
 function chatFlags(options: CommandInput["options"]): Readonly<Record<string, string | number | undefined>> {
   return {
     model: textOf(options["model"]),

@@ -12,13 +12,13 @@ import { shorten } from "./cells.ts";
 import { programName } from "./program-names.ts";
 import { terminalSafeLine } from "./terminal-safe.ts";
 
-/** The first words of a session are looked for among this number of records. */
+/** Limits the records that are searched for the first words of a session. */
 const mostRecordsRead = 20;
 const mostWordCells = 60;
 
 /**
- * The name that a list for people shows for a session. It is the label or title, else the first words in quotation marks, else
- * the last part of the key. The words are read from the store: use it for rows that are shown only.
+ * Returns the label or title, else the first words in quotation marks, else the last part of the key. The words are
+ * read from the store, so call this only for rows that are shown.
  */
 export async function shownName(store: SessionStore, state: SessionState, signal?: AbortSignal): Promise<string> {
   const given = givenName(state.entry);
@@ -39,18 +39,18 @@ async function firstWords(store: SessionStore, { ref }: SessionState, signal?: A
       }
     }
   } catch (error) {
-    // The list shows the other sessions; reading this one reports what is wrong with it.
+    // The list still shows the other sessions; reading this session reports its error.
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
   }
   return null;
 }
 
-/** The program that a session came from, for people: `own` for one that began here. */
+/** Returns `own` for a session that began here. */
 export function shownProgram(program: string | null): string {
   return program === null ? "own" : programName(program);
 }
 
-/** A folder as people write it: `~/src/app` where it lies in the user's home; empty where none is known. */
+/** Writes `~` for the user's home; empty without a folder. */
 export function shownFolder(cwd: string | null | undefined, userHome: string): string {
   if (typeof cwd !== "string") return "";
   if (userHome === "" || userHome === "/") return cwd;
@@ -58,12 +58,12 @@ export function shownFolder(cwd: string | null | undefined, userHome: string): s
   return cwd.startsWith(`${userHome}${sep}`) ? `~${cwd.slice(userHome.length)}` : cwd;
 }
 
-/** A folder by what it is, through links; the path itself where nothing is there any more. */
+/** Resolves links; returns the path unchanged if the folder no longer exists. */
 export function realFolder(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // A deleted folder, or one of another machine: its name is all there is.
+    // The folder was deleted or belongs to another machine, so only its path is known.
     return path;
   }
 }

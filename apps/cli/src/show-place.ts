@@ -4,18 +4,18 @@ import { quote } from "@throughline/core/internal";
 import type { CommandContext } from "./command.ts";
 import { showRecord } from "./show-record.ts";
 
-/** Records on either side of the place. */
+/** Limits the records shown on each side of the requested one. */
 const neighbors = 5;
 
 interface Place {
   readonly seq: number;
-  /** Whether side records count as neighbors. The record itself may be one. */
+  /** True if side records count as neighbors. The requested record itself may be one. */
   readonly hasSideRecords: boolean;
   readonly isRaw: boolean;
 }
 
 /**
- * Shows a record and its neighbors in the order of the log, and gives the number of records.
+ * Shows a record and its neighbors in log order, and returns their number.
  * @throws {ThroughlineError} RECORD_NOT_FOUND
  */
 export async function showPlace(
@@ -38,7 +38,7 @@ export async function showPlace(
   return records.length;
 }
 
-/** The first records that are shown; no more pages are read than that takes. */
+/** Reads no more pages than it needs for `limit` shown records. */
 async function first(
   pages: ReturnType<SessionStore["read"]>,
   isShown: (record: StoredRecord) => boolean,

@@ -4,10 +4,13 @@ import { recordRole, recordText } from "@throughline/core/internal";
 import { jsonLine } from "./terminal-safe.ts";
 import { timeText } from "./time-text.ts";
 
-/** On a terminal a longer record is cut, and the cut is marked. Neighbors of a place must not push it off the screen. */
+/**
+ * A longer record is cut on a terminal. Neighbors are cut earlier, so that they do not push the requested record off
+ * the screen.
+ */
 const shownCharacters = { alone: 4000, place: 4000, neighbor: 400 };
 
-/** One record: as the object of the contract, as its own JSON, or for people. For people, a `place` is marked. */
+/** A `place` record, the requested one, is marked in the output for people. */
 export async function showRecord(
   { output }: Pick<CommandContext, "output">,
   stored: StoredRecord,

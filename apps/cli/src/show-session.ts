@@ -2,7 +2,6 @@ import type { SessionState } from "@throughline/core";
 import type { CommandContext } from "./command.ts";
 import { sessionRow } from "@throughline/core/internal";
 
-/** What became of a session: the whole row as JSON, or key and id with a word. */
 export async function showSession({ output }: CommandContext, state: SessionState, what: string): Promise<void> {
   if (output.isJson) {
     await output.object({ ...sessionRow(state) });

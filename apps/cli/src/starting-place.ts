@@ -3,9 +3,9 @@ import { isAbsolute, resolve } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 
-/** How the system is asked for the user's directory; each may fail. */
+/** Each of these lookups may fail, so both are tried. */
 export interface HomeSources {
-  /** `HOME` as it stands, which may be empty, else what the user's account says. */
+  /** Returns `HOME`, which may be empty, else the directory of the user's account. */
   readonly fromEnvironment: () => string;
   readonly fromAccount: () => string;
 }
@@ -16,21 +16,21 @@ function found(read: () => string): string {
   try {
     return read();
   } catch {
-    // A user id without an account, as containers are started with: the system knows no directory for it.
+    // Containers may run with a user id without an account, for which the system knows no directory.
     return "";
   }
 }
 
 /**
- * The user's directory, absolute: with an empty or relative `HOME` taken as it stands the default store would be another one
- * in every folder. Where the system knows none it is `/`, as container engines set it.
+ * Returns the user's directory as an absolute path. With an empty or relative `HOME`, the default store would otherwise
+ * differ from folder to folder. If the system knows no directory, `/` is used, as container engines set it.
  */
 export function findUserHome(workingDirectory: string, sources: HomeSources = systemSources): string {
   const home = found(sources.fromEnvironment) || found(sources.fromAccount) || "/";
   return isAbsolute(home) ? home : resolve(workingDirectory, home);
 }
 
-/** The directory the command was started in. Throws FILE_NOT_FOUND when it was removed: every relative path hangs on it. */
+/** Throws FILE_NOT_FOUND if the directory was removed, because every relative path depends on it. */
 export function findWorkingDirectory(): string {
   try {
     return process.cwd();

@@ -3,10 +3,12 @@ import { systemClock } from "@throughline/core/internal";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 
-/** How often the progress is printed. */
 const everyMs = 250;
 
-/** The same items; until the first of them says on a terminal how much of the store the search index has still to take in. */
+/**
+ * Yields the items unchanged. Until the first one arrives, a terminal shows how many records the search index still
+ * lacks.
+ */
 export async function* tellIndexing<Item>(
   { host, output }: Pick<CommandContext, "host" | "output">,
   search: SearchFacet,
@@ -14,7 +16,7 @@ export async function* tellIndexing<Item>(
 ): AsyncGenerator<Item, void, void> {
   const over = new AbortController();
   const isShown = host.stderr.isTTY === true && !output.isJson;
-  // What fails here fails for the search as well, which says so.
+  // A failure here also fails the search, which reports it.
   const telling = isShown ? tellLag(search, output, over.signal).catch(() => undefined) : Promise.resolve();
   const stop = async (): Promise<void> => {
     if (over.signal.aborted) return;

@@ -1,9 +1,9 @@
 /* oxlint-disable no-control-regex -- control characters are what this file is about */
 /**
- * Text from a transcript, a key or a file name may hold any sequence. It may write the clipboard, change the title,
- * make the terminal type, or color the rest of the screen (vercel/ai#20052). None of it reaches a terminal: whole
- * sequences are removed first, then every control character that is left. So a sequence that this list does not know
- * cannot work either. Each pattern runs in linear time: its payload ends at the next control.
+ * Text from a transcript, a key or a file name may hold any escape sequence. It may write the clipboard, change the
+ * title, make the terminal type, or color the rest of the screen (vercel/ai#20052). No sequence may reach a terminal:
+ * whole sequences are removed first, then every remaining control character. An unknown sequence therefore cannot work
+ * either. Each pattern runs in linear time, because its payload ends at the next control character.
  */
 const operatingSystemCommand =
   /(?:\u001b\]|\u009d)[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*(?:\u0007|\u001b\\|\u009c)/g;
@@ -11,14 +11,14 @@ const deviceString =
   /(?:\u001b[P_^X]|[\u0090\u009f\u009e\u0098])[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*(?:\u001b\\|\u009c)/g;
 const controlSequence = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]/g;
 const escapeSequence = /\u001b[ -/]*[0-~]/g;
-// All of C0 but tab and line feed, delete, all of C1.
+// Matches C0 except tab and line feed, delete, and C1.
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-// Marks that turn the direction of writing: they make a line read otherwise than it is.
+// Direction marks make a line read differently from its content.
 const direction = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-// The cheap test: almost every text holds nothing of all that.
+// This cheap test lets almost every text skip the replacements.
 const suspicious = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** The text without anything that a terminal would act on. Line feeds and tabs stay. */
+/** Line feeds and tabs stay. */
 export function terminalSafe(text: string): string {
   if (!suspicious.test(text)) return text;
   return text
@@ -31,7 +31,7 @@ export function terminalSafe(text: string): string {
     .replace(direction, "");
 }
 
-/** The same on one line: line feeds and tabs become spaces. */
+/** Replaces line feeds and tabs with spaces, for output on one line. */
 export function terminalSafeLine(text: string): string {
   return terminalSafe(text).replace(/[\n\t]+/g, " ");
 }
@@ -39,8 +39,8 @@ export function terminalSafeLine(text: string): string {
 const unsafeInJson = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
- * JSON on one line that a terminal can show. JSON escapes C0 by itself; C1, delete, direction marks and line separators
- * are written as escapes too. The value is the same.
+ * JSON escapes C0 by itself. C1, delete, direction marks and line separators are escaped here, so that a terminal can
+ * show the line. The value stays the same.
  */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(
@@ -49,7 +49,7 @@ export function jsonLine(value: unknown): string {
   );
 }
 
-/** A text that may be longer than a string can be, by its pieces; in JSON it is one text. */
+/** Holds a text in pieces, because it may exceed the maximum string length; in JSON it is one string. */
 export class LongText {
   readonly pieces: () => Iterable<string>;
 
@@ -58,7 +58,7 @@ export class LongText {
   }
 }
 
-/** What `jsonLine` gives, in pieces: V8 has no text of more than half a gigabyte. */
+/** Yields the output of `jsonLine` in pieces, because V8 limits a string to about half a gigabyte. */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (value instanceof LongText) yield* textPieces(value);
   else if (Array.isArray(value)) yield* elementPieces(value);

@@ -3,13 +3,16 @@ import { terminalSafeLine } from "./terminal-safe.ts";
 
 export interface TableColumn {
   readonly title: string;
-  /** @default "left" */
+  /** Aligns the cells of the column. @default "left" */
   readonly align?: "left" | "right";
-  /** Columns of a higher number are left out first on a narrow terminal; 0 always stays. @default 0 */
+  /** Columns with a higher rank are omitted first on a narrow terminal; rank 0 always stays. @default 0 */
   readonly rank?: number;
-  /** Cells that the column keeps when it is shortened; others of a higher rank are left out first. @default the widest cell */
+  /**
+   * Sets the cells that the column keeps when it is shortened; columns of a higher rank are omitted before
+   * that. @default the widest cell
+   */
   readonly least?: number;
-  /** The place where a long cell loses its text. @default "middle" */
+  /** Sets the position at which a long cell loses text. @default "middle" */
   readonly cut?: Cut;
 }
 
@@ -22,8 +25,9 @@ const gap = "  ";
 const shortestCell = 8;
 
 /**
- * Lines of a table. With a width: aligned, with a heading, empty columns left out, and columns left out and cells shortened
- * until it fits. Without: cells separated by tabs, whole and without a heading, for programs.
+ * Lays out a table. With a width, the table is aligned and has a heading; empty columns are omitted, and columns and
+ * cells shrink until the table fits. Without a width, whole cells are separated by tabs and have no heading, because
+ * programs read them.
  */
 export function layoutTable(
   columns: readonly TableColumn[],
@@ -46,8 +50,8 @@ export function layoutTable(
 }
 
 /**
- * Leaves out columns without a cell, then columns by rank until the rest fits as short as it may be. Where even the shortest
- * cells are too wide, the last columns go, so that no row wraps. Then it shortens the widest. Gives the columns shown.
+ * Omits empty columns, then columns by rank, until the rest fits at its least width. If even the shortest cells are too
+ * wide, the last columns go, so that no row wraps. Then the widest columns shrink. Returns the shown columns.
  */
 function fitColumns(
   columns: readonly TableColumn[],
@@ -67,12 +71,12 @@ function fitColumns(
   }
   const shortest = least.map((each) => Math.min(each, shortestCell));
   while (shown.length > 1 && total(shortest) > width) shown = shown.slice(0, -1);
-  // First down to what each column keeps, then, where even that is too wide, further.
+  // Columns shrink to their least width first, and further only if the row still does not fit.
   for (const floor of [least, shortest, least.map(() => 1)]) narrow(widths, shown, floor, width);
   return shown;
 }
 
-/** Takes from the column that has the most to give, until the columns fit or none has more. */
+/** Shrinks the column with the most spare cells, until the columns fit or no spare cell is left. */
 function narrow(widths: number[], shown: readonly number[], floor: readonly number[], width: number): void {
   const spare = (index: number): number => (widths[index] ?? 0) - (floor[index] ?? 0);
   for (;;) {

@@ -1,4 +1,4 @@
-/** How long ago, in one unit: `12 s`, `5 min`, `3 h`, `6 d`, `4 mo`, `2 y`. */
+/** Uses one unit: `12 s`, `5 min`, `3 h`, `6 d`, `4 mo`, `2 y`. */
 export function ageText(atMs: number, nowMs: number): string {
   const seconds = Math.max(0, Math.round((nowMs - atMs) / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -9,19 +9,22 @@ export function ageText(atMs: number, nowMs: number): string {
   return days < 730 ? `${Math.floor(days / 30.44)} mo` : `${Math.floor(days / 365.25)} y`;
 }
 
-/** The most milliseconds that a Date holds. */
+/** A `Date` holds no larger value, in milliseconds. */
 const mostMs = 8.64e15;
 
-/** A point in time to the second in the zone of this machine, with its offset: `2026-01-02 04:04:05+01:00`; `-` when unknown. */
+/**
+ * Formats a time to the second in the zone of this machine, with its offset: `2026-01-02 04:04:05+01:00`; `-` when
+ * unknown.
+ */
 export function timeText(atMs: number | null): string {
   if (atMs === null || Math.abs(atMs) > mostMs) return "-";
   return localTime(atMs);
 }
 
 function localTime(atMs: number): string {
-  // East of Greenwich the method's minutes are negative.
+  // `getTimezoneOffset` is negative east of Greenwich.
   const localMinutes = -new Date(atMs).getTimezoneOffset();
-  // The last hours that a Date can hold have no local time in every zone: they are shown in UTC.
+  // The last hours of the `Date` range have no local time in some zones, so they are shown in UTC.
   const offsetMinutes = Math.abs(atMs + localMinutes * 60_000) > mostMs ? 0 : localMinutes;
   const minutes = Math.abs(offsetMinutes);
   const two = (value: number): string => String(value).padStart(2, "0");

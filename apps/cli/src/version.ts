@@ -1,2 +1,2 @@
-/** The version of this package; a test holds it equal to package.json, which a bundle does not carry. */
+/** A test compares this version with package.json, which a bundle does not contain. */
 export const version: string = "0.1.0";

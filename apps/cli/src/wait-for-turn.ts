@@ -13,7 +13,7 @@ interface WaitingCommand {
   readonly signal: AbortSignal;
 }
 
-/** How a command waits for a turn that runs: as long as core does, and it says for whom. */
+/** Uses core's wait and prints the turn's holder while it waits. */
 export function patience({ output, signal }: WaitingCommand): WaitForTurnOptions {
   return {
     clock: systemClock,
@@ -23,14 +23,14 @@ export function patience({ output, signal }: WaitingCommand): WaitForTurnOptions
 }
 
 /**
- * Waits until nothing runs in the session: it is not taken from under a running agent.
+ * Waits for a running turn, so that a command does not change a session under a running agent.
  * @throws {ThroughlineError} SESSION_BUSY, ABORTED
  */
 export function waitForTurn(store: SessionStore, ref: SessionRef, command: WaitingCommand): Promise<void> {
   return waitForTurnEnd(store, ref, patience(command));
 }
 
-/** The refusal of work in a session whose turn is open; null for a turn of this process. */
+/** Reports a session with an open turn; a null `turn` belongs to this process. */
 export function busyWith(turn: { readonly owner: string } | null): ThroughlineError {
   const message = turn === null ? "This process is still answering in this session." : stillAnswering(turn.owner);
   return new ThroughlineError("SESSION_BUSY", message, { outcome: "not-applied", details: { ...turn } });

@@ -1,9 +1,8 @@
 import stringWidth from "fast-string-width";
 
 /**
- * Breaks the lines of a text at spaces, so that each fits a terminal. A word that is longer than a line stays whole: a path or a
- * command can then still be copied. Lines after a break begin with `indent`, and below the text of their line, whatever spaces or mark of a list it began with.
- *
+ * Breaks lines at spaces to fit a terminal. A word longer than a line stays whole, so that a path or a command can be
+ * copied. Lines after a break begin with `indent`, and align with the text behind leading spaces or a list mark.
  * @param width columns of the terminal; null leaves the text as it is
  */
 export function wrapText(text: string, width: number | null, indent = ""): string {
@@ -17,7 +16,7 @@ export function wrapText(text: string, width: number | null, indent = ""): strin
 function wrapLine(line: string, width: number, indent: string): string {
   if (line.length <= width && stringWidth(line) <= width) return line;
   const own = /^ *(?:[-*•] |\d{1,3}\. )?/.exec(line)?.[0] ?? "";
-  // A deeper beginning would leave no room for words.
+  // A deeper indent would leave no room for words.
   const hanging = `${indent}${" ".repeat(own.length > width / 2 ? 0 : own.length)}`;
   const lines: string[] = [];
   let current = own;

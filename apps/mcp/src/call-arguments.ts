@@ -3,12 +3,12 @@ import { z } from "zod";
 import { plainName } from "./result-text.ts";
 import { CallRefusal } from "./tool-failure.ts";
 
-/** The arguments of a tool: the named ones, and no other. */
+/** Rejects unknown arguments, so that a misspelled name does not go unnoticed. */
 export function argumentsOf<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
   return z.strictObject(shape, {
     error: (issue) =>
       issue.code === "unrecognized_keys"
-        ? // Names of any length may come in.
+        ? // The names come from the model and may have any length, so only five are printed, each cut.
           `Unknown arguments: ${issue.keys
             .slice(0, 5)
             .map((name) => JSON.stringify(plainName(name, 40)))
@@ -17,12 +17,11 @@ export function argumentsOf<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObj
   });
 }
 
-/** A whole number. JSON has no others that are exact. */
+/** JSON numbers are exact only as integers, so fractions are refused. */
 export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodInt {
   return z.int().min(min).max(max);
 }
 
-/** The key of a session, and the agent where the key does not name it. */
 export const sessionArguments: { readonly key: z.ZodString; readonly agent: z.ZodOptional<z.ZodString> } = {
   key: z.string().min(1).max(512).describe("The key of a session, as search_sessions and list_sessions give it."),
   agent: z.string().min(1).max(64).optional().describe("Its agent, where a result names one beside the key."),
@@ -30,7 +29,7 @@ export const sessionArguments: { readonly key: z.ZodString; readonly agent: z.Zo
 
 const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** UTC milliseconds of an argument: a date, a date and time, or an age such as `12h`, `30d`, `2w`. */
+/** Converts a date, a date and time, or an age such as `12h`, `30d`, `2w` to UTC milliseconds. */
 export function timeOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit] = /^(\d{1,6})([hdw])$/.exec(text) ?? [];

@@ -1,10 +1,10 @@
 import { CallRefusal } from "./tool-failure.ts";
 
-/** Calls that work at once, and that wait for their turn, over all clients of a server. */
+/** Both limits apply to all clients of a server together. */
 const mostWorking = 4;
 const mostWaiting = 100;
 
-/** Lets a number of calls work at once; the others wait in their order, and beyond a number they are refused. */
+/** Limits the calls that run at once. Others wait in their order, and beyond `mostWaiting` they are refused. */
 export class CallLimits {
   #working = 0;
   readonly #waiting: (() => void)[] = [];
@@ -17,7 +17,7 @@ export class CallLimits {
       return await work();
     } finally {
       const next = this.#waiting.shift();
-      // The place goes from one call to the next.
+      // The slot passes directly to the next call, so the counter stays the same.
       if (next === undefined) this.#working -= 1;
       else next();
     }

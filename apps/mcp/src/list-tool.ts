@@ -42,7 +42,7 @@ export const listOutput: z.ZodObject = z.object({
 
 type ShownSession = z.infer<typeof sessionShape>;
 
-/** Sessions that a call may see, the newest first within each agent and allowed beginning of keys. */
+/** Lists the newest sessions first, within each agent and each allowed key prefix. */
 export async function listSessions(call: MemoryCall, args: ListArguments): Promise<CallResult> {
   const { prefix = "", cursor } = args;
   for (let limit = args.limit ?? usualSessions; ; limit = Math.max(1, Math.floor(limit / 2))) {
@@ -52,12 +52,12 @@ export async function listSessions(call: MemoryCall, args: ListArguments): Promi
       page.nextCursor,
     );
     const tokens = tokensOf(result.text) + tokensOf(JSON.stringify(result.structured));
-    // Fewer are asked for anew: a cursor names the end of a page.
+    // A smaller page is requested again, because a cursor names the end of a page.
     if (limit === 1 || tokens <= call.options.resultTokens) return result;
   }
 }
 
-/** A page of sessions over all parts of the view. */
+/** Combines the parts of the view, because the store lists one agent and one key prefix at a time. */
 export async function listPage(
   { view, signal }: MemoryCall,
   { prefix, cursor, limit }: { readonly prefix: string; readonly cursor: string | undefined; readonly limit: number },
@@ -80,7 +80,9 @@ export async function listPage(
   }
 }
 
-/** The part of the view, and the store's own cursor in it: a place of a part that is not seen cannot be named. */
+/**
+ * Encodes the part's number and the store's cursor. A part outside the view has no number, so a client cannot name it.
+ */
 function cursorOf(place: { readonly part: number; readonly inPart: string | null }): string {
   return Buffer.from(JSON.stringify([place.part, place.inPart])).toString("base64url");
 }

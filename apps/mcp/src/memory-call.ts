@@ -4,33 +4,29 @@ import { createMemoryView, type MemoryView } from "./memory-view.ts";
 import type { CallLimits } from "./call-limits.ts";
 import { CallRefusal } from "./tool-failure.ts";
 
-/** What one call of a tool, or one reading of a resource, works with. */
 export interface MemoryCall {
   readonly view: MemoryView;
   readonly scope: MemoryScope;
-  /** For the session of the notes, which is beside the view. */
+  /** Holds the notes' session, which is outside the view. */
   readonly store: SessionStore;
   readonly options: MemoryServerOptions;
-  /** Ends with the client's interest and with the time of the call. */
+  /** Aborts when the client cancels or the call times out. */
   readonly signal: AbortSignal;
-  /** Whether the time of the call is over. */
   isLate(): boolean;
 }
 
-/** The text of a result, and the same for programs where the tool states an output schema. */
+/** `structured` holds the same data for programs; it is set if the tool has an output schema. */
 export interface CallResult {
   readonly text: string;
   readonly structured?: Readonly<Record<string, unknown>>;
 }
 
-/** What a server shares among its calls. */
 export interface CallHost {
   readonly options: MemoryServerOptions;
   readonly limits: CallLimits;
   readonly scope: MemoryScope;
 }
 
-/** Runs one call within its time and the number of calls at once. */
 export async function inCall<Result>(
   { options, limits, scope }: CallHost,
   wanted: AbortSignal,

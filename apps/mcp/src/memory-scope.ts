@@ -1,19 +1,20 @@
 import type { SessionStore } from "@throughline/core";
 
-/** What a client may see and do. The configuration and the token decide it; no argument of a call widens it. */
+/**
+ * Limits what a client may read and write. The configuration and the token decide; no argument of a call widens the
+ * scope.
+ */
 export interface MemoryScope {
   readonly namespace: string;
-  /** The agent whose notes are kept, and to whom a key belongs that names none. */
+  /** Names the agent whose notes are kept, and to whom keys without an agent belong. */
   readonly agentId: string;
-  /** Agents whose sessions are seen; `*`: all of the namespace. */
+  /** Lists the agents whose sessions are visible; `*` shows the whole namespace. */
   readonly agents: readonly string[] | "*";
-  /** Sessions whose key begins with one of these are seen; without any, all of the agents. */
+  /** Limits the visible sessions to these key prefixes; an empty list shows all sessions of the agents. */
   readonly keyPrefixes: readonly string[];
-  /** Whether `add_note` is offered. */
   readonly allowNotes: boolean;
 }
 
-/** A place in a memory file. */
 export interface MemoryPlace {
   readonly path: string;
   readonly firstLine: number;
@@ -21,20 +22,19 @@ export interface MemoryPlace {
   readonly snippet: string;
 }
 
-/** What a server of memory works with. */
 export interface MemoryServerOptions {
   readonly version: string;
   /**
-   * Gives the store of a call, which the caller keeps and closes. It is asked for each call, because a store may be made
-   * while the server runs. Only a note asks to write.
+   * Returns the store of a call; the caller keeps and closes it. The function runs for each call, because the store may
+   * be created while the server runs. Only notes open it for writing.
    */
   readonly openStore: (purpose: "read" | "write") => Promise<SessionStore>;
   /** Searches memory files. @default there are none */
   readonly searchFiles?: (query: string, signal: AbortSignal) => Promise<readonly MemoryPlace[]>;
-  /** The most tokens of one result, as estimated without a vocabulary. */
+  /** Limits the estimated tokens of one result. */
   readonly resultTokens: number;
-  /** Milliseconds after which a call is answered with what was found, or with a failure. */
+  /** Sets the milliseconds after which a call ends with partial results or a failure. */
   readonly callTimeoutMs: number;
-  /** Told of failures that a client only gets the code of. */
+  /** Receives failures of which the client gets only the code. */
   readonly onError: (error: unknown) => void;
 }

@@ -12,35 +12,38 @@ import { agentOfKey, mostIndexedHits, refused, searchHits, sessionKeyAliases } f
 import type { MemoryScope } from "./memory-scope.ts";
 import { readOnlyStore } from "./read-only-store.ts";
 
-/** What is searched for. */
 interface ViewSearch {
   readonly text: string;
   readonly role?: string;
   readonly tool?: string;
   readonly sinceMs?: number;
   readonly untilMs?: number;
-  /** The only session that is searched. */
+  /** Limits the search to one session; null searches all visible ones. */
   readonly session: SessionState | null;
   readonly limit: number;
   readonly signal: AbortSignal;
 }
 
-/** A part of the view that the store can list by itself: the sessions of an agent whose keys begin alike. */
+/** A part is one query that the store can list: the sessions of an agent with a common key prefix. */
 interface ViewPart {
-  /** Null: of every agent of the namespace. */
+  /** Null selects every agent of the namespace. */
   readonly agentId: string | null;
   readonly keyPrefix: string;
 }
 
-/** The sessions that a scope sees of a store, for reading. What it does not see is answered as what is not there. */
+/**
+ * Shows the sessions inside a scope, read-only. Sessions outside answer as missing, so that a client cannot detect
+ * them.
+ */
 export interface MemoryView {
   /** @throws {ThroughlineError} SESSION_NOT_FOUND */
   find(key: string, agentId: string | undefined, signal: AbortSignal): Promise<SessionState>;
-  /** Hits in sessions that are seen. With an index the best come first, without one they come as they are found. */
+  /**
+   * Yields hits in visible sessions. With an index the best come first; without one they come in the order of the scan.
+   */
   search(query: ViewSearch): AsyncIterable<SearchHit>;
-  /** What lists of keys with this beginning are made of. Every part is seen whole. */
+  /** Returns the queries that list all visible keys with this prefix. */
   parts(prefix: string): readonly ViewPart[];
-  /** A page of the sessions of a part. */
   list(part: ViewPart, query: Pick<ListQuery, "limit" | "cursor" | "signal">): ReturnType<SessionStore["list"]>;
   read(ref: SessionRef, options: ReadOptions): AsyncIterable<RecordPage>;
 }
@@ -82,7 +85,7 @@ export function createMemoryView(opened: SessionStore, scope: MemoryScope): Memo
         const { index, hits } = searchHits(storeOf(agentId), { ...asked, agentId, limit: most });
         for await (const hit of hits) {
           if (!sees(hit.ref)) continue;
-          // Hits of one agent are in order; those of several are put in order at the end.
+          // One agent's hits are already in order; hits of several agents are sorted at the end.
           if (index === null || searched.length === 1) yield hit;
           else found.push(hit);
         }
@@ -109,19 +112,19 @@ export function createMemoryView(opened: SessionStore, scope: MemoryScope): Memo
   };
 }
 
-/** Prefixes without those that begin with another one: no session is listed twice. */
+/** Removes prefixes that another one covers, so that no session is listed twice. */
 function shortest(prefixes: readonly string[]): readonly string[] {
   const all = [...new Set(prefixes)];
   return all.filter((prefix) => !all.some((other) => other !== prefix && prefix.startsWith(other)));
 }
 
-/** The beginnings that fit one of `prefixes` and `asked`. */
+/** Intersects the allowed prefixes with the requested one. */
 function narrowed(prefixes: readonly string[], asked: string): readonly string[] {
   if (prefixes.some((prefix) => asked.startsWith(prefix))) return [asked];
   return prefixes.filter((prefix) => prefix.startsWith(asked));
 }
 
-/** The addresses that a key may have; none for a text that cannot be a key, or names another agent than the call. */
+/** Returns the possible addresses of a key. An invalid key, or a key of another agent than the call's, has none. */
 function refsOf(key: string, agentId: string | undefined, scope: MemoryScope): readonly SessionRef[] {
   const named = agentOfKey(key);
   if (named !== null && agentId !== undefined && named !== agentId) return [];

@@ -11,7 +11,7 @@ import { CallRefusal } from "./tool-failure.ts";
 
 const mostTopicCharacters = 100;
 const mostNoteCharacters = 8000;
-/** Notes that are looked through, the newest first. */
+/** Limits the notes that one call reads, newest first. */
 const mostNotes = 2000;
 const mostFound = 50;
 const noteType = "throughline.note";
@@ -37,12 +37,11 @@ export const noteInput: z.ZodType<NoteArguments> = argumentsOf({
   topic: z.string().min(1).max(mostTopicCharacters).describe("A word or two to find it by."),
 });
 
-/** The session that holds an agent's notes. */
 function notesRef({ namespace, agentId }: MemoryScope): SessionRef {
   return { namespace, agentId, key: `agent:${agentId}:mcp:direct:notes` };
 }
 
-/** A token may be for other agents than the one whose memory the server keeps. */
+/** A token may cover other agents than the one whose notes the server keeps. */
 function seesOwn({ agents, agentId }: MemoryScope): boolean {
   return agents === "*" || agents.includes(agentId);
 }
@@ -53,7 +52,7 @@ interface Note {
   readonly atMs: number | null;
 }
 
-/** Stores a note of the agent. The same note again is stored once. */
+/** The content hash is the idempotency key, so that a repeated note is stored once. */
 export async function addNote({ options, scope }: MemoryCall, args: NoteArguments): Promise<CallResult> {
   if (!seesOwn(scope)) throw refused("FORBIDDEN", "The notes of this agent are out of reach.");
   const text = args.text.toWellFormed().trim();
@@ -65,7 +64,7 @@ export async function addNote({ options, scope }: MemoryCall, args: NoteArgument
   const draft = {
     type: "custom_message",
     customType: noteType,
-    // With the topic in it the index finds the note by its topic as well.
+    // The content includes the topic, so that the index finds a note by its topic.
     content: `${topic}\n${text}`,
     display: true,
     details: { topic },
@@ -76,7 +75,6 @@ export async function addNote({ options, scope }: MemoryCall, args: NoteArgument
   return { text: `[Stored under ${quotedName(topic, mostTopicCharacters)}.]` };
 }
 
-/** Notes of the agent and places in its memory files; without arguments the topics there are. */
 export async function readMemory(call: MemoryCall, args: MemoryArguments): Promise<CallResult> {
   const { options, signal } = call;
   const { topic, query } = args;
@@ -93,7 +91,7 @@ export async function readMemory(call: MemoryCall, args: MemoryArguments): Promi
       const searched = `${of}\n${text}`.toLowerCase();
       return words.every((word) => searched.includes(word));
     });
-  // A topic is one of notes: files have none.
+  // Memory files have no topic, so a topic excludes them.
   const files = query === undefined || topic !== undefined ? [] : ((await options.searchFiles?.(query, signal)) ?? []);
   const entries = [
     ...found.map(({ topic: of, text, atMs }) => ({
@@ -110,7 +108,7 @@ export async function readMemory(call: MemoryCall, args: MemoryArguments): Promi
 
 async function newestNotes({ store, scope, signal }: MemoryCall): Promise<readonly Note[]> {
   const ref = notesRef(scope);
-  // Whatever prefixes of keys a client may see: its own notes are what it was given to read.
+  // Key prefixes do not apply here: a client may always read the notes of its agent.
   if ((await store.load(ref, { signal })) === null) return [];
   const notes: Note[] = [];
   for await (const page of store.read(ref, { order: "descending", limit: mostNotes, signal }))
@@ -121,7 +119,7 @@ async function newestNotes({ store, scope, signal }: MemoryCall): Promise<readon
   return notes;
 }
 
-/** A note; null for every other record of the session, and for one whose content was removed. */
+/** Returns null for any other record, and for a note whose content was removed. */
 function noteOf({ record, tsMs, storedAtMs }: StoredRecord): Note | null {
   const { customType, content, details } = record as Readonly<Record<string, unknown>>;
   if (record.type !== "custom_message" || customType !== noteType || typeof content !== "string") return null;
@@ -155,7 +153,7 @@ function entriesText(entries: readonly { readonly head: string; readonly text: s
   return [`[${notice}]`, ...shown, ...more].join("\n");
 }
 
-/** The first lines that cost this number of tokens at most, and one in any case. */
+/** Keeps at least one line, so that the result is never empty. */
 function fitting(lines: readonly string[], most: number): readonly string[] {
   let tokens = 0;
   const count = lines.findIndex((line) => (tokens += tokensOf(line)) > most);

@@ -1,7 +1,7 @@
 import type { SessionStore } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 
-/** A store of which a client can read: every method that writes refuses, whatever calls it. */
+/** Refuses every write, so that no code path of a client can change the store. */
 export function readOnlyStore(store: SessionStore): SessionStore {
   const refuse = async (): Promise<never> => {
     throw refused("STORE_READ_ONLY", "The store is open for reading only.");
@@ -9,7 +9,7 @@ export function readOnlyStore(store: SessionStore): SessionStore {
   const { search } = store;
   return {
     capabilities: store.capabilities,
-    // Of an index only what a search needs: rebuilding it is a write.
+    // A search needs only these two methods of the index; rebuilding the index would be a write.
     ...(search === undefined ? {} : { search: { search: (query) => search.search(query), lag: () => search.lag() } }),
     read: (ref, options) => store.read(ref, options),
     load: (ref, options) => store.load(ref, options),

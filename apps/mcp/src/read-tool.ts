@@ -8,12 +8,12 @@ import { notice, tokensOf, withinTokens, withoutBase64 } from "./result-text.ts"
 import { agentBeside, placeOf } from "./session-place.ts";
 import { CallRefusal } from "./tool-failure.ts";
 
-/** Of one message among others, in characters; a message that is asked for alone has the whole result. */
+/** Limits each of several messages, in characters. A message requested alone may fill the whole result. */
 const mostMessageCharacters = 4000;
-/** Records without a word are passed over: in a session full of them a call reads this number at most. */
+/** Limits the records of one call, because a session may hold thousands of records without text. */
 const mostRecords = 2000;
 const mostBytes = 16_777_216;
-/** For the lines around the messages. */
+/** Reserves tokens for the lines around the messages. */
 const frameTokens = 150;
 const fewestTokens = 100;
 
@@ -41,22 +41,18 @@ interface Budget {
   characters: number;
 }
 
-/** Messages on one side of a place. */
 interface Stretch {
   readonly lines: readonly { readonly seq: number; readonly text: string }[];
-  /** The record to continue with on this side; null: there is nothing more. */
+  /** Holds the record to continue with on this side; null at the end. */
   readonly next: number | null;
 }
 
 interface Direction {
   readonly order: "ascending" | "descending";
-  /** The first record that counts, on the side the reading starts from. */
   readonly first: number;
-  /** The last one, on the other side. */
   readonly last: number;
 }
 
-/** The messages of a session around a place, as far as they fit. */
 export async function readSession(call: MemoryCall, args: ReadArguments): Promise<CallResult> {
   const { view, scope, signal, options } = call;
   const { around, from, to, maxCharacters = Number.POSITIVE_INFINITY } = args;
@@ -99,7 +95,7 @@ export async function readSession(call: MemoryCall, args: ReadArguments): Promis
   };
 }
 
-/** Reads in one direction until the budget is used, and takes what it used off the budget. */
+/** Subtracts its use from the budget, so that the other direction gets the rest. */
 async function stretch(
   { view, signal }: MemoryCall,
   { ref }: SessionState,
@@ -128,7 +124,7 @@ async function stretch(
   return { lines, next: null };
 }
 
-/** A message as it is shown, null for a record without words, `full` where the budget has no room for it. */
+/** Returns null for a record without text, and `full` if the budget has no room for the message. */
 function messageLine(
   { seq, id, record }: StoredRecord,
   budget: Budget,
@@ -144,7 +140,7 @@ function messageLine(
   let line = show(text);
   const fits = (): boolean => tokensOf(line) <= budget.tokens && line.length <= budget.characters;
   if (!fits() && !isFirst) return "full";
-  // The first one is shown whatever its size: a call that gives nothing says nothing about how to continue.
+  // The first message is always shown, cut if necessary: an empty result would not tell the client how to continue.
   for (let share = 1; !fits() && text !== ""; share *= 0.8) {
     const room = Math.min(budget.characters, whole.length) * share;
     text = withinTokens(whole.slice(0, Math.floor(room)), budget.tokens * share);

@@ -55,7 +55,6 @@ export const searchOutput: z.ZodObject = z.object({
   isComplete: z.boolean().describe("False: there may be more places."),
 });
 
-/** Places in the sessions that a call may see, the best first. */
 export async function searchSessions(call: MemoryCall, args: SearchArguments): Promise<CallResult> {
   const { view, signal, scope, options } = call;
   const { query, limit = usualHits, role, tool } = args;
@@ -72,7 +71,7 @@ export async function searchSessions(call: MemoryCall, args: SearchArguments): P
       text,
       session,
       signal,
-      // One more shows that there are more.
+      // One extra hit shows that there are more.
       limit: limit + 1,
       ...(role === undefined ? {} : { role }),
       ...(tool === undefined ? {} : { tool }),
@@ -87,7 +86,8 @@ export async function searchSessions(call: MemoryCall, args: SearchArguments): P
       found.push(hit);
     }
   } catch (error) {
-    // A store without an index is read record by record: what was found until then is worth more than a failure.
+    // Without an index the store is scanned record by record. On a timeout the hits so far are worth more than a
+    // failure.
     if (!call.isLate() || found.length === 0) throw error;
     isComplete = false;
   }
@@ -109,7 +109,7 @@ function shownHit({ ref, seq, role, tsMs, snippet }: SearchHit, ownAgent: string
     seq,
     role: role === null ? null : plainName(role, 40),
     time: timeValue(tsMs),
-    // What stands on lines in the text stands on one line here.
+    // The snippet's line breaks are removed, because a hit is one line.
     snippet: plainName(withoutBase64(snippet), mostSnippetCharacters),
   };
 }

@@ -8,38 +8,34 @@ import { CallLimits } from "./call-limits.ts";
 import { createMemoryServer } from "./create-memory-server.ts";
 import type { MemoryScope, MemoryServerOptions } from "./memory-scope.ts";
 
-/** The path that clients send requests to. */
 const path = "/mcp";
-/** Of a request: its arguments are short texts. */
+/** Limits a request's body; its arguments are short texts. */
 const mostBodyBytes = 1_048_576;
 const requestTimeoutMs = 30_000;
-/** How often the sender of a request that is still being answered is admitted again: its token may have been revoked. */
+/** Sets how often the sender of a running request is checked again, because its token may have been revoked. */
 const admitEveryMs = 2000;
 
-/** Options of `serveMemoryOverHttp`. */
 export interface HttpOptions extends MemoryServerOptions {
   readonly host: string;
-  /** 0: a free one. */
+  /** Selects a free port with 0. */
   readonly port: number;
   /**
-   * Decides on a request by its headers alone: what its sender may see, or an error whose code says why not. It is asked
-   * again while the answer lasts.
+   * Decides on a request by its headers: returns the sender's scope, or throws an error whose code names the reason.
+   * The check repeats while the answer is sent.
    * @throws {ThroughlineError} HOST_REFUSED, ORIGIN_REFUSED, UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED
    */
   readonly admit: (request: IncomingMessage) => Promise<MemoryScope>;
 }
 
-/** A server that listens. */
 export interface MemoryHttpServer {
-  /** Where clients send their requests. */
   readonly url: string;
-  /** Ends the requests that run, and frees the port. */
+  /** Aborts running requests and frees the port. */
   close(): Promise<void>;
 }
 
 /**
- * Serves clients over streamable HTTP. A request is answered by itself: no session of the protocol is kept between two.
- * @throws {Error} what the system says of the address
+ * Serves clients over streamable HTTP. Each request stands alone: no protocol session is kept between two requests.
+ * @throws {Error} the system's error for the address
  */
 export async function serveMemoryOverHttp(options: HttpOptions): Promise<MemoryHttpServer> {
   const { host, port, onError } = options;
@@ -68,7 +64,7 @@ export async function serveMemoryOverHttp(options: HttpOptions): Promise<MemoryH
   const admitting = setInterval(() => {
     for (const [response, request] of admitted)
       options.admit(request).catch((error: unknown) => {
-        // The last answer stands while the store cannot be read.
+        // If the store cannot be read, the earlier decision stays valid.
         if (ThroughlineError.isInstance(error) && statuses[error.code] !== undefined) response.destroy();
         else onError(error);
       });
@@ -101,7 +97,6 @@ function listening(server: Server, host: string, port: number): Promise<void> {
 interface Answering {
   readonly handler: McpHttpHandler;
   readonly scopes: WeakMap<AuthInfo, MemoryScope>;
-  /** Requests that are being answered. */
   readonly admitted: Map<ServerResponse, IncomingMessage>;
   readonly admit: HttpOptions["admit"];
   readonly onError: HttpOptions["onError"];
@@ -127,7 +122,7 @@ async function answer(
   } catch (error) {
     if (!ThroughlineError.isInstance(error)) throw error;
     const status = statuses[error.code];
-    // Of any other failure the sender learns nothing: it has shown no token.
+    // Any other failure stays hidden from the sender, who has not shown a valid token.
     if (status === undefined) onError(error);
     const retryAfterMs = error.details["retryAfterMs"];
     const retry: Record<string, string> =
@@ -140,7 +135,7 @@ async function answer(
     refuse(request, response, 404, `The server answers at ${path}.`);
     return;
   }
-  // Without sessions of the protocol there is nothing to get and nothing to delete.
+  // Without protocol sessions, GET and DELETE have no meaning.
   if (request.method !== "POST") {
     refuse(request, response, 405, "The server takes POST.");
     return;
@@ -180,7 +175,7 @@ async function send(answered: Response, response: ServerResponse): Promise<void>
   response.end();
 }
 
-/** Waits until the reader has taken what was written, or has gone. */
+/** Resolves once the client has received the written bytes or disconnected. */
 function onceOpen(response: ServerResponse, resolve: () => void): void {
   const done = (): void => {
     response.off("drain", done);
@@ -198,7 +193,7 @@ function refuse(
   message: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  // What is still coming in is nobody's: the connection ends with the answer.
+  // The rest of the body is discarded, and the connection ends with the answer.
   request.resume();
   response.writeHead(status, {
     "content-type": "application/json",

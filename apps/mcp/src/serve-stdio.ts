@@ -5,22 +5,20 @@ import { CallLimits } from "./call-limits.ts";
 import { createMemoryServer } from "./create-memory-server.ts";
 import type { MemoryScope, MemoryServerOptions } from "./memory-scope.ts";
 
-/** How long requests that came before the end of the input may take. */
+/** Limits how long requests from before the end of the input may still run. */
 const lastAnswersMs = 5000;
 
-/** Options of `serveMemoryOverStdio`. */
 export interface StdioOptions extends MemoryServerOptions {
   readonly scope: MemoryScope;
   readonly stdin: Readable;
-  /** Nothing but the protocol is written to it. */
+  /** Receives protocol messages only; any other output would break the client's parser. */
   readonly stdout: Writable;
-  /** Ends the connection. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Serves one client over two streams, until it closes one of them or the signal ends it. Requests that came before the end
- * of the input are answered.
+ * Serves one client over two streams until the client closes one or the signal aborts. Requests that arrived before the
+ * end of the input are answered.
  */
 export async function serveMemoryOverStdio(options: StdioOptions): Promise<void> {
   const { scope, stdin, stdout, signal, onError } = options;
@@ -35,7 +33,10 @@ export async function serveMemoryOverStdio(options: StdioOptions): Promise<void>
   await handle.close();
 }
 
-/** The transport of the SDK ends with its input and reports it to nobody; this one answers first, and reports it. */
+/**
+ * The SDK's transport stops at the end of its input without an event. This one answers open requests first and signals
+ * the end.
+ */
 class AnsweringTransport extends StdioServerTransport {
   readonly closed: Promise<void>;
   readonly #onClosed: () => void;
@@ -78,7 +79,7 @@ class AnsweringTransport extends StdioServerTransport {
   override async close(): Promise<void> {
     for (const event of ["end", "close", "error"]) this.#source.off(event, this.#onEnd);
     this.#source.unpipe(this.#input);
-    // Nothing is read any more: an open input would keep the process.
+    // An open input would keep the process alive.
     this.#source.pause();
     await super.close();
     this.#onClosed();
@@ -88,7 +89,7 @@ class AnsweringTransport extends StdioServerTransport {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     setTimeout(() => this.#input.end(), lastAnswersMs).unref();
-    // What was read last is still on its way through the input.
+    // The last chunk may still be on its way through the pipe.
     setImmediate(() => this.#endWhenAnswered());
   };
 

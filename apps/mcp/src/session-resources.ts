@@ -10,14 +10,13 @@ import { agentBeside } from "./session-place.ts";
 import { failureText } from "./tool-failure.ts";
 
 const scheme = "throughline://session/";
-/** A character of a key is nine at most when it is encoded. */
+/** An encoded character has at most nine characters. */
 const mostAddressLength = 9 * 600;
 const mimeType = "text/plain";
 const pageLength = 50;
-/** A client that fetches every page of a list puts all of it in front of a person. */
+/** Some clients fetch every page and show all of them to a person, so the list ends here. */
 const mostPages = 20;
 
-/** Offers sessions as resources: a list of the newest ones, and the newest messages of each. */
 export function offerSessions(server: McpServer, host: CallHost): void {
   const { server: protocol } = server;
   protocol.registerCapabilities({ resources: {} });
@@ -86,14 +85,13 @@ function pageOf(cursor: string | undefined): { readonly page: number; readonly c
   return { page: Number(page), cursor: rest };
 }
 
-/** The address of a session: its key, and its agent where the key does not name it. */
 function addressOf(ref: SessionRef, ownAgent: string): string {
   const agent = agentBeside(ref, ownAgent);
   const address = scheme + encodeURIComponent(ref.key);
   return agent === null ? address : `${address}?agent=${encodeURIComponent(agent)}`;
 }
 
-/** The session that an address of ours names; null for every other address. */
+/** Returns null for any other address. */
 function sessionOf(uri: string): { readonly key: string; readonly agent?: string } | null {
   if (!uri.startsWith(scheme) || uri.length > mostAddressLength) return null;
   const [address = "", agent, ...rest] = uri.slice(scheme.length).split("?agent=");

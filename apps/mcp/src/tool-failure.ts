@@ -1,11 +1,14 @@
 import { ThroughlineError, type ErrorCode } from "@throughline/core";
 
-/** A refusal of a call in words for the model that made it. */
+/** Carries a message that the model may read. */
 export class CallRefusal extends Error {
   override readonly name = "CallRefusal";
 }
 
-/** Codes whose words are about the call. Of any other the model gets the code: the message may name files and hosts. */
+/**
+ * Messages of these codes concern the call alone. Other messages may name files and hosts, so the model gets only the
+ * code.
+ */
 const aboutTheCall: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "SESSION_NOT_FOUND",
   "CURSOR_INVALID",
@@ -13,7 +16,7 @@ const aboutTheCall: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "FORBIDDEN",
 ]);
 
-/** What a model gets of a failure. `isReported`: somebody has to look at the error itself. */
+/** `isReported` is true if an operator must see the error itself. */
 export function failureText(error: unknown): { readonly text: string; readonly isReported: boolean } {
   if (error instanceof CallRefusal) return { text: error.message, isReported: false };
   if (!ThroughlineError.isInstance(error)) return { text: "The server failed.", isReported: true };

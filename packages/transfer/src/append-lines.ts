@@ -4,31 +4,34 @@ import type { AppendOptions, AppendResult, Durability, SessionRef, SessionStore 
 import { DraftQueue } from "./draft-queue.ts";
 import type { DraftLine } from "./read-drafts.ts";
 
-/** What is acknowledged for each record, in the order of the input. */
+/** Describes one stored record to the caller of `appendLines`; acknowledgements come in the order of the input. */
 export interface Acknowledgement {
-  /** The record's sequence number in the session, from 1. */
+  /** Holds the record's sequence number in the session, from 1. */
   readonly seq: number;
-  /** The record's id: the draft's own, else one that the store made. */
+  /** Holds the record's id: the one the draft states, or one that the store created. */
   readonly id: string;
-  /** The session's head once this record was in. */
+  /** Holds the session's head after this record was appended; null while the session has no head. */
   readonly headId: string | null;
-  /** What the record survives: the death of the process, or a power cut. */
+  /** States what the record survives: the death of the process, or a power cut. */
   readonly durability: Durability;
 }
 
-/** Options of `appendLines`. */
+/** Sets how `appendLines` groups lines and what each append must satisfy. */
 export interface AppendLinesOptions {
-  /** How many lines one append has; null: each line is an append. */
+  /** Sets how many lines one append holds; null makes each line an append. */
   readonly batch: number | null;
-  /** What each append must survive; null: the store's own setting. */
+  /** States what each append must survive; null uses the store's setting. */
   readonly durability: Durability | null;
-  /** Of the first append; undefined: any head. Each later one then expects the head its predecessor left. */
+  /**
+   * States the head that the first append expects; undefined accepts any head. Each later append expects the head that
+   * its predecessor left.
+   */
   readonly expectHead: string | null | undefined;
-  /** Of the first append; the n-th one has `:n` behind it. */
+  /** Sets the idempotency key of the first append. Append number n uses the key with `:n` added; null sets none. */
   readonly idempotencyKey: string | null;
-  /** Begins no new append once it is aborted; appends under way are still waited for. */
+  /** Stops new appends once it is aborted; appends under way are still waited for. */
   readonly signal: AbortSignal;
-  /** Called once the records are durable. */
+  /** Receives the acknowledgements once their records are durable. */
   readonly acknowledge: (acknowledgements: readonly Acknowledgement[]) => Promise<void>;
 }
 
@@ -43,21 +46,23 @@ const linesTable: OptionTable<AppendLinesOptions> = {
   acknowledge: required(callback),
 };
 
-/** Appends under way at the same time: enough for a store that lets many share one flush. */
+/** Limits the appends under way. This many let a store flush once for a large group of them. */
 const maxUnderWay = 256;
 const maxUnderWayBytes = 8 * 1024 * 1024;
-/** A line of this size may be refused for it; it goes alone. */
+/** A store may refuse a line of this size for its size, so the line is appended alone. */
 const largeLineBytes = 1024 * 1024;
 
 /**
- * Appends drafts as they come, and leaves it to the caller to end the input when this fails. Each line is an append of
- * its own, never part of a larger one: a torn file then costs one record and not a group of them. Many are under way at
- * once, in order; the store flushes once for all of them.
+ * Appends drafts to a session as the input yields them. When it fails, the caller must end the input.
+ * Each line is an append by itself, so a torn file costs one record and not a group of records. Up to 256 appends are
+ * under way at once, in order, so the store can flush once for all of them.
  *
- * A line the store refuses stops everything: those before it are in and acknowledged, none after it is applied. A line
- * may be refused for its content: a given id may be in use, a large line too large. Such a line is appended alone,
- * after those before it and before those after it. The same holds for batches, keys and expected heads.
- * @throws {ThroughlineError} INPUT_INVALID for an option or a line, with `details.line`; what the store and `acknowledge` throw
+ * A line that the store refuses stops the run: the lines before it are stored and acknowledged, and no line after it is
+ * applied. A store may refuse a line for its content: an id that is in use, or a size above the limit. A line that
+ * states an id or has 1 MiB or more is therefore appended alone. The same holds for every append when a batch size, an
+ * idempotency key or an expected head is set.
+ * @throws {ThroughlineError} INPUT_INVALID for an option or a line, with `details.line`, and errors of the store and
+ *   of `acknowledge`
  */
 export async function appendLines(
   store: SessionStore,
@@ -82,7 +87,7 @@ export async function appendLines(
   } finally {
     queue.stop();
   }
-  // Only now: what stood before a line that cannot be read is in and acknowledged.
+  // A reading failure is thrown last, so that the lines before the unreadable one are stored and acknowledged.
   queue.throwFailure();
 }
 
@@ -92,7 +97,6 @@ interface UnderWay {
   readonly result: Promise<AppendResult>;
 }
 
-/** Appends in flight and their acknowledgements, which leave in the order of the input. */
 class AppendPipeline {
   readonly #store: SessionStore;
   readonly #ref: SessionRef;
@@ -111,7 +115,7 @@ class AppendPipeline {
     this.#options = options;
   }
 
-  /** Begins an append; waits while too many are under way, and for all others when this one must go alone. */
+  /** Waits while too many appends are under way, and for all of them when this append must go alone. */
   async submit(group: readonly DraftLine[]): Promise<void> {
     const isAlone = this.#mustGoAlone(group);
     while (this.#underWay.length > 0 && (isAlone || this.#isFull())) await this.#acknowledgeFirst();
@@ -121,7 +125,7 @@ class AppendPipeline {
     const sizeBytes = group.reduce((sum, line) => sum + line.sizeBytes, 0);
     const drafts = group.map(({ draft }) => draft);
     const result = this.#store.append(this.#ref, drafts, this.#appendOptions());
-    // It is awaited when its turn has come; until then a failure is not unhandled.
+    // `#settleFirst` awaits this promise later; the empty handler prevents an unhandled rejection until then.
     result.catch(() => {});
     this.#underWay.push({ group, sizeBytes, result });
     this.#underWayBytes += sizeBytes;
@@ -133,7 +137,10 @@ class AppendPipeline {
     while (this.#underWay.length > 0 || this.#acknowledging !== null) await this.#acknowledgeFirst();
   }
 
-  /** After a failure: what has not begun does not begin, what has begun is waited for. */
+  /**
+   * After a failure, aborts appends that have not started and waits for the others, so none runs after `appendLines`
+   * ends.
+   */
   async abandon(): Promise<void> {
     this.#abandoned.abort();
     await Promise.allSettled(this.#underWay.map(({ result }) => result));
@@ -149,19 +156,19 @@ class AppendPipeline {
     return this.#underWay.length >= maxUnderWay || this.#underWayBytes >= maxUnderWayBytes;
   }
 
-  /** Acknowledges without anybody waiting for it: a writer that pauses gets its acknowledgement all the same. */
+  /** Acknowledges in the background, so that a writer that pauses still receives its acknowledgements. */
   #acknowledgeSoon(): void {
     if (this.#acknowledging !== null) return;
     void this.#acknowledgeFirst().then(
       () => {
         if (this.#underWay.length > 0) this.#acknowledgeSoon();
       },
-      // The failed append stays first in line, for the next who waits.
+      // The failed append stays first in the queue, so the next caller that waits gets its error.
       () => {},
     );
   }
 
-  /** Waits for the oldest append and acknowledges it; several callers wait for the same one. */
+  /** Shares one promise between callers, so that no append is acknowledged twice. */
   #acknowledgeFirst(): Promise<void> {
     this.#acknowledging ??= this.#settleFirst().finally(() => (this.#acknowledging = null));
     return this.#acknowledging;
@@ -199,14 +206,13 @@ class AppendPipeline {
 function acknowledgementsOf({ records, head, durability }: AppendResult): readonly Acknowledgement[] {
   let headId: string | null = null;
   return records.map(({ seq, id, parentId, side }, index) => {
-    // A side record hangs on the head, so the first ones of a batch say what it was.
+    // A side record's parent is the head, so the first side record of a batch states the head before it.
     if (!side) headId = id;
     else if (index === 0) headId = parentId;
     return { seq, id, headId: index === records.length - 1 ? head.headId : headId, durability };
   });
 }
 
-/** The same error with the line it is about. */
 function withLine(error: unknown, group: readonly DraftLine[]): unknown {
   if (!ThroughlineError.isInstance(error)) return error;
   const { index } = error.details;

@@ -7,25 +7,27 @@ import { eachSourceName, openSource, readSourceText } from "./node/source-files.
 
 type EntryFields = Readonly<Record<string, unknown>>;
 
-/** Reads the files that other programs keep beside their sessions, each once: an index may name very many sessions. */
+/**
+ * Reads the files that other programs keep beside their sessions. Each is read once, because an index may name
+ * thousands of sessions.
+ */
 export class CompanionFiles {
   readonly #texts = new Map<string, Promise<string | null>>();
   readonly #titles = new Map<string, Promise<ReadonlyMap<string, string>>>();
 
-  /** What the file beside a session's own holds about the session; empty without a readable file. */
   async entryOf(format: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
     const text = await this.#textOf(format, path);
     return text === null ? null : (format.companion?.entryOf(text, sessionId) ?? null);
   }
 
-  /** Findings on data of the session in the file that an import does not follow. */
+  /** Reports data of the session in the companion file that an import does not use. */
   async findingsOf(format: ForeignFormat, path: string, sessionId: string): Promise<readonly Finding[]> {
     const text = format.companion?.noteOf === undefined ? null : await this.#textOf(format, path);
     const note = text === null ? null : (format.companion?.noteOf?.(text, sessionId) ?? null);
     return note === null ? [] : [createFinding("SOURCE_UNREAD", note, { path })];
   }
 
-  /** Titles that other files of the folder give, by the id of a line of the session; each folder is looked through once. */
+  /** Maps line ids to titles that other files of the folder state. Each folder is scanned once. */
   async strayTitlesFor({ strayTitles }: ForeignFormat, path: string): Promise<ReadonlyMap<string, string>> {
     const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1;
     if (strayTitles === undefined || !strayTitles.isSession(path.slice(at))) return noTitles;
@@ -58,7 +60,7 @@ async function titlesBelow(folder: string, strayTitles: StrayTitles): Promise<Re
   return titles;
 }
 
-/** Most files hold no such title: their first bytes show it. */
+/** Few files hold a stray title. A short read of the first bytes rules out the others. */
 const firstBytes = 4 * 1024;
 const headBytes = 64 * 1024;
 
@@ -75,7 +77,7 @@ async function titlesAt(path: string, { titlesIn }: StrayTitles): Promise<Return
   }
 }
 
-/** The session matters more than this file: one that is too large, or closed to this user, counts as empty. */
+/** Returns null for a file that is too large or not readable, because the session can be imported without it. */
 export async function readIfThere(path: string): Promise<string | null> {
   return ifReadable(readSourceText(path));
 }

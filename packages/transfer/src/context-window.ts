@@ -2,9 +2,9 @@ import { findRecordProblem, SettingsSearch } from "@throughline/core/internal";
 import { type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 
 /**
- * The oldest seq that the context at a head needs, found from the end: messages, and what set the model and thinking level. Null
- * if nothing is left out, or if a look from the end cannot decide. Examples are records out of the order of their parents and a
- * compaction that keeps records after it.
+ * Finds the oldest seq that the context at a head needs, reading from the end. It covers the messages and the records
+ * that set model and thinking level. Returns null if nothing is left out, or if reading from the end cannot decide.
+ * That happens when records are out of the order of their parents, or a compaction keeps records after it.
  */
 export async function contextWindow(
   store: SessionStore,
@@ -32,7 +32,6 @@ export async function contextWindow(
   return fromSeq;
 }
 
-/** Whether what lies before this record may be out of the context. */
 export function isBoundary({ type, record, side }: Pick<StoredRecord, "type" | "record" | "side">): boolean {
   return !side && (type === "compaction" || type === "reset") && findRecordProblem(record) === null;
 }

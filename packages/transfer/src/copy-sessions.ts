@@ -9,19 +9,21 @@ import {
 import { assertKnownOptions, copyRecords, optionKinds, type OptionTable, quote } from "@throughline/core/internal";
 import { newAppend } from "./new-append.ts";
 
-/** Options of `copySessions`. */
+/** Selects the sessions that `copySessions` copies. */
 export interface CopyOptions {
-  /** The sessions to copy. One that is missing ends the copy with SESSION_NOT_FOUND. @default every session */
+  /**
+   * Names the sessions to copy. A session that is missing ends the copy with SESSION_NOT_FOUND. @default every session
+   */
   readonly refs?: readonly SessionRef[];
-  /** With `refs` absent. @default "" */
+  /** Names the namespace to copy; used only without `refs`. @default "" */
   readonly namespace?: string;
-  /** With `refs` absent. @default all agents */
+  /** Names the agent whose sessions are copied; used only without `refs`. @default all agents */
   readonly agentId?: string;
   /** Ends the copy between two batches; the next run resumes there. */
   readonly signal?: AbortSignal;
 }
 
-/** What a session is refused for: the others may fare better. */
+/** These errors refuse one session. Other sessions may still be copied. */
 const refusals = [
   "SESSION_EXISTS",
   "SESSION_ARCHIVED",
@@ -31,20 +33,20 @@ const refusals = [
   "RECORD_TOO_LARGE",
 ] as const;
 
-/** What a damaged session, or the disk below it, answers when it is read. */
+/** Reading throws these errors for a damaged session or a failing disk. */
 const damages = ["STORE_CORRUPT", "STORE_IO", "CODEC_FAILED", "RECORD_INVALID", "SESSION_NOT_FOUND"] as const;
 
-/** What became of one session; the states are those of an import. */
+/** Describes the outcome for one session; the states are those of an import. */
 export interface CopyResult {
-  /** Where the session is in the source store, with `archiveId` for an archived one. */
+  /** Names the session in the source store, with `archiveId` for an archived session. */
   readonly ref: SessionRef;
-  /** The session's id, which is the same in both stores. */
+  /** Holds the session's id, which is the same in both stores. */
   readonly sessionId: string;
-  /** `grown`: records, the entry or the archive were behind. `refused`: see `error`. */
+  /** States the outcome. `grown`: records, the entry or the archive were behind. `refused`: see `error`. */
   readonly state: "imported" | "grown" | "unchanged" | "refused";
-  /** How many records this run copied; 0 for a refused session. */
+  /** Counts the records that this run copied; 0 for a refused session. */
   readonly records: number;
-  /** Why the session was refused; null for every other state. */
+  /** States why the session was refused; null for every other state. */
   readonly error: ThroughlineError | null;
 }
 
@@ -56,12 +58,15 @@ const copyTable: OptionTable<CopyOptions> = {
 };
 
 /**
- * Copies sessions from one store to another: seq, ids, lines, entries and heads stay. Running it again copies what has
- * come since; after an interruption it resumes behind the last batch (at most 100 records and 256 KiB). Until all of a
- * session is there, its entry in the target says `copyIncomplete`. A session of the target that is another one under
- * the same key is refused, never mixed with. A session that cannot be read to its end is refused too, and the others
- * are copied. Its partial copy in the target is removed, so that a half never looks like the whole.
- * @throws {ThroughlineError} INPUT_INVALID for an option, SESSION_NOT_FOUND for a ref, ABORTED, and what the stores throw
+ * Copies sessions from one store to another and keeps seq, ids, lines, entries and heads.
+ * A second run copies the records added since. After an interruption it resumes behind the last batch (at most 100
+ * records and 256 KiB). Until a session is complete, its entry in the target says `copyIncomplete`. A different session
+ * under the same key in the target is refused and never merged.
+ *
+ * A session that cannot be read to its end is refused too, and the other sessions are copied. If this run created its
+ * partial copy, that copy is removed, so that half a session never looks complete.
+ * @throws {ThroughlineError} INPUT_INVALID for an option, SESSION_NOT_FOUND for a ref, ABORTED, and errors of the
+ *   stores
  */
 export async function* copySessions(
   from: SessionStore,
@@ -79,7 +84,7 @@ export async function* copySessions(
   }
 }
 
-/** Archived ones first: their keys may be those of sessions that are active now. */
+/** Yields archived sessions first, because their keys may belong to sessions that are active now. */
 async function* chosen(store: SessionStore, options: CopyOptions): AsyncGenerator<SessionState> {
   if (options.refs !== undefined) {
     for (const ref of options.refs) {
@@ -131,7 +136,8 @@ async function copySession(
       details: { ...active, sessionId: found.sessionId },
     });
   }
-  // A copy is no activity. The entry gets the time it was last active until all is there, then is as it was.
+  // A copy is not activity. The entry keeps the source's last activity time, and settles to the source's entry at the
+  // end.
   const activity = { updatedAt: source.updatedAtMs };
   const { createdAtMs } = source;
   const begun = { ...source.entry, ...activity, copyIncomplete: true };
@@ -160,7 +166,10 @@ interface Unfinished {
   readonly error: ThroughlineError;
 }
 
-/** Removes what this run has begun and nobody else has added to; gives what the session is refused for. */
+/**
+ * Removes a session that this run began, unless another writer has added records to it. Returns the error that refuses
+ * the session.
+ */
 async function takenBack(
   from: SessionStore,
   to: SessionStore,
@@ -173,7 +182,7 @@ async function takenBack(
   return error;
 }
 
-/** What was in the target before stays, with the added records: a finding reports how far they reach. */
+/** The target held records before this run, so they stay, with the added ones. The error reports how far they reach. */
 async function brokenOff(to: SessionStore, target: SessionState, error: ThroughlineError): Promise<ThroughlineError> {
   const { lastSeq } = (await to.load(target.ref))?.head ?? target.head;
   const message = `${error.message} The target has the records up to ${lastSeq}.`;
@@ -181,7 +190,7 @@ async function brokenOff(to: SessionStore, target: SessionState, error: Throughl
   return new ThroughlineError(code, message, { cause: error, details: { ...details, lastSeq }, remedy });
 }
 
-/** Puts entry, head and window as they are in the source. True when something was to do. */
+/** Sets entry, head and window as in the source. Returns true when something changed. */
 async function settle(to: SessionStore, source: SessionState, ref: SessionRef): Promise<boolean> {
   const now = await to.load(ref);
   if (now === null) return false;
@@ -198,7 +207,7 @@ async function settle(to: SessionStore, source: SessionState, ref: SessionRef): 
   return !isSameHead || JSON.stringify(now.entry) !== JSON.stringify(source.entry);
 }
 
-/** @throws {ThroughlineError} SESSION_EXISTS when the target has gone its own way */
+/** @throws {ThroughlineError} SESSION_EXISTS when the target holds records that the source does not have */
 async function assertSameBeginning(
   from: SessionStore,
   to: SessionStore,

@@ -7,8 +7,8 @@ import { openForeignDatabase } from "./node/foreign-database.ts";
 import { isOpenclawDatabase, openclawDatabase } from "./openclaw-database.ts";
 
 /**
- * Which program a database belongs to, of those whose sessions can be imported; null for any other. Nothing changes in the
- * database or beside it.
+ * Detects which importable program a database belongs to; null for any other database. Opening it changes neither the
+ * database nor the files beside it.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
 export async function databaseProgram(path: string): Promise<"openclaw" | "goclaw" | null> {
@@ -22,7 +22,8 @@ export async function databaseProgram(path: string): Promise<"openclaw" | "gocla
 }
 
 /**
- * The sessions of a database of another program. It stays open while they are imported, one after the other.
+ * Yields the sessions of another program's database. The database stays open while they are imported one after the
+ * other.
  * @throws {ThroughlineError} FORMAT_UNKNOWN, FILE_NOT_FOUND, FILE_UNREADABLE, STORE_VERSION_UNSUPPORTED
  */
 export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
@@ -37,7 +38,7 @@ export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
     }
     if (isOpenclawDatabase(database)) return yield* openclawDatabase(database, agentOfSessionsDir(path));
     if (isGoclawDatabase(database)) return yield* goclawDatabase(database);
-    // Most imports read no database of these.
+    // Few imports read such a database, so its formats load on demand.
     const { formatDatabase, formatOfDatabase } = await import("./format-database.ts");
     const format = formatOfDatabase(database);
     if (format !== null) return yield* formatDatabase(database, format);

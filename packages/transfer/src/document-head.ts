@@ -3,15 +3,15 @@ import type { ListReceipt } from "./receipt-types.ts";
 import { createUnitSplitter } from "./source-units.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
-/** A document up to the end of the elements that were imported. */
+/** Covers a document up to the end of the elements that were imported. */
 export interface DocumentBeginning {
   readonly sizeBytes: number;
   readonly sha256: string;
 }
 
 /**
- * The beginning of a document with the imported elements and another head: a program writes the time of the last message there.
- * Null where the elements differ too.
+ * Finds the imported elements behind a changed head, because a program may write the time of the last message there.
+ * Returns null if the elements differ too.
  */
 export async function beginningOfList(
   { open, layout }: TranscriptSource,

@@ -1,17 +1,17 @@
 import type { DraftLine } from "./read-drafts.ts";
 
-/** At most so much is read ahead. */
+/** The reader stops ahead of the consumer at these bounds, so that memory stays limited. */
 const maxWaitingBytes = 8 * 1024 * 1024;
 const maxWaitingLines = 1000;
 
-/** Reads lines ahead of whoever takes them, up to a bound; a failure to read comes after the lines before it. */
+/** Reads lines ahead of the consumer, up to a bound. A read failure surfaces only after the lines before it. */
 export class DraftQueue {
   readonly #lines: AsyncIterator<DraftLine, void, void>;
   #waiting: DraftLine[] = [];
   #waitingBytes = 0;
   #isDone = false;
   #isStopped = false;
-  /** While somebody waits for lines, nothing counts as full. */
+  /** While the consumer waits, the queue never counts as full; a batch could otherwise not complete. */
   #isTakerWaiting = false;
   #failure: { readonly error: unknown } | null = null;
   #wakeReader: () => void = () => {};
@@ -23,8 +23,8 @@ export class DraftQueue {
   }
 
   /**
-   * The next lines up to a number, fewer at the end or if they exceed the size of an append; none at the end. A batch
-   * with a bad line is dropped, because it is one unit.
+   * Returns up to `count` lines: fewer at the end or when they exceed the size of an append, and none at the end. A
+   * batch that contains a bad line is dropped, because the store appends it as one item.
    */
   async take(count: number, maxBytes: number): Promise<readonly DraftLine[]> {
     const isEnough = (): boolean => this.#waiting.length >= count || this.#waitingBytes > maxBytes;

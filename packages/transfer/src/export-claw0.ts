@@ -23,13 +23,12 @@ import type { ExportOptions } from "./export-types.ts";
 type Line = Readonly<Record<string, unknown>>;
 
 /**
- * The context of a session as the flat lines of claw0: `user`, `assistant`, `tool_use`, `tool_result`, each with its
- * time in seconds. As claw0 replays a file from its first line to its last, the file holds what a model would be sent
- * now. This is the summary and the messages after it on the current branch, repaired for Anthropic's API. What that
- * leaves out is reported, with the number of records for each reason.
+ * Writes the context of a session as the flat lines of claw0: `user`, `assistant`, `tool_use`, `tool_result`, each with
+ * its time in seconds. claw0 replays a file from its first line to its last, so the file holds the prompt a model would
+ * get now. That is the summary and the messages after it on the current branch, repaired for Anthropic's API. Omissions
+ * are reported with the number of records for each reason.
  *
- * The header is that of claw0's first version. Its readers pass over a type they do not know; an import takes key and
- * id from it.
+ * The header is that of claw0's first version. Its readers skip an unknown type; an import takes key and id from it.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, RECORD_FROM_NEWER_VERSION, ABORTED
  */
 export async function* claw0Lines(
@@ -65,7 +64,7 @@ export async function* claw0Lines(
   }
 }
 
-/** The context without the question that an API needs behind an answer: claw0 waits for the user's. */
+/** Removes the user message that the API needs after an answer, because claw0 waits for the user instead. */
 function* claw0Messages(context: Context): Steps<{
   readonly messages: readonly AnthropicMessage[];
   readonly repairs: readonly RepairRule[];
@@ -80,10 +79,10 @@ function* claw0Messages(context: Context): Steps<{
   };
 }
 
-/** A message of Anthropic's API as flat lines. claw0 puts calls behind the assistant line before them. */
+/** claw0 puts tool calls behind the assistant line that precedes them. */
 function* flatLines({ role, content }: AnthropicMessage, origins: BlockOrigins): Generator<Line> {
   if (role === "assistant") {
-    // Thinking is signed together with the calls behind it: they stay in one line.
+    // A signature covers thinking together with the calls behind it, so they stay in one line.
     const isSigned = content.some(({ type }) => type === "thinking" || type === "redacted_thinking");
     const calls = isSigned ? [] : content.slice(content.findLastIndex(({ type }) => type !== "tool_use") + 1);
     const first = content.slice(0, content.length - calls.length);
@@ -103,7 +102,7 @@ function* flatLines({ role, content }: AnthropicMessage, origins: BlockOrigins):
       type: "tool_result",
       tool_use_id: id,
       content: said,
-      // The reader of the tutorial's first version looks for it there.
+      // The reader of the tutorial's first version expects the result in this field.
       output: said,
       ...(isError === true ? { is_error: true } : {}),
       ...origins.fieldsOf(block),
@@ -113,14 +112,17 @@ function* flatLines({ role, content }: AnthropicMessage, origins: BlockOrigins):
   if (rest.length > 0) yield { type: "user", content: textOrBlocks(rest), ...origins.fieldsOf(rest[0]) };
 }
 
-/** claw0 writes text as text; blocks are for what is more than one text. */
+/** claw0 writes a single text as a string; only other content uses blocks. */
 function textOrBlocks(blocks: readonly (AnthropicBlock | AnthropicResultBlock)[]): unknown {
   const [only] = blocks;
   if (only === undefined) return "";
   return blocks.length === 1 && only.type === "text" ? only.text : blocks;
 }
 
-/** The messages that blocks come from. What was made up for the API comes from none, and gets the time of what is before it. */
+/**
+ * Maps blocks to the messages they come from. A block added for the API has no origin and takes the time of the block
+ * before it.
+ */
 class BlockOrigins {
   private readonly byBlock = new Map<string, NeutralMessage[]>();
   private lastMs: number;
@@ -138,13 +140,14 @@ class BlockOrigins {
     }
   }
 
-  /** Fields of a line beside its content: the time in seconds, as Python's clock gives it, and of a reply its model. */
+  /** Adds the time in seconds, in the form Python's clock returns, and a reply's model. */
   fieldsOf(block: AnthropicBlock | undefined): Line {
     const origin = this.byBlock.get(nameOf(block))?.shift();
     this.lastMs = origin?.tsMs ?? this.lastMs;
     const ts = this.lastMs / 1000;
     if (origin?.role !== "assistant") return { ts };
-    // claw0 passes over them. Signed thinking is valid for the model that wrote it only.
+    // claw0 ignores these fields. Other readers may need them, because signed thinking is valid only for the model that
+    // wrote it.
     const { api, provider, model } = origin;
     return { ...definedFields({ api, provider, model }), ts };
   }
@@ -197,7 +200,10 @@ const reasonTexts: Readonly<Record<LeftOutReason, string>> = {
 
 const fieldsWithoutPlace = "usage, stop reasons and record ids of the messages, and the session's entry";
 
-/** How many records are not in the context, by the reason. The log before the window was not read. */
+/**
+ * Counts the records outside the context, by reason. Records before the window count as one group, because they were
+ * not read.
+ */
 function leftOut(
   { head, entry }: SessionState,
   records: readonly StoredRecord[],

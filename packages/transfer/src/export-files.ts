@@ -33,26 +33,26 @@ import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import { assertNoFile, sizeIfSame, writeNewFile } from "./node/target-files.ts";
 
-/** A file that was written. */
+/** Describes a file that an export wrote, or a session that it could not write. */
 export interface ExportedFile {
-  /** The file that was written, or that a failed session would have had. */
+  /** Names the file that was written, or the one that a failed session would have had. */
   readonly path: string;
-  /** Null for an index. */
+  /** Holds the session's key; null for an index. */
   readonly key: string | null;
-  /** The id of the session in the store; null for an index. */
+  /** Holds the id of the session in the store; null for an index. */
   readonly sessionId: string | null;
-  /** How many of the session's records the file stands for; 0 for an index. */
+  /** Counts the session's records that the file covers; 0 for an index. */
   readonly records: number;
-  /** The size of the file in bytes; 0 for a session that failed. */
+  /** Holds the size of the file in bytes; 0 for a session that failed. */
   readonly sizeBytes: number;
-  /** What was left out, added or changed, in the order in which it was found. */
+  /** Lists omissions, additions and changes, in the order in which they were found. */
   readonly remarks: readonly ExportRemark[];
-  /** Why a session has no file, and is in no index; the others have theirs. Only where all are exported. */
+  /** States why `exportAll` wrote no file for the session and no index member; null otherwise. */
   readonly error: ThroughlineError | null;
 }
 
 /**
- * Writes one session to a new file, mode 0600: complete or not at all.
+ * Writes one session to a new file with mode 0600. The file is complete or does not exist.
  * @throws {ThroughlineError} EXPORT_EXISTS, SESSION_NOT_FOUND
  */
 export async function exportToFile(
@@ -78,7 +78,7 @@ async function writeExport(
   });
 }
 
-/** The same where an export that was interrupted may have written the file: one that holds these very bytes is left. */
+/** An interrupted export may have written the file already. A file with exactly these bytes is kept. */
 async function exportOnce(
   store: SessionStore,
   ref: SessionRef,
@@ -123,17 +123,19 @@ async function exportTo(
   };
 }
 
-/** Records that stand for no line, because what they hold is in the entry. */
+/** Counts records that have no line in the file, because the entry holds their data. */
 function noteCount(entry: SessionEntry): number {
   return new Set(receiptChain(entry).flatMap(noteSeqs)).size;
 }
 
 /**
- * Writes all sessions below a directory. `jsonl` and `openclaw` write `agents/<agent>/sessions/` with a sessions.json
- * that holds every field of the entries. `claw0` adds claw0's index one folder up. `pi` writes a folder for each
- * working directory. Each file is a result. A session that cannot be read, or has no valid name there, is a result with
- * an error; the others are written. Where an export was interrupted the next one goes on: a session's file with exactly
- * the bytes it would have counts as written.
+ * Writes all sessions below a directory.
+ * `jsonl` and `openclaw` write `agents/<agent>/sessions/` with a sessions.json that holds every field of the entries.
+ * `claw0` adds claw0's index one folder up. `pi` writes a folder for each working directory.
+ *
+ * Each file is a result. A session that cannot be read, or has no valid file name, is a result with an error; the other
+ * sessions are written. A run after an interrupted export resumes: a session's file with exactly the expected bytes
+ * counts as written.
  * @throws {ThroughlineError} EXPORT_EXISTS, also of an index: an export that was complete; what was written before
  * stays
  */
@@ -151,7 +153,7 @@ export async function* exportAll(
     let path = directory;
     try {
       path = await layout.path({ store, state, directory, options });
-      // Before the file is written: an entry that cannot be read leaves none.
+      // The entry is read before the file is written, so that an unreadable entry leaves no file.
       const member = layout.indexPath === null ? null : await layout.member(store, state, path);
       yield await exportOnce(store, state.ref, path, options);
       if (layout.indexPath !== null) indexes.add(state.ref.agentId, member);
@@ -173,12 +175,10 @@ interface ExportPlace {
   readonly options: ExportOptions;
 }
 
-/** Where a program keeps its sessions, and what its index says of one. */
 interface ExportLayout {
   path(place: ExportPlace): string | Promise<string>;
-  /** Null for a program without an index. */
   readonly indexPath: ((directory: string, agentId: string) => string) | null;
-  /** A session's name in the index and what stands there; null for one that is in none. */
+  /** Returns the session's name and value in the index; null for a session that is in no index. */
   member(store: SessionStore, state: SessionState, path: string): Promise<IndexMember | null>;
 }
 
@@ -191,7 +191,6 @@ const openclawLayout: ExportLayout = {
     state.archived ? null : [state.ref.key, await exportedEntry(store, state, path)],
 };
 
-/** Below a directory as below the program's own folder. */
 const foreignLayout: ExportLayout = {
   path: ({ state, directory, options }) => {
     const { writer } = foreignFormats.get(options.to as ForeignFormatName) as ForeignFormat;
@@ -224,14 +223,14 @@ const layouts: Readonly<Record<OwnFormat, ExportLayout>> = {
   },
 };
 
-/** As claw0's index has it: by id, times in seconds. */
+/** claw0's index is keyed by session id and holds times in seconds. */
 function claw0Member({ sessionId, entry, createdAtMs, updatedAtMs, messageCount }: SessionState): IndexMember {
   const label = typeof entry.label === "string" ? entry.label : "";
   const times = { created_at: createdAtMs / 1000, last_active: updatedAtMs / 1000 };
   return [sessionId, { label, ...times, message_count: messageCount }];
 }
 
-/** What is wrong with one session and says nothing of the others. */
+/** These errors concern one session; the export continues with the others. */
 const ofOneSession = [
   "STORE_CORRUPT",
   "STORE_IO",
@@ -242,11 +241,13 @@ const ofOneSession = [
   "PATH_UNSAFE",
 ] as const;
 
-/** The entries of each agent until its sessions are written: all of them may be more than memory holds. */
+/**
+ * Keeps each agent's index entries in scratch storage until its sessions are written, because they may exceed memory.
+ */
 class AgentIndexes implements Disposable {
   readonly all = new Map<string, ScratchMap>();
 
-  /** An agent of which only archives are exported has an index too. */
+  /** An agent with only archived sessions gets an index too. */
   add(agentId: string, member: IndexMember | null): void {
     const entries = this.all.get(agentId) ?? createScratchMap();
     this.all.set(agentId, entries);
@@ -301,7 +302,9 @@ function* parsed(entries: ScratchMap): Generator<readonly [string, unknown]> {
   for (const [key, text] of entries.entries()) yield [key, JSON.parse(text) as unknown];
 }
 
-/** As the file was called that the session came from: its topic may stand in the name only. Else by the session's key. */
+/**
+ * Prefers the name of the source file, because only that name may state the topic. Otherwise the session's key decides.
+ */
 function openclawPath(state: SessionState, directory: string): string {
   const named = sourceName(state.entry);
   const { sessionId, ref } = state;
@@ -312,7 +315,7 @@ function openclawPath(state: SessionState, directory: string): string {
   return joinPath(folder, archiveFileName(name, why, new Date(atMs).toISOString()));
 }
 
-/** The name of the transcript a session was imported from; null for one of ours and one from elsewhere. */
+/** Returns null for a session that was created here or imported from another program. */
 function sourceName(entry: SessionEntry): SessionFileName | null {
   const receipt = receiptOf(entry);
   if (receipt === null) return null;
@@ -322,7 +325,7 @@ function sourceName(entry: SessionEntry): SessionFileName | null {
   return names.find(({ topicId }) => topicId !== null) ?? names[0] ?? null;
 }
 
-/** When and why a session was archived: by us, or in its source; the later of both. Else its last activity. */
+/** The later archiving counts, here or in the source. Without either, the last activity is used. */
 function putAside(
   { entry, updatedAtMs }: SessionState,
   named: SessionFileName | null,
@@ -335,21 +338,24 @@ function putAside(
   return { atMs: Number.isNaN(there) ? updatedAtMs : there, why };
 }
 
-/** The entry as an index of its own place has it: whole, without where we got it from, with the file's name. */
+/**
+ * Writes the entry in the form of OpenClaw's index: with its side blobs and the file's name, without the import
+ * receipt.
+ */
 async function exportedEntry(store: SessionStore, state: SessionState, path: string): Promise<SessionEntry> {
   const { importedFrom: _receipt, blobsAside: _places, ...entry } = state.entry;
   const blobs = await loadEntryBlobs(store, state);
   return { ...entry, ...blobs, sessionId: state.sessionId, updatedAt: state.updatedAtMs, sessionFile: path };
 }
 
-/** `--<cwd>--/<time>_<id>.jsonl`, as pi names its files. */
+/** pi names its files `--<cwd>--/<time>_<id>.jsonl`. */
 async function piPath({ store, state, directory, options }: ExportPlace): Promise<string> {
   const { cwd, timestamp } = await headerOf(store, state, options);
   const { sessionId, ref } = state;
   return piFilePath(directory, { cwd, atMs: Date.parse(timestamp), sessionId, key: ref.key });
 }
 
-/** Where pi keeps a session, below its folder of sessions. @throws {ThroughlineError} PATH_UNSAFE */
+/** Returns the path of a session below pi's folder of sessions. @throws {ThroughlineError} PATH_UNSAFE */
 export function piFilePath(
   directory: string,
   session: { readonly cwd: string; readonly atMs: number; readonly sessionId: string; readonly key: string },

@@ -28,15 +28,14 @@ import { documentSource } from "./one-line-source.ts";
 import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
 
-/** A record whose source is a line, or a part of a document, in the format. */
 function isSourceOf(format: string, { record, isSourceCanonical }: SourcedRecord): boolean {
   return record["sourceFormat"] === format && !isSourceCanonical;
 }
 
 /**
- * A session as a program keeps it. Of one that came from the program every unit goes as it came in, and messages that
- * were added here follow in the program's own form. Of any other the conversation is written, and what has no place in the format
- * is reported.
+ * Writes a session in the file format of another program. Items that came from that program are written byte for byte,
+ * and messages added here follow in its format. For any other session the conversation is converted, and content that
+ * the format cannot hold is reported.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, RECORD_FROM_NEWER_VERSION, ABORTED
  */
 export async function* foreignParts(
@@ -53,7 +52,7 @@ export async function* foreignParts(
   if (!isMadeAnew && file.laterHeadId !== null) yield* file.open(await recordById(store, ref, file.laterHeadId, read));
   for await (const page of isMadeAnew ? [] : store.read(ref, read)) {
     for (const stored of page.records) yield* file.parts(stored);
-    // The first records decide: of a session from elsewhere no line is a line of the format.
+    // The first page decides: the items of a session from another source never match the format.
     if (!file.hasSources) break;
   }
   if (!file.hasSources) {
@@ -86,7 +85,7 @@ async function recordById(
   return null;
 }
 
-/** A session from elsewhere: its lines, or the list of its elements. */
+/** Writes a session from another source: lines, or a document with a list of elements. */
 function* wholeText(
   writer: FormatWriter,
   session: WrittenSession,
@@ -107,7 +106,7 @@ function* wholeText(
   yield tail;
 }
 
-/** The texts of a writer; others have their turns between its steps. */
+/** Pauses between the writer's steps, so that a long export does not block the event loop. */
 async function* inSlices(texts: Iterable<string | undefined>): AsyncGenerator<string> {
   const slices = createWorkSlices();
   for (const text of texts) {
@@ -118,8 +117,8 @@ async function* inSlices(texts: Iterable<string | undefined>): AsyncGenerator<st
 }
 
 /**
- * Whether there is no file that could be continued. The session's units are rows of a database then. Or it is a document with
- * further messages, in a format that writes files of lines.
+ * True when no file exists that could be continued: the items are rows of a database. The same holds for a document
+ * with added messages, when the format writes files of lines.
  */
 async function cannotContinue(
   store: SessionStore,
@@ -137,7 +136,7 @@ async function cannotContinue(
       isDocument ||= isOfFormat && record["documentPart"] === "head";
       if (writer.frame === undefined && isDocument && !isOfFormat && !side && !isTombstone(record)) return true;
     }
-    // The head of a document is its first record.
+    // The head of a document is its first record, so the first page decides.
     if (!isDocument || writer.frame !== undefined) return false;
   }
   return false;
@@ -145,30 +144,32 @@ async function cannotContinue(
 
 const lineFeed = encodeLine("\n");
 
-/** The lines of a session that came in the format, as they came in. */
 class SourceFileParts {
   hasSources = false;
-  /** The last record that came in. */
+  /** Marks the last record that was imported; later records were added here. */
   writtenSeq = 0;
-  /** Records that were added here. */
+  /** Holds the records that were added here. */
   readonly own: StoredRecord[] = [];
   readonly #format: string;
   readonly #options: ExportOptions;
   readonly #continued: ReadonlyMap<string, { readonly rest?: string }>;
   readonly #notes: ReadonlySet<number>;
   readonly #endsOpen: boolean;
-  /** The record of the text before a document's list, when that was written after its elements; null otherwise. */
+  /** Names the record of the text before a document's list, when it was stored after its elements; null otherwise. */
   readonly laterHeadId: string | null;
   readonly #isText: boolean;
-  /** Of a text: its last unit. */
+  /** Holds the last item of a text; empty for other layouts. */
   lastUnit = "";
   #isLineOpen = false;
   #noteCount = 0;
-  /** Of a document: what stands between its elements, and what stands behind its list, which comes last. */
+  /**
+   * Holds the separator between the elements of a document; null outside a document. The text behind the list is
+   * written last.
+   */
   #separator: string | null = null;
   #tail: RecordSource | null = null;
 
-  /** @param isText whether the units of the file stand next to each other */
+  /** @param isText whether the items of the file follow each other without separators */
   constructor(format: string, { entry }: SessionState, options: ExportOptions, isText: boolean) {
     const receipts = receiptChain(entry);
     this.#format = format;
@@ -181,7 +182,6 @@ class SourceFileParts {
     this.laterHeadId = hadHeads ? (receipts[0]?.list?.head?.id ?? null) : null;
   }
 
-  /** Begins a document with its newest head. */
   *open(head: SourcedRecord | null): Generator<Uint8Array> {
     if (head !== null && head.record["documentPart"] === "head") yield* this.#piece(head.record, head.source);
   }
@@ -215,7 +215,7 @@ class SourceFileParts {
     else this.own.push(stored);
   }
 
-  /** A piece of a document: what stands behind its list comes when nothing more does. */
+  /** The text behind a document's list is held back until no element can follow. */
   *#piece({ documentPart }: SessionRecord, source: RecordSource): Generator<Uint8Array> {
     const bytes = documentSource(source);
     if (documentPart === "tail") {
@@ -227,7 +227,6 @@ class SourceFileParts {
     else this.#separator = separatorOf(bytes);
   }
 
-  /** Adds a line, or an element. */
   *add(text: string): Generator<Uint8Array> {
     if (this.#separator === null) yield* this.endLine();
     else yield encodeLine(this.#separator);
@@ -239,7 +238,7 @@ class SourceFileParts {
     if (this.#tail !== null) yield encodeLine(this.#tail);
   }
 
-  /** A line feed goes before the next line: the last line may have had none. */
+  /** The line feed is written before the next line, because the imported last line may have had none. */
   *endLine(): Generator<Uint8Array> {
     if (this.#isLineOpen) yield lineFeed;
     this.#isLineOpen = false;
@@ -261,7 +260,6 @@ class SourceFileParts {
   }
 }
 
-/** A comma, and the white space that stands before an element. */
 function separatorOf(source: RecordSource): string {
   const text = typeof source === "string" ? source : Buffer.from(source).toString("latin1");
   return `,${/^[\s,]{0,200}/.exec(text)?.[0].replaceAll(",", "") ?? ""}`;
@@ -286,7 +284,7 @@ function joined(records: readonly StoredRecord[], own: readonly StoredRecord[]):
   return [...bySeq.values()].toSorted((one, other) => one.seq - other.seq);
 }
 
-/** The id a session goes by in the form of another program: its own there, or one of the form that the program's have. */
+/** Keeps the id the session had in that program. Otherwise derives one in the form that the program accepts. */
 export function foreignSessionId(
   format: ForeignFormatName,
   { entry, sessionId, createdAtMs }: SessionState,

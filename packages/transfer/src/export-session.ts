@@ -21,11 +21,12 @@ import { UnknownRows } from "./unknown-rows.ts";
 import { importedRecords, noteSeqs, receiptChain } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 
-/** Bytes are handed out in pieces of about this size. */
+/** Groups small parts into pieces of about this size, so that consumers get few large writes. */
 const pieceBytes = 64 * 1024;
 
 /**
- * The session as a file, in pieces. Its records as they are when the export begins; what is appended meanwhile is not in it.
+ * Writes the session as a file, in pieces, from its records at the start of the export. Records that are appended
+ * meanwhile are not included.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, ABORTED
  */
 export async function* exportSession(
@@ -37,7 +38,7 @@ export async function* exportSession(
   yield* sessionPieces(store, ref, options);
 }
 
-/** What `exportSession` gives, for options that were checked. */
+/** Writes the pieces of `exportSession` without the option check, which callers have done. */
 export async function* sessionPieces(
   store: SessionStore,
   ref: SessionRef,
@@ -92,7 +93,7 @@ async function* exportedParts(
   const continued = new Map(receipts.flatMap((receipt) => receipt.continued ?? []).map((line) => [line.id, line]));
   let lastLineSeq = lastSeq;
   while (notes.has(lastLineSeq)) lastLineSeq -= 1;
-  // The bytes of an imported file are all there is to it; a session of ours gets the header its own file has.
+  // An imported file consists of its bytes alone. A session created here gets the header that its own file has.
   const oldest = receipts.at(-1);
   const isOwn = oldest === undefined || oldest.hasOwnHeader === true || isForeignName(oldest.format);
   let needsHeader = !isExact || isOwn;
@@ -129,7 +130,7 @@ async function* exportedParts(
     yield* addedLeaf(state, options, { headId: shownHeadId, lastTimestamp: tracker.lastTimestamp });
 }
 
-/** A line of another program stands for records that are lines of ours. */
+/** A line of another program covers records that are lines of Throughline, so the records are written. */
 function exactLine(stored: SourcedRecord): RecordSource {
   return isForeign(stored) ? serializeRecord(stored.record) : stored.source;
 }
@@ -138,7 +139,7 @@ function isForeign({ record, isSourceCanonical }: SourcedRecord): boolean {
   return typeof record["sourceFormat"] === "string" && !isSourceCanonical;
 }
 
-/** Whether the imported file ended at this record without a line feed, and nothing came after it. */
+/** True if the imported file ended at this record without a line feed and no record followed. */
 function hasOpenEnd(receipts: readonly ImportReceipt[], lastLineSeq: number): boolean {
   return receipts.some((receipt) => {
     const notesBefore = noteSeqs(receipt).filter((seq) => seq < lastLineSeq).length;
@@ -155,20 +156,23 @@ function signalOf({ signal }: ExportOptions): { readonly signal?: AbortSignal } 
   return signal === undefined ? {} : { signal };
 }
 
-/** Side records of other programs by which a reader finds the head. */
+/** Readers find the head by these side records of other programs. */
 const rowsOfLeaf: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
-/** The head that a reader of the file finds by itself; if it is another one, the file must name it. */
+/** Follows the head that a reader of the file computes. If the session's head differs, the file must name it. */
 class HeadTracker {
   lastTimestamp = "";
-  /** By our rule for a line of another program: main records move it, leaf rows and rows that hang elsewhere set it. */
+  /**
+   * Follows Throughline's rule for lines of other programs: main records move the head. Leaf rows and rows with another
+   * parent set it.
+   */
   private headId: string | null = null;
-  /** By pi's rule: the main record at or above the last row. */
+  /** Follows pi's rule: the main record at or above the last row is the head. */
   private leafId: string | null = null;
   private readonly mainOfSide = new Map<string, string | null>();
-  /** Records up to this one came from a file. */
+  /** Records up to this seq came from a file. */
   private readonly importedSeq: number;
-  /** Where the import found the head: a leaf row may name what is not there. */
+  /** Holds the head that the import read; a leaf row may name a record that does not exist. */
   private readonly statedHeadId: string | null | undefined;
   private isUntouched = true;
   private importedHeadId: string | null = null;
@@ -197,7 +201,7 @@ class HeadTracker {
     else this.isUntouched = false;
   }
 
-  /** A file that came from elsewhere and was not added to finds its head as it did before. */
+  /** An imported file without additions needs no leaf row, because its readers find the head as before. */
   needsLeaf(headId: string | null): boolean {
     const { statedHeadId = this.importedHeadId } = this;
     if (this.isUntouched && headId === statedHeadId) return false;
@@ -208,9 +212,8 @@ class HeadTracker {
 interface LineContext {
   readonly options: ExportOptions;
   readonly needsHeader: boolean;
-  /** Null for pi, which follows a record that hangs on nothing. */
+  /** Null for pi, which accepts a record without a parent. */
   readonly unknown: UnknownRows | null;
-  /** Records up to this one came from a file. */
   readonly importedSeq: number;
 }
 
@@ -239,7 +242,7 @@ function versionThreeLine(
     });
     return null;
   }
-  // Lines of pi and OpenClaw go as they came in.
+  // Lines of pi and OpenClaw are written byte for byte, so that their programs read what they wrote.
   const isTheirs = seq <= importedSeq && typeof record["sourceFormat"] !== "string";
   const { record: fitted, added } = isTheirs ? { record, added: null } : asPiRecord(record);
   if (added !== null) options.onRemark?.({ seq, id: record.id, what: "added", reason: added });
@@ -248,7 +251,7 @@ function versionThreeLine(
   return line.isSourceCanonical ? source : serializeRecord(fitted);
 }
 
-/** A header that says version 3 (or, for OpenClaw, 4) already stays as it is. */
+/** Keeps a header that states version 3, or version 4 for OpenClaw, unless the caller asks for another session id. */
 function headerLine(stored: SourcedRecord, state: SessionState, options: ExportOptions): RecordSource {
   const { record, source } = stored;
   const version = record["version"];
@@ -288,12 +291,14 @@ function headerFields(
   };
 }
 
-/** The header our own files begin with: it is no record, so that the records keep their seq when the file is imported. */
+/**
+ * Throughline's files begin with a header that is no record, so the records keep their seq when the file is imported.
+ */
 function ownHeader(state: SessionState): string {
   return attachEnvelope(serializeRecord(headerFields(state)), { seq: 0 });
 }
 
-/** A row that says where the head is: OpenClaw follows it, and pi takes the last row's branch. */
+/** States the head in a row: OpenClaw follows the row, and pi takes the branch of the last row. */
 function* addedLeaf(
   { head, sessionId }: SessionState,
   options: ExportOptions,

@@ -3,54 +3,54 @@ import { optionKinds, type OptionTable, portKinds } from "@throughline/core/inte
 import type { WritableFormatName } from "@throughline/foreign-formats/internal";
 
 /**
- * `jsonl`: the exact lines; of lines of other programs the records they stand for. `openclaw`, `pi`: version 3 as those
- * programs read it. `claw0`: the context as flat lines, which claw0 replays. `otlp-json`: turns and calls as OpenTelemetry spans. The
- * others: as that program keeps its sessions.
+ * Selects the format that an export writes. `jsonl`: the exact lines; lines of other programs as the records they stand
+ * for. `openclaw`, `pi`: version 3 as those programs read it. `claw0`: the context as flat lines, which claw0 replays.
+ * `otlp-json`: turns and calls as OpenTelemetry spans. Every other name: the session file of that program.
  */
 export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0" | "otlp-json" | WritableFormatName;
 
-/** A record that is not in the export as it is in the store. */
+/** Reports one difference between the export and the store. */
 export interface ExportRemark {
-  /** Null for a line that was added. */
+  /** Holds the record's seq; null for a line that was added. */
   readonly seq: number | null;
-  /** The record's id; null when the remark concerns no single record. */
+  /** Holds the record's id; null when the remark concerns no single record. */
   readonly id: string | null;
   /**
-   * `left-out`: has no place in the format. `added`: a header or head row the format needs. `changed`: is in the file in
-   * another form.
+   * States the kind of difference. `left-out`: the format cannot hold the record. `added`: a header or head row that
+   * the format needs. `changed`: the file holds the record in another form.
    */
   readonly what: "left-out" | "added" | "changed";
-  /** Why, for people, such as `a second header`. */
+  /** States the reason for people, such as `a second header`. */
   readonly reason: string;
-  /** What it is in a word or two, the same for all of its kind; only where the format is that of another program. */
+  /** Names the kind of the affected content in a word or two; set only if the format belongs to another program. */
   readonly kind?: string;
-  /** How many records it concerns. @default 1 */
+  /** Counts the records concerned. @default 1 */
   readonly records?: number;
 }
 
-/** Options of an export. */
+/** Sets the format and the contents of an export. */
 export interface ExportOptions {
-  /** The format to write. */
+  /** Selects the format to write. */
   readonly to: ExportFormat;
-  /** Called for every record left out and every line added; for `claw0` once for each reason. */
+  /** Receives a remark for every record left out and every line added; for `claw0` one for each reason. */
   readonly onRemark?: (remark: ExportRemark) => void;
   /**
-   * The folder a header of `openclaw` or `pi` names when neither the session's own header nor its entry (`cwd`) names one: pi
-   * resumes a session in that folder. @default none
+   * Sets the folder that a header of `openclaw` or `pi` names if neither the session's header nor its entry (`cwd`)
+   * names one. pi resumes a session in that folder. @default none
    */
   readonly workingDirectory?: string;
   /**
-   * The id of the session in the file; not for `jsonl` and `claw0`.
-   * @default the session's own, or one made of it in the form of the program's
+   * Sets the session id in the file; `jsonl`, `claw0` and `otlp-json` ignore it.
+   * @default the session's own id, or an id derived from it in the program's form
    */
   readonly sessionId?: string;
-  /** For `otlp-json`: whether spans have what was sent and said. @default false */
+  /** Includes the content of prompts and replies in the spans of `otlp-json`. @default false */
   readonly includeContent?: boolean;
   /** Ends the export with ABORTED; an unfinished file is removed. */
   readonly signal?: AbortSignal;
 }
 
-/** The folder that a session's header is to name: the one it states itself, else its entry's, else the caller's. */
+/** Prefers the folder that the header states, then the entry's folder, then the caller's. */
 export function workingDirectoryOf(
   stated: unknown,
   entry: Readonly<Record<string, unknown>>,
@@ -60,7 +60,6 @@ export function workingDirectoryOf(
   return typeof known === "string" ? known : workingDirectory;
 }
 
-/** The kinds of the options of `exportSession`. */
 export const exportTable: OptionTable<ExportOptions> = {
   to: optionKinds.required(optionKinds.filledText),
   onRemark: optionKinds.callback,
@@ -70,26 +69,24 @@ export const exportTable: OptionTable<ExportOptions> = {
   signal: optionKinds.signal,
 };
 
-/** Options of an export into a file. */
+/** Sets the format and the contents of an export into a file. */
 export interface ExportFileOptions extends ExportOptions {
-  /** For temporary names. @default the system's */
+  /** Supplies the random part of temporary file names. @default the system's */
   readonly random?: RandomSource;
 }
 
-/** Options of `exportAll`. */
+/** Selects the sessions that `exportAll` writes, and their format. */
 export interface ExportAllOptions extends ExportFileOptions {
   /** Exports the sessions of this namespace only. @default "" */
   readonly namespace?: string;
   /** Exports the sessions of this agent only. @default all agents */
   readonly agentId?: string;
-  /** Also archived sessions, under OpenClaw's names for archives. @default false */
+  /** Includes archived sessions, under OpenClaw's names for archives. @default false */
   readonly archived?: boolean;
 }
 
-/** The kinds of the options of `exportToFile`. */
 export const fileTable: OptionTable<ExportFileOptions> = { ...exportTable, random: portKinds.random };
 
-/** The kinds of the options of `exportAll`. */
 export const allTable: OptionTable<ExportAllOptions> = {
   ...fileTable,
   namespace: optionKinds.text,

@@ -2,20 +2,19 @@ import type { FileLayout } from "@throughline/foreign-formats/internal";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";
 
-/** A session in a file that holds several. */
 export interface FilePart {
-  /** From 1: the line it stands on, or its number in the list. */
+  /** Counts from 1: the line number, or the position in the list. */
   readonly number: number;
   readonly fromBytes: number;
   readonly sizeBytes: number;
 }
 
-/** Of a unit so much is looked at, to leave what separates it from the one before. */
+/** Limits the bytes of an item that are scanned for the separator before it. */
 const mostSeparator = 4096;
 const comma = 0x2c;
 const space = 0x20;
 
-/** The sessions of a file, in order. Blank lines, and what stands around a list, are none. */
+/** Yields the sessions of a file in order. Blank lines and the text around a list are skipped. */
 export async function* partsOf(path: string, { sessions }: FileLayout): AsyncGenerator<FilePart> {
   const isList = sessions === "elements";
   const splitter = createUnitSplitter(
@@ -40,7 +39,10 @@ export async function* partsOf(path: string, { sessions }: FileLayout): AsyncGen
   }
 }
 
-/** The bytes of one session as if they were a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+/**
+ * Opens the byte range of one session as a separate file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE,
+ * PATH_UNSAFE
+ */
 export async function openPart(path: string, { fromBytes: start, sizeBytes }: FilePart): Promise<SourceFile> {
   const file = await openSource(path);
   return {

@@ -7,30 +7,30 @@ import { hashPrefixes, type PrefixHashes } from "./hash-prefix.ts";
 import type { MadeSession, SourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
-/** What is looked for, and where. */
 export interface MadeSearch {
   readonly store: SessionStore;
   readonly registry: SourceRegistry;
   readonly source: TranscriptSource;
-  /** Where the source would go by itself. */
+  /** Names the location that the import would choose without an earlier session. */
   readonly base: SessionRef;
-  /** The key the caller asked for; null: none. */
+  /** Holds the key that the caller asked for; null for no request. */
   readonly askedKey: string | null;
 }
 
-/** A session an earlier import made of the source. */
 export interface FoundSession {
   readonly state: SessionState;
   readonly receipt: ImportReceipt;
-  /** What the receipt says of the source's beginning is so. */
+  /** True if the source still begins with the bytes that the receipt counts. */
   readonly isSame: boolean;
-  /** Whether it is the same document, with something else before its list. */
+  /** True for the same document with changed text before its list. */
   readonly hasNewHead: boolean;
 }
 
 /**
- * The session an earlier import made of a source, wherever it lies by now: renamed, archived, under another key. With a
- * key that was asked for, only a session that was asked for with it, or lies there: somebody wants one of his own.
+ * Finds the session that an earlier import created from a source, even after it was renamed, archived or moved to
+ * another key.
+ * If the caller asks for a key, only a session at that key, or imported under it, counts: the caller wants a separate
+ * session.
  */
 export async function findMadeSession(
   search: MadeSearch,
@@ -46,7 +46,7 @@ interface NearSession extends FoundSession {
   readonly sourceBytes: number;
 }
 
-/** The usual case, for which nothing has to be gone through: it lies where it was put. */
+/** Covers the usual case without a search: the session still has the key it was imported to. */
 async function atBase({ registry, source, askedKey }: MadeSearch, state: SessionState): Promise<NearSession | null> {
   const receipt = receiptOf(state.entry);
   if (receipt === null) return null;
@@ -76,13 +76,13 @@ async function elsewhere(search: MadeSearch, near: NearSession | null): Promise<
   );
   const same = candidates.filter(({ sizeBytes, sha256 }) => hashes.sha256(sizeBytes) === sha256);
   const found: NearSession[] = [];
-  // One that lies there with another content is only told of, when there is no better one.
+  // A session from this path with changed content is reported only if no better session exists.
   const changed = near === null ? candidates.filter(({ path }) => path === source.path).slice(0, 1) : [];
   for (const made of same.length > 0 ? same : changed) {
     const state = await loadMade(store, made);
     const receipt = receiptOf(state.entry);
     if (receipt === null) continue;
-    // Another import may be at work there.
+    // Another import may write to this session now, so the receipt can differ from the list.
     const isAsListed = receipt.sha256 === made.sha256 && receipt.sizeBytes === made.sizeBytes;
     const isKnown = isAsListed && receipt.list === undefined;
     const now = isKnown ? hashes : await beginnings(source, sizesOf(receipt));
@@ -93,12 +93,11 @@ async function elsewhere(search: MadeSearch, near: NearSession | null): Promise<
   return found.toSorted(better)[0] ?? null;
 }
 
-/** The lengths at which the source is compared with what was imported. */
 function sizesOf({ sizeBytes, list }: ImportReceipt): readonly number[] {
   return list === undefined ? [sizeBytes] : [sizeBytes, list.sizeBytes];
 }
 
-/** The receipt, as far as the source still begins with what it counts. */
+/** Adapts the receipt to the part of the source that still matches it. */
 async function asItIs(
   source: TranscriptSource,
   receipt: ImportReceipt,
@@ -114,7 +113,9 @@ async function asItIs(
   return { receipt: moved ?? receipt, isSame: moved !== null, hasNewHead: moved !== null };
 }
 
-/** Every session that came from the same place or begins as the source does, whoever asked for it. */
+/**
+ * Returns every session from the same path or with the same beginning, for any key. Redactions apply to all of them.
+ */
 export async function sessionsOf({ store, registry, source }: MadeSearch): Promise<readonly SessionState[]> {
   const made = (await registry.candidates(source.path, source.sessionId)).filter((one) => mayBeOf(one, source));
   if (made.length === 0) return [];
@@ -126,7 +127,7 @@ export async function sessionsOf({ store, registry, source }: MadeSearch): Promi
   return Promise.all(same.map((one) => loadMade(store, one)));
 }
 
-/** The same place; or the same id, and so much imported that its beginning can tell. */
+/** A copy with the same id counts only if imported bytes exist to compare with the source. */
 function mayBeOf(
   made: Pick<MadeSession, "path" | "sourceId" | "sizeBytes">,
   { path, sessionId, open, isCopy }: TranscriptSource,
@@ -136,8 +137,8 @@ function mayBeOf(
 }
 
 /**
- * Whether another source of this import has the session. An index may name one file under two keys, and a program may
- * have archived a copy of a transcript that it continues.
+ * True if another source of this import already claims the session. An index may name one file under two keys. A
+ * program may also have archived a copy of a transcript that it continues.
  */
 function isTaken(
   registry: SourceRegistry,
@@ -150,7 +151,7 @@ function isTaken(
   return claim.key !== null && key !== null && claim.key !== key;
 }
 
-/** The better one is larger. */
+/** Ranks candidates; a larger value is a better match. */
 function rank({ state, receipt, isSame, sourceBytes }: NearSession, source: TranscriptSource): number {
   const signs = [
     isSame,
@@ -162,7 +163,7 @@ function rank({ state, receipt, isSame, sourceBytes }: NearSession, source: Tran
   return signs.reduce((sum, sign) => sum * 2 + (sign ? 1 : 0), 0);
 }
 
-/** Whether the session can take what the source has, or has it. */
+/** True if the session can take the rest of the source, or already holds all of it. */
 function goesOn(
   { state, receipt, isSame }: Pick<FoundSession, "state" | "receipt" | "isSame">,
   sourceBytes: number,
@@ -171,14 +172,14 @@ function goesOn(
   return receipt.sizeBytes === sourceBytes || (state.ref.archiveId === undefined && !wentOn(state, receipt));
 }
 
-/** Whether a session has records of its own behind those that were imported, or its head was put elsewhere. */
+/** True if the session holds records behind the imported ones, or its head was moved. */
 export function wentOn({ head }: SessionState, receipt: ImportReceipt): boolean {
-  // Receipts of before the head was kept, and stores of ours, where it may have moved without a record.
+  // Old receipts have no head, and in a Throughline store the head may move without a record. The seq decides then.
   if (receipt.headId === undefined || receipt.format === "jsonl") return head.lastSeq > importedRecords(receipt);
   return head.headId !== receipt.headId;
 }
 
-/** @throws {ThroughlineError} APPEND_CONFLICT when it was moved while this import ran */
+/** @throws {ThroughlineError} APPEND_CONFLICT when another process moved the session during this import */
 async function loadMade(store: SessionStore, { ref, sessionId, path }: MadeSession): Promise<SessionState> {
   const { namespace, agentId, key } = ref;
   for (const place of [ref, { namespace, agentId, key, archiveId: sessionId }]) {
@@ -192,7 +193,7 @@ async function loadMade(store: SessionStore, { ref, sessionId, path }: MadeSessi
   });
 }
 
-/** A source without bytes has the same start as every source that was not read yet. */
+/** A source without bytes hashes as empty, the beginning that every unread source has. */
 async function beginnings({ open }: TranscriptSource, sizes: readonly number[]): Promise<PrefixHashes> {
   if (open !== null) return hashPrefixes(open, sizes);
   return hashPrefixes(() => Promise.resolve(nothing), sizes);

@@ -28,14 +28,13 @@ import {
 interface Search {
   readonly from: "auto" | ImportFormat;
   readonly companions: CompanionFiles;
-  /** Where the store that imports lies; nothing in it is a source. */
+  /** Names the folder of the importing store; nothing inside it is a source. */
   readonly storeRoot: string | null;
 }
 
-/** Formats of databases: a transcript cannot be one, whatever was asked for. */
+/** A transcript never has one of these formats, even if the caller asked for one. */
 const databaseFormats: ReadonlySet<string> = new Set(["openclaw-sqlite", "goclaw"]);
 
-/** Whether a format has databases, or files that are none. */
 function mayBeKind(from: ImportFormat, isDatabase: boolean): boolean {
   if (databaseFormats.has(from)) return isDatabase;
   return !isDatabase || foreignFormats.get(from as ForeignFormatName)?.database !== undefined;
@@ -49,7 +48,7 @@ function otherKind(path: string, from: string): ThroughlineError {
   });
 }
 
-/** A file that cannot be read as the format that was named, and that no other program is known to write. */
+/** Reports a file that cannot be read as the requested format and that no other known program writes. */
 function otherFormat(path: string, from: string, detected: string): ThroughlineError {
   const program = foreignFormats.get(from as ForeignFormatName)?.program ?? from;
   if (detected !== "unknown") return otherKind(path, from);
@@ -60,7 +59,10 @@ function otherFormat(path: string, from: string, detected: string): ThroughlineE
   });
 }
 
-/** What lies under the given paths, in a fixed order. A path that cannot be read is a result, not an end. */
+/**
+ * Yields the sources under the given paths in a fixed order. A path that cannot be read yields a refusal, so the search
+ * continues.
+ */
 export async function* findSources(
   paths: readonly string[],
   asked: Omit<Search, "companions">,
@@ -78,19 +80,19 @@ async function* findForeign(path: string, search: Search): AsyncGenerator<FoundS
     });
   }
   for await (const found of findAt(path, search)) {
-    // Beside what was asked for a directory may hold the transcripts of another program.
+    // A directory may also hold transcripts of another program beside the requested ones; they are skipped.
     const isOther = found.kind === "transcript" && isOtherKind(search.from, found.format);
     yield isOther ? skipped(found.path) : found;
   }
 }
 
-/** Whether something is a database and not a transcript, or of another program's, when the other one was asked for. */
+/** True if the caller asked for one kind, database or program, and the source is of another. */
 function isOtherKind(from: Search["from"], format: SourceFormat): boolean {
   if (from === "auto" || from === format) return false;
   return isDistinct(from) || isDistinct(format);
 }
 
-/** Whether nothing else can be read as this: a database, or lines of another program. */
+/** True if no other format can read these sources: a database, or lines of another program. */
 function isDistinct(format: string): boolean {
   return databaseFormats.has(format) || isForeignName(format);
 }
@@ -99,7 +101,7 @@ function isForeignName(format: string): boolean {
   return (foreignFormats as ReadonlyMap<string, unknown>).has(format);
 }
 
-/** One session of a database, or of a file that holds several, named as reports name it. */
+/** Yields one session of a database or of a file with several, by the path that reports print. */
 async function* inFile(path: string, search: Search): AsyncGenerator<FoundSource> {
   const filePath = path.slice(0, path.lastIndexOf("#"));
   let isThere = false;
@@ -113,13 +115,16 @@ async function* inFile(path: string, search: Search): AsyncGenerator<FoundSource
   throw new ThroughlineError("FILE_NOT_FOUND", message, { details: { path } });
 }
 
-/** Whether a path is of a session in a file that holds several, and no file by itself. */
+/** True if a path names a session inside a file and not a file. */
 async function isInFile(path: string): Promise<boolean> {
   const at = path.lastIndexOf("#");
   return at > 0 && !(await isFile(path)) && isFile(path.slice(0, at));
 }
 
-/** The folders of OpenClaw and of pi in a user's home. One without sessions is none that was asked for. */
+/**
+ * Yields the sessions in the folders of OpenClaw and pi in a user's home. A folder without sessions is no error,
+ * because the caller did not name it.
+ */
 async function* homeFolders(path: string, folders: readonly string[], search: Search): AsyncGenerator<FoundSource> {
   for (const name of [".openclaw", ".pi"].filter((each) => folders.includes(each))) {
     const folder = joinPath(path, name);
@@ -160,10 +165,10 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
   switch (layout) {
     case "state":
       yield* agentsIn(joinPath(path, "agents"), search);
-      // Where GoClaw puts its database, by its two documents.
+      // The two documents of GoClaw put its database at these two locations.
       yield* databaseIn(path, "sessions.db", survey);
       if (folders.includes("goclaw")) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db");
-      // Other tenants of a store of ours: each is imported by itself, into a namespace that is named.
+      // Namespaces of a Throughline store belong to other tenants, so each must be imported into a named namespace.
       if (await hasTenants(path, folders)) yield skipped(joinPath(path, "namespaces"));
       return;
     case "own-agent":
@@ -195,11 +200,11 @@ async function hasTenants(path: string, folders: readonly string[]): Promise<boo
   return namespaces.some((name) => !marks.has(name));
 }
 
-/** `agents`, or the sessions directory of one agent that has no index. */
+/** Handles an `agents` folder, and the sessions directory of one agent without an index. */
 async function* unknownFolder(path: string, survey: FolderSurvey, search: Search): AsyncGenerator<FoundSource> {
   const { folders, databases } = survey;
   if (path.endsWith("/agents") && folders.some(isAgentId)) return yield* agentsIn(path, search);
-  // Where GoClaw keeps its sessions by one of its documents: a state directory may hold nothing else.
+  // One of GoClaw's documents puts the sessions here, and a state directory may hold nothing else.
   const inner = folders.includes("goclaw") ? await surveyFolder(joinPath(path, "goclaw")) : null;
   const hasInner = inner?.databases.includes("sessions.db") === true;
   if (databases.length > 0 || hasInner) {
@@ -208,12 +213,12 @@ async function* unknownFolder(path: string, survey: FolderSurvey, search: Search
     return;
   }
   if (folders.includes("agent")) {
-    // pi has its sessions in `agent/sessions`; what OpenClaw keeps in `agent` is no folder of sessions.
+    // pi keeps its sessions in `agent/sessions`; OpenClaw's `agent` folder holds no sessions folder.
     const folder = joinPath(path, "agent");
     const isOfPi = (await surveyFolder(folder))?.layout === "agent";
     return yield* isOfPi ? findAt(folder, search) : agentIn(path, search);
   }
-  // An agent's directory may well be empty; a directory somebody named should hold something.
+  // An agent's directory may be empty, but a directory that the caller names should hold sessions.
   if (agentOfSessionsDir(path) !== null) return;
   throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is no directory of sessions.`, { details: { path } });
 }
@@ -234,13 +239,16 @@ async function* agentsIn(path: string, search: Search): AsyncGenerator<FoundSour
 
 async function* agentIn(path: string, search: Search): AsyncGenerator<FoundSource> {
   const survey = await surveyFolder(path);
-  // Since 2026.8 OpenClaw keeps an agent's sessions here; transcripts beside it are what it has not taken over.
+  // Since 2026.8 OpenClaw keeps an agent's sessions in this database. Transcripts beside it are sessions that it has
+  // not moved there.
   if (survey?.folders.includes("agent") === true) yield* databaseIn(joinPath(path, "agent"), "openclaw-agent.sqlite");
-  // An agent's folder without sessions is not an error.
   if (survey !== null && survey.layout !== "unknown") yield* findAt(path, search);
 }
 
-/** The database of that name, if it is there. `survey` is of the folder, when there is one. */
+/**
+ * Yields the sessions of the named database if the folder holds it. Callers that have the folder's survey pass it,
+ * which saves a second listing.
+ */
 async function* databaseIn(folder: string, name: string, survey?: FolderSurvey): AsyncGenerator<FoundSource> {
   const { databases } = survey ?? (await surveyFolder(folder)) ?? {};
   if (databases?.includes(name) !== true) return;
@@ -248,7 +256,7 @@ async function* databaseIn(folder: string, name: string, survey?: FolderSurvey):
   yield* guarded(path, databaseFile(path));
 }
 
-/** A folder of transcripts without an index: each file is what its first lines say. */
+/** In a folder without an index, the first lines of each file decide its format. */
 async function* plainFolder(folder: string, search: Search): AsyncGenerator<FoundSource> {
   using names = await readFolderNames(folder);
   for (const name of names.rest()) {
@@ -271,7 +279,7 @@ async function* plainFile(
   for await (const source of loneFile(path, search)) yield { ...source, isArchived, isCopy, archivedAt };
 }
 
-/** @throws {ThroughlineError} FORMAT_UNKNOWN where another format was asked for */
+/** @throws {ThroughlineError} FORMAT_UNKNOWN when the caller asked for another format */
 function foreignFile(path: string, beginning: ForeignBeginning, search: Search): AsyncGenerator<TranscriptSource> {
   const { from, companions } = search;
   const { name, program } = beginning.format;

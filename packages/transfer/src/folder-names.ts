@@ -1,14 +1,13 @@
 import { eachSourceName } from "./node/source-files.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 
-/** The files in a folder, however many there are, and which of them an index has named. */
 export interface FolderNames extends Disposable {
   has(name: string): boolean;
   take(name: string): void;
   isTaken(name: string): boolean;
-  /** The file of that name, or of one that ends with an underscore and it; null when there is none. */
+  /** Returns the file of that name, else a file that ends with an underscore and the name; null if neither exists. */
   endingWith(name: string): string | null;
-  /** Those nobody has taken, in order. */
+  /** Yields the files that `take` has not marked, in order. */
   rest(): Iterable<string>;
 }
 
@@ -45,7 +44,7 @@ export async function readFolderNames(folder: string): Promise<FolderNames> {
   };
 }
 
-/** By what follows each underscore of a name; the first name in order counts. */
+/** Indexes names by the text after each underscore; on a conflict the first name in order wins. */
 function endingsOf(names: ScratchMap): ScratchMap {
   const endings = createScratchMap();
   for (const [name] of names.entries()) {

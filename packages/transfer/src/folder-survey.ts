@@ -1,23 +1,20 @@
 import { detectDirectoryLayout, type DirectoryLayout } from "@throughline/openclaw-format/internal";
 import { eachSourceName } from "./node/source-files.ts";
 
-/** What a directory is, without the names of its transcripts: there may be very many of them. */
+/** Describes a directory without its transcript names, because a folder may hold more names than memory should. */
 export interface FolderSurvey {
   readonly layout: DirectoryLayout;
-  /** In order. */
   readonly folders: readonly string[];
-  /** Files that go by the name of a database of another program, in order. */
   readonly databases: readonly string[];
 }
 
-/** Databases of other programs, by the names those give them. */
 const databaseNames: ReadonlySet<string> = new Set(["openclaw-agent.sqlite", "sessions.db"]);
 
-/** Null when the path is no directory. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
+/** Returns null when the path is no directory. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
 export async function surveyFolder(path: string): Promise<FolderSurvey | null> {
   const folders: string[] = [];
   const databases: string[] = [];
-  // Of the files that say the same of their directory, one is enough.
+  // One file per layout is enough to detect the directory's layout, so the other names are dropped.
   const telling = new Map<DirectoryLayout, string>();
   const isFolder = await eachSourceName(path, ({ name, isDirectory }) => {
     if (isDirectory) folders.push(name);

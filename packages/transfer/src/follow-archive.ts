@@ -11,21 +11,21 @@ export interface ArchivedSource {
   readonly registry: SourceRegistry;
   readonly source: TranscriptSource;
   readonly ref: SessionRef;
-  /** Of the session, with all of the source in it. */
+  /** Describes the session after all of the source was imported. */
   readonly receipt: ImportReceipt;
   readonly isBegunBefore: boolean;
   readonly writer: SessionWriter;
 }
 
 export interface FollowedArchive {
-  /** Archived now; null when it stays where it is. */
+  /** Holds the archived session; null when the session stays active. */
   readonly state: SessionState | null;
   readonly finding: Finding | null;
 }
 
 /**
- * Archives a session because its source is archived. One that was restored here after that, or that continued here,
- * stays.
+ * Archives a session because its source is archived. A session that was restored or continued here since then stays
+ * active, because its user still works in it.
  */
 export async function followArchive(archived: ArchivedSource): Promise<FollowedArchive> {
   const { store, registry, source, ref, isBegunBefore, writer } = archived;
@@ -36,7 +36,7 @@ export async function followArchive(archived: ArchivedSource): Promise<FollowedA
     return { state: null, finding: createFinding("SESSION_LEFT_ALONE", message, { path, key: ref.key }) };
   }
   let { receipt } = archived;
-  // An archive takes no writes: what its source is called now is said before.
+  // An archive takes no writes, so the source's new path is stored before the move.
   const isToldOf = receipt.path === path && receipt.archivedAt === (archivedAt ?? undefined);
   if (isBegunBefore && !isToldOf) {
     receipt = { ...receipt, path, ...(archivedAt === null ? {} : { archivedAt }) };

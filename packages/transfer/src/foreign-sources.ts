@@ -15,7 +15,6 @@ import { treeSource } from "./tree-session.ts";
 import { createUnitSplitter } from "./source-units.ts";
 import { placeOf, foreignTranscript, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
-/** What the beginning of a file says when it is one of another program; null when it is of none that is known. */
 export interface ForeignBeginning {
   readonly format: ForeignFormat;
   readonly layout: FileLayout;
@@ -24,7 +23,7 @@ export interface ForeignBeginning {
 }
 
 /**
- * @param named the format that the file is to be read as, where it can be
+ * @param named format to read the file as, if it can be read so
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
 export async function foreignBeginning(path: string, named?: ForeignFormat): Promise<ForeignBeginning | null> {
@@ -39,7 +38,6 @@ export async function foreignBeginning(path: string, named?: ForeignFormat): Pro
   }
 }
 
-/** The beginning of a file. */
 export async function sampleOf(file: SourceFile, path: string): Promise<FormatSample> {
   const sampler = createHeadSampler();
   for await (const chunk of file.chunks()) if (!sampler.push(chunk)) return sampler.sample(path, false);
@@ -55,7 +53,7 @@ async function sampleOfPart(open: () => Promise<SourceFile>, path: string): Prom
   }
 }
 
-/** The sessions of a file of another program: one, or one for each line or element. */
+/** Yields one session for the file, or one for each line or element. */
 export async function* foreignSources(
   path: string,
   beginning: ForeignBeginning,
@@ -112,7 +110,10 @@ async function foreignSource(
   });
 }
 
-/** The file in chunks that end with a line, but for the last one: the line after a piece of a text decides where that ends. */
+/**
+ * Re-chunks the file so that each chunk ends with a line, except the last. The line after a text item decides where the
+ * item ends.
+ */
 function inWholeLines(file: SourceFile): SourceFile {
   return {
     ...file,
@@ -120,7 +121,7 @@ function inWholeLines(file: SourceFile): SourceFile {
       let before: Uint8Array[] = [];
       for await (const chunk of file.chunks(range)) {
         const end = chunk.lastIndexOf(0x0a) + 1;
-        // The file may fill the same buffer again.
+        // The file may reuse its buffer, so the bytes are copied.
         if (end > 0) yield Buffer.concat([...before, chunk.subarray(0, end)]);
         before = [...(end > 0 ? [] : before), new Uint8Array(chunk.subarray(end))];
       }
@@ -130,7 +131,7 @@ function inWholeLines(file: SourceFile): SourceFile {
   };
 }
 
-/** A document is written whole by its program, and one that is larger is none. */
+/** A program writes a document as a whole, so it must fit in memory. Larger files are refused. */
 const mostDocumentBytes = 64 * 1024 * 1024;
 
 function tooLarge(path: string, { program }: ForeignFormat, sizeBytes: number): ThroughlineError {
@@ -142,7 +143,7 @@ function tooLarge(path: string, { program }: ForeignFormat, sizeBytes: number): 
   });
 }
 
-/** The name of a file without its ending; with the number of the session where it holds several. */
+/** A file with several sessions adds the session's number. */
 function nameOf(path: string): string {
   return nameIn(path)
     .replace(/\.jsonl?(?=#|$)/, "")
@@ -153,15 +154,14 @@ function nameIn(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
-/** One of the places of a program, and the files in it that are sessions. */
 interface PlacedFiles {
   readonly files: readonly (string | RegExp)[];
   readonly folder: string;
 }
 
 /**
- * The sessions of programs that keep theirs here: in their own folder, in one of those it holds, or in a copy of either.
- * Only folders that lead to sessions are looked into. Gives nothing where no program's sessions are.
+ * Yields the sessions of programs below a folder: a program's own folder, a parent folder, or a copy of either. Only
+ * folders that lead to sessions are listed.
  */
 export async function* foreignFolder(
   path: string,
@@ -169,7 +169,7 @@ export async function* foreignFolder(
   companions: CompanionFiles,
 ): AsyncGenerator<FoundSource> {
   for (const placed of placesBelow(path)) {
-    // A folder may hold very many files: it is gone through again only when there is a reason.
+    // A folder may hold thousands of files, so it is listed again only if its survey shows a matching name.
     const [first, ...others] = placed.files;
     if (first === undefined || (others.length > 0 && !folders.some((name) => fits(first, name)))) continue;
 
@@ -182,7 +182,6 @@ export async function* foreignFolder(
   }
 }
 
-/** The sessions of a folder so far. */
 interface Siblings {
   readonly folder: string;
   readonly ids: Set<string>;
@@ -200,14 +199,14 @@ async function* placedFile(path: string, companions: CompanionFiles, siblings: S
     });
   }
   for await (const source of foreignSources(path, beginning, companions)) {
-    // A program that is started and left writes a file of the session that it would have continued.
+    // A program that starts and quits writes a file of the session that it would have continued.
     const isTwin = siblings.ids.has(source.sessionId) && isWithoutMessages(path, beginning);
     siblings.ids.add(source.sessionId);
     yield isTwin ? skipped(path) : source;
   }
 }
 
-/** A program makes the file first: it is empty, or holds a part of its first line. */
+/** A program creates the file first, so a new session is empty or holds part of its first line. */
 async function isBarelyBegun(path: string): Promise<boolean> {
   const file = await openSource(path);
   try {
@@ -218,7 +217,6 @@ async function isBarelyBegun(path: string): Promise<boolean> {
   }
 }
 
-/** Whether a file of lines is a session that nobody said anything in. */
 function isWithoutMessages(path: string, { format, layout, sample }: ForeignBeginning): boolean {
   if (layout.unit !== "line" || !sample.isWhole) return false;
   const reader = format.createReader({ path });
@@ -229,7 +227,6 @@ function isWithoutMessages(path: string, { format, layout, sample }: ForeignBegi
   );
 }
 
-/** Records that a context shows. */
 const contextTypes: ReadonlySet<string> = new Set(["message", "compaction"]);
 
 function compressedFile(path: string): ThroughlineError {
@@ -240,8 +237,8 @@ function compressedFile(path: string): ThroughlineError {
 }
 
 /**
- * Where a path may stand in the folders of a program, or above them up to a user's home. What is above it must be named as
- * it is there.
+ * Matches a path with a program's folders, or with their parents up to a user's home. The part of the path above must
+ * have the program's folder names.
  */
 function placesBelow(path: string): readonly PlacedFiles[] {
   const above = path.split(/[/\\]/);
@@ -257,7 +254,7 @@ function placesBelow(path: string): readonly PlacedFiles[] {
       return isThere ? [parts.slice(depth)] : [];
     }),
   );
-  // A program keeps its files in other folders on other systems, under the same names.
+  // A program uses other parent folders on other systems, with the same names inside.
   const distinct = new Map(found.map((files) => [files.join("/"), files])).values();
   return [...distinct].map((files) => ({ folder: path, files }));
 }

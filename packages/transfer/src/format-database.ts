@@ -4,7 +4,6 @@ import { databaseSource } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
 import type { ForeignDatabase } from "./node/foreign-database.ts";
 
-/** The format that keeps its sessions in such a database; null for any other database. */
 export function formatOfDatabase(database: ForeignDatabase): ForeignFormat | null {
   for (const format of foreignFormats.values()) {
     const tables = Object.entries(format.database?.tables ?? {});
@@ -17,7 +16,7 @@ export function formatOfDatabase(database: ForeignDatabase): ForeignFormat | nul
   return null;
 }
 
-/** The sessions of a database of another program. A row, or several that belong together, is a line. */
+/** Yields the sessions of another program's database. One row, or several rows that belong together, form a line. */
 export async function* formatDatabase(database: ForeignDatabase, format: ForeignFormat): AsyncGenerator<FoundSource> {
   for (const session of format.database?.sessions(database) ?? []) {
     const { sessionId, entry, spawnedBy, lines, unread = [] } = session;

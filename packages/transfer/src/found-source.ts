@@ -2,7 +2,6 @@ import { createFinding, type FindingCode } from "@throughline/core/internal";
 import { type Finding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { TranscriptSource } from "./transcript-source.ts";
 
-/** A path that is no session, or none that can be read. */
 export interface OtherSource {
   readonly kind: "skipped" | "refused";
   readonly path: string;
@@ -12,7 +11,7 @@ export interface OtherSource {
 
 export type FoundSource = TranscriptSource | OtherSource;
 
-/** What cannot be read is refused, and the search goes on. */
+/** Turns an error into a refusal, so that the search continues with the next source. */
 export async function* guarded(path: string, found: AsyncGenerator<FoundSource>): AsyncGenerator<FoundSource> {
   try {
     yield* found;
@@ -27,7 +26,7 @@ export function skipped(path: string, findings: readonly Finding[] = []): OtherS
 }
 
 export function refused(path: string, error: ThroughlineError): OtherSource {
-  // What is no transcript, or one of the store's own, can be read well enough: nothing is wrong with it.
+  // These errors mean that the file is readable but not importable, so no finding reports damage.
   const isOdd = !hasErrorCode(error, "FORMAT_UNKNOWN", "INPUT_INVALID");
   const finding = { ...createFinding(findingCodeOf(error), error.message, { path }), remedy: error.remedy };
   const findings = isOdd ? [finding] : [];

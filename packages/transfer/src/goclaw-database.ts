@@ -15,17 +15,17 @@ export function isGoclawDatabase(database: ForeignDatabase): boolean {
 }
 
 /**
- * The sessions of GoClaw's database, in any of its three shapes. These are rows with columns, as it ships and as its
- * first document shows, or records as JSON, as its second document shows. Its sessions table may well be empty:
- * whatever key a message has is a session, and the rows that have none are one too.
+ * Yields the sessions of GoClaw's database in any of its three shapes. Two have rows with columns: the shipped schema
+ * and the first document. The second document stores records as JSON.
+ * The sessions table may be empty, so every key of a message is a session, and rows without a key form one more.
  */
 export async function* goclawDatabase(database: ForeignDatabase): AsyncGenerator<FoundSource> {
   const oddities = findOddities(database);
-  // A row of the second that is not over yet may still be followed by one that belongs before it.
+  // A row of the current second may still be followed by a row that sorts before it, so recent rows wait.
   const settledMs = systemClock.nowMs() - 1000;
   for (const key of keysOf(database)) {
     const state = key === null ? null : sessionRow(database, key);
-    // What is in the sessions table may come later than the messages: neither the place nor the lines hang on it.
+    // A session row may appear after its messages, so neither the location nor the lines depend on it.
     const ownId = `goclaw-${hash(key ?? "")}`;
     const sessionId = textOf(state?.["id"]) ?? ownId;
     const source = databaseSource({
@@ -49,7 +49,6 @@ async function* one(source: FoundSource): AsyncGenerator<FoundSource> {
   yield source;
 }
 
-/** Which rows belong to a session, for a query. */
 interface SessionRows {
   readonly where: string;
   readonly values: readonly string[];
@@ -61,7 +60,7 @@ function rowsOf(key: string | null): SessionRows {
   return key === null ? { where: unkeyed, values: [] } : { where: "session_key = ?", values: [key] };
 }
 
-/** In order; null, at the end, for rows that have no key. */
+/** Returns keys in order, and null at the end for rows without a key. */
 function keysOf(database: ForeignDatabase): readonly (string | null)[] {
   const tables = ["messages", "checkpoints", "compactions"].filter((table) =>
     database.columns(table).has("session_key"),
@@ -102,13 +101,13 @@ interface LinesPlace {
   readonly database: ForeignDatabase;
   readonly rows: SessionRows;
   readonly ownId: string;
-  /** What was written before this time has its place. */
+  /** Rows that were written before this time keep their position. */
   readonly settledMs: number;
 }
 
 /**
- * Messages in the order they were inserted; checkpoints and compactions where their time puts them. What comes later only
- * adds lines: nothing in those before depends on it.
+ * Keeps messages in insertion order and sorts checkpoints and compactions in by time. Later rows only add lines, so the
+ * earlier lines stay the same between imports.
  */
 function* linesOf({ database, rows: { where, values }, ownId, settledMs }: LinesPlace): Generator<DatabaseLine> {
   const others = otherRows(database, { where, values });
@@ -124,9 +123,9 @@ function* linesOf({ database, rows: { where, values }, ownId, settledMs }: Lines
   const all = `SELECT rowid AS row_number, * FROM messages WHERE ${where} ORDER BY rowid`;
   for (const row of database.iterate(all, ...values)) {
     const statedMs = timeMs(row["timestamp"]);
-    // A row that states no time was written when those around it were.
+    // A row without a time gets the time of the row before it.
     const atMs = statedMs ?? lastMs;
-    // Times are whole seconds: what has the same second as a message was written after it.
+    // Times are whole seconds, so a checkpoint or compaction in the same second counts as later than the message.
     while (others[0] !== undefined && (others[0].atMs ?? startMs) < atMs)
       yield* chain.lines(others.shift()?.record(startMs));
     const record = hasColumns ? messages.record(row, atMs) : documentedRecord(row, atMs);
@@ -137,10 +136,10 @@ function* linesOf({ database, rows: { where, values }, ownId, settledMs }: Lines
   for (const { atMs, record } of others) if ((atMs ?? 0) < settledMs) yield* chain.lines(record(startMs));
 }
 
-/** GoClaw's sessions are one line of records; most rows do not say what came before them. */
+/** Links the records to one line, because most of GoClaw's rows do not name the row before them. */
 class Chain {
   #headId: string | null = null;
-  /** Until there is a line behind it. */
+  /** Holds the header until the first line follows, so that an empty session has no lines. */
   #header: string | null;
 
   constructor(header: string) {
@@ -180,7 +179,9 @@ function otherRows(database: ForeignDatabase, { where, values }: SessionRows): O
   return all.toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
 }
 
-/** A row as the second document has it: the record is in `data`, what names it in columns. Null: it is no JSON object. */
+/**
+ * The second document stores the record in `data` and its names in columns. Returns null if `data` is no JSON object.
+ */
 function documentedRecord(row: DatabaseRow, atMs: number): Readonly<Record<string, unknown>> | null {
   const data = readJsonObject(row["data"]);
   if (data === null) return null;

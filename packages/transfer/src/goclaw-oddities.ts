@@ -4,8 +4,8 @@ import { isBrokenList, knownRoles, listColumns, timeMs } from "./goclaw-rows.ts"
 import type { DatabaseRow, ForeignDatabase } from "./node/foreign-database.ts";
 
 /**
- * What in the rows of a GoClaw database has no place in a record and is kept beside it, by session key; rows without one
- * under the empty text. The tables are gone through once, not once for each session.
+ * Collects, by session key, the row data that a record cannot hold; rows without a key are under "". Each table is
+ * scanned once and not once per session, because a database may hold many sessions.
  */
 export function findOddities(database: ForeignDatabase): ReadonlyMap<string, readonly Finding[]> {
   const { path } = database;
@@ -39,12 +39,11 @@ function unknownRoles(database: ForeignDatabase): Iterable<DatabaseRow> {
     GROUP BY session_key, role ORDER BY session_key, role`);
 }
 
-/** How many of each session. */
 function untimedRows(database: ForeignDatabase): ReadonlyMap<unknown, number> {
   const counts = new Map<unknown, number>();
   for (const table of ["messages", "checkpoints", "compactions"]) {
     const columns = database.columns(table);
-    // Records as JSON have a time of their own.
+    // Records stored as JSON state their own time.
     if (!columns.has("session_key") || !columns.has("timestamp") || columns.has("data")) continue;
     const sql = `SELECT session_key, timestamp FROM ${table} WHERE typeof(timestamp) NOT IN ('integer', 'real')`;
     for (const row of database.iterate(sql)) {

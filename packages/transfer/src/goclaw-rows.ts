@@ -1,23 +1,23 @@
 import { definedFields, readJsonObject } from "./database-session.ts";
 import type { DatabaseRow } from "./node/foreign-database.ts";
 
-/** Gives each row of GoClaw's messages the record it stands for, in the order they were written. */
+/** Converts rows of GoClaw's messages to records, in the order they were written. */
 export interface MessageRows {
-  /** `atMs`: the row's time, or where it states none that of the row before. */
+  /** `atMs` is the row's time; a row without a time gets that of the row before it. */
   record(row: DatabaseRow, atMs: number): Readonly<Record<string, unknown>>;
 }
 
-/** What GoClaw calls its rows; every other is read as a user's, and its role is kept beside it. */
+/** Every other role is read as a user message, and the record keeps the original role. */
 export const knownRoles: readonly string[] = ["user", "assistant", "tool_use", "tool_result", "system"];
 
-/** Lists of a checkpoint, each in a column as JSON; text that is no list is kept beside the record. */
+/** These columns hold JSON lists. Text that is no list is kept beside the record. */
 export const listColumns = {
   topics: "topics",
   key_decisions: "keyDecisions",
   open_questions: "openQuestions",
 } as const;
 
-/** Columns that have no place in a record; they are kept beside it. */
+/** A record has no fields for these columns, so `goclaw` keeps them. */
 const otherColumns = [
   "source",
   "channel_id",
@@ -29,8 +29,8 @@ const otherColumns = [
 ];
 
 /**
- * GoClaw keeps a reply as rows: its text, then each call of a tool, then each result. Rows without a call's id, as the
- * documents describe them, are paired by tool and order.
+ * GoClaw stores a reply as rows: the text, then each tool call, then each result. Its documents describe rows without a
+ * call id; such calls and results are paired by tool and order.
  */
 export function createMessageRows(): MessageRows {
   let isReply = false;
@@ -125,16 +125,15 @@ export function compactionRecord(row: DatabaseRow, atMs: number): Readonly<Recor
   });
 }
 
-/** A row without an id goes by its number. */
 export function rowId({ id, row_number: number }: DatabaseRow): string {
   return id === null || id === undefined ? `row-${String(number)}` : String(id);
 }
 
-/** Seconds, milliseconds or text, as UTC milliseconds; null when it is no time. */
+/** Converts seconds, milliseconds or text to UTC milliseconds; null for any other value. */
 export function timeMs(value: unknown): number | null {
   if (typeof value === "number" && Number.isFinite(value)) return value < 1e11 ? Math.round(value * 1000) : value;
   if (typeof value !== "string" || value === "") return null;
-  // SQLite's own text form has no zone and means UTC.
+  // SQLite's text form has no zone and means UTC.
   const text = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?$/.test(value) ? `${value.replace(" ", "T")}Z` : value;
   const ms = Date.parse(text);
   return Number.isFinite(ms) ? ms : null;
@@ -166,7 +165,6 @@ function textBlocks(text: string): readonly unknown[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
-/** Whether a column that should hold a list has text that is none. */
 export function isBrokenList(value: unknown): boolean {
   return textOf(value) !== "" && listOf(value) === null;
 }

@@ -27,25 +27,25 @@ import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { writeNewFile } from "./node/target-files.ts";
 import { rootOf } from "./program-places.ts";
 
-/** The programs that can continue a session. */
+/** Names a program that can continue a session. */
 export type HandOffTarget = HandOffFormat | "pi" | "openclaw";
 
-/** Formats whose program finds a session by its file alone. */
+/** Names a format whose program finds a session by its file alone. */
 type HandOffFormat = Extract<WritableFormatName, "claude-code" | "codex" | "gemini">;
 
-/** Options of `handOff`. */
+/** Sets the program, the folders and the hooks of a hand-off. */
 export interface HandOffOptions {
-  /** The program that continues the session. */
+  /** Selects the program that continues the session. */
   readonly to: HandOffTarget;
-  /** Variables that say where programs keep their sessions. */
+  /** Holds the environment variables that state where programs keep their sessions. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The user's home directory, below which programs keep their sessions by default. */
+  /** Names the user's home directory, below which programs keep their sessions by default. */
   readonly userHome: string;
-  /** The folder the session continues in when its entry names none. */
+  /** Names the folder in which the session continues when its entry names none. */
   readonly workingDirectory: string;
-  /** For the new session's id. @default the system's */
+  /** Supplies the new session's id. @default the system's */
   readonly random?: RandomSource;
-  /** Called for each record that is left out, added or changed. */
+  /** Receives a remark for each record that is left out, added or changed. */
   readonly onRemark?: (remark: ExportRemark) => void;
   /** Ends the export with ABORTED; an unfinished file is removed. */
   readonly signal?: AbortSignal;
@@ -62,40 +62,42 @@ const handOffTable: OptionTable<HandOffOptions> = {
   signal: signalKind,
 };
 
-/** A session that was written for another program. */
+/** Describes a session that was written for another program. */
 export interface HandedOffSession extends ExportedFile {
-  /** The id that the program knows it by. */
+  /** Holds the session id under which the program lists the session. */
   readonly sessionId: string;
-  /** The folder the program continues in. */
+  /** Names the folder in which the program continues. */
   readonly cwd: string;
-  /** The command that resumes it there, word by word. */
+  /** Holds the command that resumes the session, word by word. */
   readonly command: readonly string[];
-  /** Variables that the command needs. */
+  /** Holds the environment variables that the command needs. */
   readonly variables: Readonly<Record<string, string>>;
-  /** False for a session of the program itself: its own file is resumed, and nothing was written. */
+  /**
+   * False when the session came from the program and no file was written, because the program's own file is resumed.
+   */
   readonly isCopy: boolean;
-  /** Why a session of the program itself was copied all the same; null for any other session, and without a copy. */
+  /** States why a session that came from the program was copied; null for any other session, and without a copy. */
   readonly copiedBecause: CopyReason | null;
-  /** Whether the session's entry lists the file, so that an import skips it while it has not grown. */
+  /** True when the session's entry lists the file, so that an import skips the file until it grows. */
   readonly isNoted: boolean;
 }
 
-/** `source-missing`: its file is not there. `continued-here`: the session has records that its file has not. */
+/** States why the program's own file cannot be resumed. */
 export interface CopyReason {
-  /** Why the program's own file does not do. */
+  /** `source-missing`: the file does not exist. `continued-here`: the session has records that the file lacks. */
   readonly why: "source-missing" | "continued-here";
-  /** The file that the session was imported from. */
+  /** Names the file that the session was imported from. */
   readonly path: string;
 }
 
 type Written = Omit<HandedOffSession, "isCopy" | "copiedBecause" | "isNoted">;
 
 /**
- * Writes a session where another program finds it: a new session of that program, in a new file, with an id of its own.
- * The entry of the session lists the file, so that an import skips it. A session that was imported from that program and not
- * continued here is not written: its own file is resumed.
- * @throws {ThroughlineError} SESSION_NOT_FOUND, EXPORT_EXISTS, INPUT_INVALID where the program's folder for the session is not
- *   known, and what writing a file throws
+ * Writes a session where another program finds it: a new session of that program, in a new file, with a new id.
+ * The entry of the session lists the file, so that an import skips it. A session that was imported from that program
+ * and not continued here is not written: the program's own file is resumed.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, EXPORT_EXISTS, INPUT_INVALID if the program's folder for the session
+ *   is unknown, and errors of the file system
  * @example const { command } = await handOff(store, ref, { to: "claude-code", environment, userHome, workingDirectory });
  */
 export async function handOff(
@@ -116,11 +118,11 @@ export async function handOff(
   return { ...written, isCopy: true, copiedBecause: own, isNoted };
 }
 
-/** The file of a session that the program itself made, or why it does not do; null for any other session. */
+/** Returns the program's own file, or the reason why it cannot be resumed; null for a session of another program. */
 async function ownFile(state: SessionState, cwd: string, to: HandOffTarget): Promise<Written | CopyReason | null> {
   const receipt = receiptOf(state.entry);
   if (receipt === null || receipt.format !== to) return null;
-  // Claude Code knows a sub-agent as a part of the session that spawned it, and resumes none.
+  // Claude Code treats a sub-agent as part of the session that spawned it, and cannot resume it.
   if (to === "claude-code" && state.entry.spawnedBy !== undefined) return null;
   const { path, sessionId, sizeBytes } = receipt;
   const command =
@@ -170,7 +172,10 @@ async function toFormat(
   return { ...file, sessionId, cwd, command: writer.resume?.(sessionId) ?? [], variables: {} };
 }
 
-/** The folder in which a program keeps what belongs to a project, where it notes that in files; null where it notes none. */
+/**
+ * Finds the folder that the program assigned to a project, by the note file in it. Null when the program writes no
+ * notes or none names the project.
+ */
 async function projectFolderOf({ projectNotes }: FormatWriter, root: string, cwd: string): Promise<string | null> {
   if (projectNotes === undefined) return null;
   const folder = joinPath(root, ...projectNotes.folders);
@@ -200,8 +205,8 @@ async function toPi(store: SessionStore, state: SessionState, cwd: string, optio
 const openclawPlace = { variables: ["OPENCLAW_STATE_DIR"], home: ".openclaw" };
 
 /**
- * OpenClaw finds a session by its index, which is not changed here: where there is one already, the session gets a state
- * directory of its own beside it.
+ * OpenClaw finds a session by its index, which a hand-off must not change. If the agent already exists there, the
+ * session gets a separate state directory beside the program's.
  */
 async function toOpenclaw(
   store: SessionStore,

@@ -2,18 +2,15 @@ import { hasErrorCode, type SessionEntry, type SessionRef, type SessionStore } f
 import { patchEntry, quote, updateEntry } from "@throughline/core/internal";
 import type { TranscriptSource } from "./transcript-source.ts";
 
-/** A file that a session was written to for another program, as the field `handedOff` of its entry lists them. */
 export interface HandedOff {
   readonly format: string;
-  /** The id that the program knows it by. */
   readonly sessionId: string;
-  /** Absolute. */
+  /** The path is absolute. */
   readonly path: string;
-  /** The size of the file as it was written. */
+  /** Holds the size at writing, so that an import can detect later growth. */
   readonly sizeBytes: number;
 }
 
-/** The hand-offs that an entry lists. */
 export function handedOffOf(entry: SessionEntry): readonly HandedOff[] {
   const { handedOff } = entry;
   return Array.isArray(handedOff) ? handedOff.filter(isHandedOff) : [];
@@ -27,8 +24,8 @@ function isHandedOff(value: unknown): value is HandedOff {
 }
 
 /**
- * Adds a hand-off to the session's entry, so that an import knows the file. False where nobody may write the entry: in a
- * store that is read only, with a token that may only read, and in an archived session.
+ * Adds a hand-off to the session's entry, so that an import recognizes the file. Returns false if the entry cannot be
+ * written: a read-only store, a token without write permission, or an archived session.
  */
 export async function noteHandOff(store: SessionStore, ref: SessionRef, handedOff: HandedOff): Promise<boolean> {
   try {
@@ -40,7 +37,7 @@ export async function noteHandOff(store: SessionStore, ref: SessionRef, handedOf
   }
 }
 
-/** Why an import makes no session of a source, as a sentence. */
+/** Explains in a sentence why an import creates no session for a source. */
 export function leftAloneText(
   { path, sessionId }: Pick<TranscriptSource, "path" | "sessionId">,
   why: "purged" | { readonly handedOffFrom: string },

@@ -3,11 +3,11 @@ import type { SourceFile } from "./node/source-files.ts";
 
 export interface PrefixHashes {
   readonly sizeBytes: number;
-  /** The SHA-256 of the first bytes, in hex; null if the source has fewer bytes. */
+  /** Returns the SHA-256 of the first bytes, in hex; null if the source has fewer bytes. */
   readonly sha256: (sizeBytes: number) => string | null;
 }
 
-/** Looks at the beginnings of a source, in one reading. */
+/** Hashes several prefixes of a source in one read. */
 export async function hashPrefixes(open: () => Promise<SourceFile>, sizes: readonly number[]): Promise<PrefixHashes> {
   const source = await open();
   try {

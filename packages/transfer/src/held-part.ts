@@ -22,12 +22,12 @@ interface LostTail extends ImportedPart {
   readonly state: SessionState;
 }
 
-/** How many of the records a receipt counts are no longer in the session: its transcript was cut off behind the store's back. */
+/** Counts the imported records that the session no longer holds, because another process truncated its transcript. */
 export function lostRecords(state: SessionState, receipt: ImportReceipt): number {
   return Math.max(0, importedRecords(receipt) - state.head.lastSeq);
 }
 
-/** What is left of an import of which records were cut off; null when nothing was. */
+/** Returns the receipt of the imported part that the session still holds; null when no record is missing. */
 export async function heldPart(
   part: ImportedPart,
 ): Promise<{ readonly receipt: ImportReceipt; readonly finding: Finding } | null> {
@@ -43,9 +43,9 @@ export async function heldPart(
 }
 
 /**
- * The receipt of the lines whose records the session still holds, so that an import resumes there. The entry with the
- * receipt may outlive the end of the transcript.
- * @throws {ThroughlineError} STORE_CORRUPT when what is left cannot be matched with lines of the source
+ * Builds the receipt of the lines whose records the session still holds, so that an import resumes there. The entry
+ * with the old receipt may outlive the end of the transcript.
+ * @throws {ThroughlineError} STORE_CORRUPT when the remaining records do not match lines of the source
  */
 async function receiptOfHeldPart(lost: LostTail): Promise<ImportReceipt> {
   const { store, source, file, state, receipt } = lost;

@@ -10,31 +10,29 @@ export interface BatchPlace {
   readonly headBefore: string | null;
   readonly headAfter: string | null;
   readonly receipt: ImportReceipt;
-  /** The receipt the batch goes on from. */
+  /** Holds the receipt that the batch continues. */
   readonly storedReceipt: ImportReceipt;
-  /** The last seq of the session, where the receipt counts more than it holds; null otherwise. */
+  /** Holds the session's last seq when the receipt counts more records than the session holds; null otherwise. */
   readonly heldSeq: number | null;
-  /** The activity time to state; 0: none is known. */
+  /** Sets the activity time in the entry; 0 sets none. */
   readonly updatedAtMs: number;
-  /** Whether the source's window still means the same records. */
+  /** True if seq numbers equal the source's, so that the source's window stays valid. */
   readonly isSeqKept: boolean;
-  /** Whether the session says already from where its context is. */
+  /** True if the session already states where its context starts. */
   readonly hasWindow: boolean;
-  /** What the entry gets beside what the lines say. */
   readonly patch: Readonly<Record<string, unknown>>;
 }
 
-/** The lines of one append, and what they say beside their records. */
+/** Collects the lines of one append, and the entry fields that they state. */
 export class ImportBatch {
   drafts: AppendDraft[] = [];
-  /** How many lines they stand for. */
   lineCount = 0;
-  /** Those of them that are no lines. */
+  /** Holds the drafts that have no line in the source. */
   notes: readonly RecordDraft[] = [];
-  /** Whether lines of another program, of any batch, may have moved the beginning of the context. */
+  /** True once a line of another program, in any batch, may have moved the start of the context. */
   movesWindow = false;
   private readonly limits: StoreLimits;
-  /** The revision up to which the source's entry is known. */
+  /** Entry changes up to this revision are already in the source's entry. */
   private readonly entryRevision: number;
   private sizeBytes = 0;
   private isHeaderFirst = false;
@@ -54,19 +52,19 @@ export class ImportBatch {
     return this.drafts.length >= most.records || this.sizeBytes >= most.bytes;
   }
 
-  /** Where the notes stand: behind the header, so that a store in files has the file's own at its beginning. */
+  /** Notes stand behind the header, because a store in files keeps the file's header first. */
   get notesIndex(): number {
     return this.isHeaderFirst ? 1 : 0;
   }
 
-  /** Records that no line stands for; before the first line is added. */
+  /** Adds records that have no line in the source. Must be called before the first line is added. */
   addNotes(notes: readonly RecordDraft[]): void {
     this.notes = notes;
     this.drafts.push(...notes);
     this.sizeBytes += Buffer.byteLength(JSON.stringify(notes));
   }
 
-  /** @param withheld what is written in the place of the line's records; null: they are */
+  /** @param withheld drafts that replace the line's records; null stores the records themselves */
   add(line: SourceLine, sizeBytes: number, withheld: readonly RecordDraft[] | null = null): void {
     const sourced = line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record };
     const derived = line.derived ?? [];
@@ -98,8 +96,9 @@ export class ImportBatch {
     return {
       entry: { ...this.entryPatch, ...patch, ...updatedAt, importedFrom: receipt },
       expect: { head: headBefore },
-      // The receipt that the batch continues. An attempt of unknown outcome is repeated with it, and of two imports at once
-      // only one continues there: the head does not tell them apart where a batch leaves it, as a header does.
+      // The key names the receipt that the batch continues. A retry after an unknown outcome uses the same key.
+      // If two imports run at once, the key lets only one continue from this receipt. The head cannot tell them apart
+      // after a batch that leaves it in place, such as a header.
       idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}${again}`,
       ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
       ...this.window(place),
@@ -132,7 +131,7 @@ export class ImportBatch {
     this.lastMainId = id;
   }
 
-  /** A head that moved elsewhere than forwards may need what the window stated before leaves out. */
+  /** If the head moved other than forwards, it may need records that the stated window leaves out. */
   private window({ headBefore, headAfter, isSeqKept, hasWindow }: BatchPlace): Pick<AppendOptions, "windowFromSeq"> {
     if (this.windowSeq !== null) return isSeqKept ? { windowFromSeq: this.windowSeq } : {};
     const { lastMainId, firstParentId, isInLine } = this;
@@ -142,7 +141,7 @@ export class ImportBatch {
     return { windowFromSeq: 1 };
   }
 
-  /** What appends of ours wrote into the entry after the entries log had it last. */
+  /** Collects entry fields that later appends wrote after the entries log last held the entry. */
   private addEntryPatch(envelope: NonNullable<SourceLine["envelope"]> & { readonly revision?: unknown }): void {
     if (typeof envelope.revision === "number" && envelope.revision <= this.entryRevision) return;
     for (const [field, value] of Object.entries(envelope.entry ?? {})) {

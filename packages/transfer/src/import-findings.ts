@@ -1,7 +1,6 @@
 import type { Finding } from "@throughline/core";
 import type { SourceLine } from "./source-reader.ts";
 
-/** What helps at an import. */
 const remedies: ReadonlyMap<string, string> = new Map([
   [
     "TAIL_TORN",
@@ -13,14 +12,14 @@ const remedies: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** A finding of the reader as an import reports it: how the line is handled here, and the remedy here. */
+/** Replaces the reader's remedy with one that fits an import. */
 function importFinding(finding: Finding): Finding {
   const remedy = remedies.get(finding.code) ?? finding.remedy;
   if (finding.code !== "LINE_TOO_LONG") return { ...finding, remedy };
   return { ...finding, message: `${finding.message} It stays in the source; nothing of it is in the store.`, remedy };
 }
 
-/** What was found in lines that no earlier run has read: an earlier run reported its own lines. */
+/** Keeps findings in lines that this run read first, because an earlier run reported its own lines. */
 export function newFindings(
   findings: readonly Finding[],
   { knownLines, fromFinding }: { readonly knownLines: number; readonly fromFinding: number },
@@ -30,7 +29,7 @@ export function newFindings(
   return findings.filter(isNew).map(importFinding);
 }
 
-/** Findings that are no fault of a line. */
+/** These findings report no fault of a line. */
 const ordinary: ReadonlySet<string> = new Set([
   "VERSION_MIGRATED",
   "RECORD_FLAT",
@@ -39,7 +38,7 @@ const ordinary: ReadonlySet<string> = new Set([
   "HEADER_INVALID",
 ]);
 
-/** Whether a line was read otherwise than it stands there. */
+/** True if the record differs from the line's text because the line had to be repaired or was unreadable. */
 export function isOdd({ unparsed }: Pick<SourceLine, "unparsed">, findings: readonly Finding[]): boolean {
   return findings.some(({ code }) => !ordinary.has(code)) || (unparsed !== null && unparsed !== "blank");
 }

@@ -8,7 +8,7 @@ import { runInParallel, type LaneClaim } from "./run-in-parallel.ts";
 import { createSourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
-/** Errors of the store or the caller, after which no other source would fare better. */
+/** After these errors of the store or the caller, no other source could succeed. */
 const fatalCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "ABORTED",
   "INTERNAL",
@@ -20,10 +20,12 @@ const fatalCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /**
- * Imports transcripts: OpenClaw state and session directories, pi's, both claw0 layouts, stores of ours, single files.
- * One result a source, in a fixed order; a source that cannot be read or must not be imported is a result with an error.
- * Sources are opened read-only and never changed. Running it again adds nothing but what the sources have gained.
- * @throws {ThroughlineError} INPUT_INVALID (`key` with more than one transcript), ABORTED, and what makes the store unusable
+ * Imports transcripts: OpenClaw state and session directories, pi's, both claw0 layouts, Throughline stores and single
+ * files.
+ * Yields one result per source, in a fixed order. A source that cannot be read or must not be imported is a result with
+ * an error. Sources are opened read-only and never changed. A second run adds only what the sources have gained.
+ * @throws {ThroughlineError} INPUT_INVALID (`key` with more than one transcript), ABORTED, and errors that make the
+ *   store unusable
  */
 export async function* importPaths(
   store: SessionStore,
@@ -48,26 +50,34 @@ export async function* importPaths(
     hasFailed = true;
     throw error;
   } finally {
-    // After a failure the next import goes through the sessions there are.
+    // After a failure the run's marker stays, so the next import checks the existing sessions.
     if (!hasFailed) await registry.finish();
   }
 }
 
-/** How many transcripts are written at a time: a store that flushes once for several commits is faster then. */
+/**
+ * Limits the transcripts written at a time. A store that flushes once for several commits is faster with parallel
+ * writers.
+ */
 const lanes = 16;
-/** Transcripts of at most this number of bytes together, or one alone, so that memory holds a few batches only. */
+/**
+ * Limits the bytes of transcripts in progress, so that memory holds a few batches only. A larger transcript runs alone.
+ */
 const mostBytesTogether = 2 * 1024 * 1024;
 
-/** Transcripts that may want one key, one id or one session keep their order: the first gets it, the second another. */
+/**
+ * Transcripts that may claim the same key, id or session keep their order, so the first source gets the name on every
+ * run.
+ */
 function claims(): (found: FoundSource) => LaneClaim {
   let isBehindArchives = false;
   return (found) => {
     if (found.kind !== "transcript") return { names: [], weight: 0, isAlone: false };
     const { path, key, sessionId, sizeBytes, isArchived } = found;
-    // An archive may be of a session that holds the key of one that comes after it.
+    // An archive may belong to a session that holds the key of a later source.
     const isLeavingArchives = isBehindArchives && !isArchived;
     isBehindArchives = isArchived;
-    // `<key>-2` is what a second session of that key is called.
+    // The second session of a key is named `<key>-2`.
     const keyNames = key === null ? [] : [`key ${key.replace(/-\d+$/, "")}`];
     const names = [`id ${sessionId.toLowerCase()}`, `path ${path}`, ...keyNames];
     const isLarge = sizeBytes === null || sizeBytes > mostBytesTogether;
@@ -81,7 +91,7 @@ async function* sourcesOf(paths: readonly string[], options: ImportOptions): Asy
     from: options.from ?? "auto",
     storeRoot: options.storeRoot ?? null,
   })) {
-    // With one key to read, only what goes by it now: its archives are other conversations.
+    // `readKey` selects the session that has the key now. Its archives are other conversations.
     if (readKey === undefined) yield found;
     else if (found.kind === "transcript" && found.key === readKey && !found.isArchived) yield found;
     else if (found.kind === "refused") yield found;
@@ -98,7 +108,7 @@ async function onlyOne(paths: readonly string[], options: ImportOptions): Promis
       });
     }
   }
-  // Found anew: a database is open only while its sessions are being looked at.
+  // The search runs again, because a database is open only while its sessions are read.
   return sourcesOf(paths, options);
 }
 

@@ -5,19 +5,17 @@ import type { ImportReceipt } from "./receipt-types.ts";
 
 const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/** The receipt of a file nothing has been read of yet. */
 export function emptyReceipt(
   fields: Pick<ImportReceipt, "path" | "format" | "sessionId"> & Partial<ImportReceipt>,
 ): ImportReceipt {
   return { sizeBytes: 0, sha256: emptySha256, lineCount: 0, recordCount: 0, endsWithLineFeed: true, ...fields };
 }
 
-/** The receipt an entry holds; null when the session was not imported. */
+/** Returns null when the session was not imported. */
 export function receiptOf(entry: SessionEntry): ImportReceipt | null {
   return readReceipt(entry["importedFrom"]);
 }
 
-/** The same of an unknown value. */
 export function readReceipt(receipt: unknown): ImportReceipt | null {
   if (typeof receipt !== "object" || receipt === null) return null;
   const { path, format, sessionId, sizeBytes, sha256, lineCount, recordCount, endsWithLineFeed } =
@@ -34,26 +32,26 @@ export function readReceipt(receipt: unknown): ImportReceipt | null {
   return isWhole ? (receipt as ImportReceipt) : null;
 }
 
-/** The seqs of records that stand for no line of the file. */
+/** Returns the seqs of records that have no line in the file. */
 export function noteSeqs({ notes }: ImportReceipt): readonly number[] {
   return notes === undefined ? [] : Array.from({ length: notes.count }, (_, index) => notes.fromSeq + index);
 }
 
-/** The receipt and those of the imports before it, newest first. */
+/** Returns the receipts of this import and the earlier ones, newest first. */
 export function receiptChain(entry: SessionEntry): readonly ImportReceipt[] {
   const chain: ImportReceipt[] = [];
   for (let receipt = receiptOf(entry); receipt !== null; receipt = readReceipt(receipt.earlier)) chain.push(receipt);
   return chain;
 }
 
-/** How many records an import has made, those included that stand for no line, or for none any more. */
+/** Counts all records of an import, including those without a line in the source. */
 export function importedRecords(receipt: ImportReceipt): number {
   return receipt.recordCount + (receipt.derivedCount ?? 0) + noteSeqs(receipt).length + supersededCount(receipt);
 }
 
 /**
- * The receipt of a document whose list has grown: what stood behind the list no longer does. Its record stays in the log, as
- * that of a line which went on.
+ * Builds the receipt of a document whose list has grown, because the text behind the list no longer follows there. Its
+ * record stays in the log and is listed like that of a continued line.
  */
 export function reopenedReceipt(receipt: ImportReceipt): ImportReceipt | null {
   const { list, ...fields } = receipt;
@@ -72,8 +70,8 @@ export function reopenedReceipt(receipt: ImportReceipt): ImportReceipt | null {
 }
 
 /**
- * The receipt of a document in which something else stands before its list: the records of its elements stay, and what stands
- * around them has new ones.
+ * Builds the receipt of a document with changed text before its list. The records of the elements stay, and the text
+ * around them gets new records.
  */
 export function receiptOfNewHead(receipt: ImportReceipt, beginning: DocumentBeginning): ImportReceipt | null {
   const reopened = reopenedReceipt(receipt);
@@ -87,7 +85,6 @@ export function receiptOfNewHead(receipt: ImportReceipt, beginning: DocumentBegi
   };
 }
 
-/** The receipt when so much has been read of a source of `sourceBytes`. */
 export function advanced(
   { isPartial: _before, list: _list, ...receipt }: ImportReceipt,
   read: Pick<

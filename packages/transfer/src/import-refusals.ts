@@ -6,7 +6,7 @@ interface ImportPlace {
   readonly key: string;
 }
 
-/** The file is not what it was as far as it was imported. */
+/** Reports that the imported part of the file has changed. */
 export function sourceChanged({ path, key }: ImportPlace, importedBytes: number, why: string): ThroughlineError {
   return new ThroughlineError("SOURCE_CHANGED", `${quote(path)} was imported before, and ${why}.`, {
     outcome: "not-applied",
@@ -15,7 +15,10 @@ export function sourceChanged({ path, key }: ImportPlace, importedBytes: number,
   });
 }
 
-/** The file does not begin with what was imported of it. Of a shorter one another key would hold less than there is. */
+/**
+ * Reports that the file no longer begins with the imported bytes. A shorter file gets another remedy: a new key would
+ * hold less than the session already has.
+ */
 export function sourceReplaced(place: ImportPlace, importedBytes: number, sizeBytes: number): ThroughlineError {
   const { path, key } = place;
   if (sizeBytes >= importedBytes)
@@ -28,7 +31,7 @@ export function sourceReplaced(place: ImportPlace, importedBytes: number, sizeBy
   });
 }
 
-/** Behind records of its own a session takes none of its source's: both would claim the same place. */
+/** A session with records of its own cannot take more of its source, because both would need the same position. */
 export function wentItsOwnWay({ path, key }: ImportPlace): ThroughlineError {
   const message = `${quote(key)} has records of its own by now: what ${quote(path)} has gained cannot come behind them.`;
   return new ThroughlineError("APPEND_CONFLICT", message, {
@@ -38,7 +41,7 @@ export function wentItsOwnWay({ path, key }: ImportPlace): ThroughlineError {
   });
 }
 
-/** An archived session takes no records, and what somebody has ended does not begin again by itself. */
+/** An archived session takes no records, and an import must not reactivate a session that a user ended. */
 export function isPutAside({ path, key }: ImportPlace): ThroughlineError {
   const message = `The session of ${quote(path)} is archived here, ${quote(key)}, and its source has gone on.`;
   return new ThroughlineError("SESSION_ARCHIVED", message, {
@@ -52,7 +55,7 @@ function anotherKey(path: string): string {
   return `Import the source under another key to have all of it in a session beside this one: \`throughline import ${shellWord(path)} --key KEY\``;
 }
 
-/** Another import of the file, under way at the same time, has gone on from where this one wanted to. */
+/** Reports that a concurrent import of the file already continued from the same receipt. */
 export function importOvertaken({ path, key }: ImportPlace, cause?: unknown): ThroughlineError {
   return new ThroughlineError("APPEND_CONFLICT", `Another import of ${quote(path)} was faster.`, {
     outcome: "not-applied",

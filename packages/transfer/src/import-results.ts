@@ -3,18 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ImportSource } from "./import-types.ts";
 
-/** The part of a source that {@link ImportResults} keeps. */
+/** Holds the part of a source's result that {@link ImportResults} keeps. */
 export type ImportResult = Pick<
   ImportSource,
   "path" | "format" | "key" | "sessionId" | "state" | "records" | "derived" | "repaired" | "lost"
 >;
 
-/** The most results in memory at a time. */
+/** Limits the results in memory; full pages go to the temporary file. */
 const pageSources = 1000;
 
 /**
- * Keeps the results of an import until they are printed, in little memory: a directory may hold 100,000 sessions. All but the
- * last page of 1,000 results are in a file of the temporary folder, mode 0600, whose name is removed at once.
+ * Keeps the results of an import until they are printed, in little memory: a directory may hold 100,000 sessions.
+ * All but the last page of 1,000 results are in a file of the temporary folder, mode 0600. Its name is removed at once,
+ * so that the file vanishes with the process.
  * @example
  * using results = new ImportResults();
  * for await (const source of importPaths(store, paths)) results.add(source);
@@ -24,16 +25,16 @@ export class ImportResults implements Disposable {
   private held: ImportResult[] = [];
   private file: number | null = null;
   private sizeBytes = 0;
-  /** Of each page in the file. */
+  /** Holds the byte size of each page in the file. */
   private readonly pageBytes: number[] = [];
 
-  /** Adds a result behind the others. */
+  /** Adds a result behind the earlier ones. */
   add({ path, format, key, sessionId, state, records, derived, repaired, lost }: ImportSource): void {
     this.held.push({ path, format, key, sessionId, state, records, derived, repaired, lost });
     if (this.held.length === pageSources) this.spill();
   }
 
-  /** Gives the results in their order, a page at a time. May be called once. */
+  /** Yields the results in their order, a page at a time. May be called once. */
   *pages(): Generator<readonly ImportResult[]> {
     let at = 0;
     for (const bytes of this.pageBytes) {
@@ -45,7 +46,7 @@ export class ImportResults implements Disposable {
     if (this.held.length > 0) yield this.held;
   }
 
-  /** Empties and closes the temporary file; the results in it are gone. */
+  /** Empties and closes the temporary file; the results in it are lost. */
   [Symbol.dispose](): void {
     if (this.file === null) return;
     ftruncateSync(this.file, 0);
@@ -64,7 +65,7 @@ export class ImportResults implements Disposable {
   }
 }
 
-/** A file whose name is removed as soon as it is open: it is gone with the process, however that ends. */
+/** Removes the file's name once it is open, so that the file vanishes with the process, even after a crash. */
 function unnamedFile(): number {
   const folder = mkdtempSync(join(tmpdir(), "throughline-import-"));
   try {

@@ -32,13 +32,12 @@ import { isOdd, newFindings } from "./import-findings.ts";
 import { headerFolder, spawnFields, statedEntry } from "./stated-entry.ts";
 import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
-/** What sources are imported into. */
 export interface ImportPlaces {
   readonly store: SessionStore;
   readonly registry: SourceRegistry;
 }
 
-/** Reads one transcript into its session, from where an earlier run stopped. */
+/** Reads one transcript into its session, from the position where an earlier run stopped. */
 export async function importTranscript(
   places: ImportPlaces,
   source: TranscriptSource,
@@ -71,19 +70,19 @@ class ImportRun {
   private ref: SessionRef;
   private state: SessionState | null;
   private receipt: ImportReceipt;
-  /** Whether an earlier run, or another one that is under way, began the session. */
+  /** True if an earlier or concurrent import began the session. */
   private readonly isBegunBefore: boolean;
   private writer: SessionWriter;
   private redactions: Redactions = new Map();
   private readonly batch: ImportBatch;
   private splitEntry: SplitEntry<Readonly<Record<string, unknown>>> | null = null;
   private headBefore: string | null = null;
-  /** What the index says, else the newest time of a line. */
+  /** Prefers the index's time; otherwise the newest time of a line. */
   private updatedAtMs: number;
   private sourceBytes = 0;
   private lines = 0;
   private records = 0;
-  /** Units of the batch that stand around the list of a document that has grown. */
+  /** Counts the items of the batch that surround the list of a grown document; they are no new lines. */
   private frames = 0;
   private derived = 0;
   private repaired = 0;
@@ -91,10 +90,10 @@ class ImportRun {
   private lineCount = 0;
   private recordCount: number;
   private derivedCount: number;
-  /** Lines an earlier run has read. */
+  /** Counts the lines that earlier runs read. */
   private knownLines: number;
   private readonly listEnd = new ListEnd(this.hash);
-  /** The last of those goes on: what is found in it from this finding on is new. */
+  /** Findings from this number on are new: they concern the continued last line. */
   private findingsOfRest = Infinity;
   private readonly findings: Finding[] = [];
 
@@ -130,10 +129,10 @@ class ImportRun {
     return new SessionWriter(store, { ref, path, state, receipt, isBegunBefore, options, split: () => this.split });
   }
 
-  /** The index's entry, and what of it is kept in records. */
+  /** Splits the index's entry: large fields go into records, because a batch has a size limit. */
   private get split(): SplitEntry<Readonly<Record<string, unknown>>> {
     const { source, store } = this;
-    // A store of ours has set aside what it wanted to; its seq stay as they are.
+    // A Throughline store has already moved its large fields into records, and its seq numbers must stay.
     const mostBytes = source.own === null ? store.capabilities.limits.batchBytes / 8 : 0;
     return (this.splitEntry ??= splitBlobs(source.entry ?? {}, mostBytes));
   }
@@ -159,7 +158,7 @@ class ImportRun {
     return this.result(isFresh ? "imported" : isWhole && !isMoved ? "unchanged" : "grown");
   }
 
-  /** Records that were imported and have been cut off since are imported again. */
+  /** Restarts behind the records that the session still holds, so that records lost since are imported again. */
   private async beginBehindHeldPart(file: SourceFile | null): Promise<void> {
     const { store, source, state, receipt } = this;
     const held = await heldPart({ store, source, file, state, receipt });
@@ -169,7 +168,6 @@ class ImportRun {
     this.findings.push(held.finding);
   }
 
-  /** The result for a source that no session is made of. */
   leftAlone(why: NonNullable<ImportTarget["leftAlone"]>): ImportSource {
     this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(this.source, why), this.place));
     return this.result("skipped");
@@ -186,7 +184,7 @@ class ImportRun {
     await registry.made(this.state, receipt);
   }
 
-  /** Blobs of the entry go into the first commit; also when an earlier run did not get so far. */
+  /** The first commit holds the entry's blobs, also when an earlier run stopped before it. */
   private beginWithBlobs(): void {
     const { lineCount, notes } = this.receipt;
     const isBegun = lineCount > 0 || notes !== undefined;
@@ -201,7 +199,7 @@ class ImportRun {
     let chunkStart = 0;
     for await (const chunk of file.chunks()) {
       this.assertNotAborted();
-      // The hash stands at the end of a line whenever a batch is written.
+      // The hash covers whole lines only, because a receipt is written at the end of a line.
       let hashedTo = 0;
       for (const unit of splitter.push(chunk)) {
         this.listEnd.update(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
@@ -227,7 +225,7 @@ class ImportRun {
     this.lineCount++;
     const { sizeBytes, endBytes, isFinal } = split;
     const { recordBytes } = this.store.capabilities.limits;
-    // Each claimed an id when it was imported.
+    // Each earlier piece used an id, so the reader must count them to assign the same ids again.
     for (const piece of pieces) readPiece(this.reader, split, { line: this.lineCount, sizeBytes: piece.sizeBytes });
     const isNewHead = this.lineCount === 1 && this.target.found?.hasNewHead === true;
     if (this.lineCount <= this.knownLines && !isNewHead) {
@@ -238,12 +236,12 @@ class ImportRun {
     const known = this.reader.findings.length;
     const line = this.read(split);
     this.listEnd.takeRecord(split, line.record.id);
-    // A header of ours is no record.
+    // Throughline's file header is no record.
     if (line.envelope?.seq === 0) {
       this.receipt = { ...this.receipt, hasOwnHeader: true };
       return;
     }
-    // The text around the list of a document is there again when the list has grown.
+    // When a document's list has grown, the text around the list is read again.
     const isFrame = split.part !== undefined && split.part !== "element" && this.knownLines > 0;
     if (!isFrame) this.lines++;
     if (Math.max(sizeBytes, split.part === undefined ? 0 : sourceBytes(line.source)) > recordBytes) {
@@ -266,16 +264,16 @@ class ImportRun {
     return this.reader.push(decodeLine(unit.bytes), placeOf(unit, this.lineCount));
   }
 
-  /** A line an earlier run has read: only the reader needs it. */
+  /** An earlier run stored this line; the reader needs it only for its state. */
   private passOver(split: SourceUnit, line: SourceLine): void {
     if (split.part === "head") this.listEnd.takeRecord(split, line.record.id);
-    // A store of ours may have moved the head without a record, which the lines do not show.
+    // A Throughline store may have moved the head without a record, which the lines do not show.
     this.headBefore = this.source.own === null ? line.headId : (this.state?.head.headId ?? null);
   }
 
   /**
-   * A line an earlier run has read to where it ended then. True when it is to be taken as it is now, behind the record of
-   * its beginning; false when that record stands for it still.
+   * Handles a line that an earlier run read before it was complete. Returns true to import the whole line behind the
+   * record of its beginning. Returns false if that record still covers the line.
    * @throws {ThroughlineError} SOURCE_CHANGED
    */
   private async isTakenAgain(split: SourceUnit, { sizeBytes, hasRecord, rest }: LineGrowth): Promise<boolean> {
@@ -332,14 +330,14 @@ class ImportRun {
     this.progress(endBytes);
   }
 
-  /** A store of ours may have moved the head without a record. */
+  /** A Throughline store may have moved the head without a record, so the saved head is restored. */
   private async restoreSavedHead(): Promise<void> {
     const saved = this.source.own?.savedHead ?? null;
     if (saved === null || saved.lastSeq !== this.recordCount || this.options.dryRun === true) return;
     await this.writer.moveHead(saved.headId, this.receipt);
   }
 
-  /** True when it was there and is archived from now on. */
+  /** Returns true if an existing session was archived by this run. */
   private async archive(): Promise<boolean> {
     if (!this.source.isArchived || this.options.dryRun === true || this.state?.archived === true) return false;
     const { store, registry, source, ref, receipt, isBegunBefore, writer } = this;

@@ -3,109 +3,108 @@ import type { Durability, Finding, ThroughlineError } from "@throughline/core";
 import type { ForeignFormatName } from "@throughline/foreign-formats/internal";
 import type { TranscriptFormat } from "@throughline/openclaw-format/internal";
 
-/** What a source is: a transcript of one of the formats, or a database that holds sessions. */
+/** Names the kind of a source: a transcript format, or a database that holds sessions. */
 export type SourceFormat = TranscriptFormat | "openclaw-sqlite" | "goclaw" | "clawcode" | ForeignFormatName;
 
-/** A format that an import reads. */
+/** Names a format that an import reads. */
 export type ImportFormat = Exclude<SourceFormat, "unknown">;
 
-/** Options of an import. */
+/** Sets what an import reads, and where in the store it writes. */
 export interface ImportOptions {
-  /** What the files are. @default "auto": by their place and their first lines */
+  /** Sets the format of the files. @default "auto": detected by location and first lines */
   readonly from?: "auto" | ImportFormat;
-  /** The session's key in the store. Only for a single session. */
+  /** Sets the session's key in the store. Valid for a single session only. */
   readonly key?: string;
   /**
-   * Imports only the session with this key in the source. With `key` it gets another one here, so that the two programs
+   * Imports only the session with this key in the source. With `key` it gets another key here, so that the two programs
    * never write the same session. @default every session
    */
   readonly readKey?: string;
-  /** For files whose place and key name no agent. @default "main" */
+  /** Names the agent for files whose location and key name none. @default "main" */
   readonly agentId?: string;
-  /** The namespace that the sessions get in the store. @default "" */
+  /** Sets the namespace of the sessions in the store. @default "" */
   readonly namespace?: string;
-  /** Reads and reports, and writes nothing. @default false */
+  /** Reads and reports without writing. @default false */
   readonly dryRun?: boolean;
   /**
-   * The directory the store itself lies in, if it has one: what is in it is refused, because every session would be
-   * there twice. @default null
+   * Names the directory of the store, if it has one. Sources inside it are refused, because every session would exist
+   * twice. @default null
    */
   readonly storeRoot?: string | null;
-  /** What each append must survive: the death of the process, or a power cut. @default the store's */
+  /** States what each append must survive: the death of the process, or a power cut. @default the store's */
   readonly durability?: Durability;
-  /** Called after each batch and at the end of each file. */
+  /** Receives the progress after each batch and at the end of each file. */
   readonly onProgress?: (progress: ImportProgress) => void;
-  /** Ends the import between two batches; the next run goes on from there. */
+  /** Ends the import between two batches; the next run resumes there. */
   readonly signal?: AbortSignal;
 }
 
-/** How far the import of one source is. */
+/** Reports how much of one source has been imported. */
 interface ImportProgress {
-  /** The file, or the database and the session in it. */
+  /** Names the file, or the database and the session in it. */
   readonly path: string;
-  /** The session's key in the store. */
+  /** Holds the session's key in the store. */
   readonly key: string;
-  /** How many bytes of the source have been read. */
+  /** Counts the bytes of the source that have been read. */
   readonly readBytes: number;
-  /** The size of the source in bytes, as far as it is known. */
+  /** Holds the size of the source in bytes, as far as it is known. */
   readonly sizeBytes: number;
-  /** How many records this run has appended so far. */
+  /** Counts the records that this run has appended so far. */
   readonly records: number;
 }
 
-/** A line that is not in the store. */
+/** Describes a line of a source that the store does not hold. */
 export interface LostLine {
-  /** From 1. */
+  /** Holds the line number, from 1. */
   readonly line: number;
-  /** The length of the line in bytes, without its line feed. */
+  /** Holds the length of the line in bytes, without its line feed. */
   readonly bytes: number;
-  /** Why it is not in the store: `too-long` for a line larger than the store's largest record. */
+  /** States why the store lacks the line: `too-long` for a line larger than the store's largest record. */
   readonly reason: string;
 }
 
 /**
- * `imported`: a session that was not there. `grown`: what came since the last import, or the rest of one that was cut
- * off. `unchanged`: nothing to do. `skipped`: not a session, or
- * one that was purged after an earlier import. `refused`: see `error`; the source is as it was, and what had been read
- * before stays in the store.
+ * States the outcome of an import for one source.
+ * `imported`: a new session. `grown`: lines added since the last import, or the rest of an interrupted one.
+ * `unchanged`: nothing to import. `skipped`: not a session, or a session that was purged after an earlier import.
+ * `refused`: see `error`; the source is unchanged, and lines imported before the refusal stay in the store.
  */
 export type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refused";
 
-/** What became of one source. */
+/** Describes the outcome for one source. */
 export interface ImportSource {
-  /** The file, or the database and the session in it. */
+  /** Names the file, or the database and the session in it. */
   readonly path: string;
-  /** What the source was recognized as; `unknown` for a file in no known format. */
+  /** Names the detected format; `unknown` for a file in no known format. */
   readonly format: SourceFormat;
-  /** The session's key in the store; null when the source does not lead to one. */
+  /** Holds the session's key in the store; null when the source does not lead to a key. */
   readonly key: string | null;
-  /** The agent whose session it is; null when the source does not lead to one. */
+  /** Names the session's agent; null when the source does not lead to an agent. */
   readonly agentId: string | null;
-  /** The session's id in the store; null when the source does not lead to one. */
+  /** Holds the session's id in the store; null when the source does not lead to a session. */
   readonly sessionId: string | null;
-  /** What the import did with the source. */
+  /** States the outcome of the import. */
   readonly state: ImportState;
-  /** Whether the session is an archived one. */
+  /** States whether the session is archived. */
   readonly archived: boolean;
-  /** Lines read that had not been imported before: `records` plus the number of lost ones. */
+  /** Counts the lines read that had not been imported before: `records` plus the number of lost lines. */
   readonly lines: number;
-  /** Lines whose record was appended; with `dryRun`, would be. */
+  /** Counts the lines whose record was appended; with `dryRun`, the lines whose record would be. */
   readonly records: number;
-  /** Further records of lines that hold several, such as the second and third of three tool results. */
+  /** Counts the additional records of lines that hold several, such as the second and third of three tool results. */
   readonly derived: number;
-  /** Of `records`, how many stand for a line that had to be put right or could not be read. The line itself is kept. */
+  /** Counts the lines in `records` that had to be repaired or could not be read. The store keeps the original line. */
   readonly repaired: number;
-  /** Lines of this run that are not in the store, in the file's order. */
+  /** Lists the lines of this run that the store does not hold, in the file's order. */
   readonly lost: readonly LostLine[];
-  /** What is wrong with the source, by line, and what was made of it. */
+  /** Lists the problems of the source by line, and how the import handled them. */
   readonly findings: readonly Finding[];
-  /** Why the source was refused; null when it was not. */
+  /** States why the source was refused; null when it was not. */
   readonly error: ThroughlineError | null;
 }
 
 const { callback, flag, orNull, signal, text } = optionKinds;
 
-/** The kinds of the options of `importPaths`. */
 export const importTable: OptionTable<ImportOptions> = {
   from: text,
   key: text,

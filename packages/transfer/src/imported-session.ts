@@ -10,10 +10,9 @@ import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { firstTimeMs, statesItsId, type TranscriptSource } from "./transcript-source.ts";
 
-/** More sessions that want the same id are a mistake and not an import. */
+/** More sessions with the same id point to a mistake, so the search for a free id stops here. */
 const maxSuffix = 1000;
 
-/** The receipt a source begins with. */
 export function firstReceipt(
   source: TranscriptSource,
   refusedKey: string | null,
@@ -36,11 +35,10 @@ export function firstReceipt(
   });
 }
 
-/** What a session of a source begins with. */
 interface BegunImport {
   readonly entryFields: Readonly<Record<string, unknown>>;
   readonly receipt: ImportReceipt;
-  /** Null where the index names a transcript that is not there. */
+  /** Null when the index names a transcript that does not exist. */
   readonly file: SourceFile | null;
 }
 
@@ -49,7 +47,7 @@ function headerTimeMs({ header }: TranscriptSource): number | null {
   return Number.isFinite(timeMs) ? timeMs : null;
 }
 
-/** When the session of a source began, as its header, its first lines or its entry say; null when none of them does. */
+/** Reads the start time from the header, the first lines or the entry; null when none states it. */
 async function startOf(source: TranscriptSource, file: SourceFile | null): Promise<number | null> {
   const statedMs = headerTimeMs(source) ?? (file === null ? null : await firstTimeMs(source, file));
   const given = statedMs ?? source.entry?.["sessionStartedAt"];
@@ -57,8 +55,8 @@ async function startOf(source: TranscriptSource, file: SourceFile | null): Promi
 }
 
 /**
- * Creates the session of a source with these fields of its entry. The path of the transcript goes into the receipt: in the
- * entry it would name a file that is not this store's.
+ * Creates the session of a source with these entry fields. The transcript's path goes into the receipt, because in the
+ * entry it would name a file of another store.
  */
 export async function createImportedSession(
   store: SessionStore,

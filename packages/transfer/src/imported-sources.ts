@@ -11,30 +11,29 @@ import { isSessionId } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 
 /**
- * The marks of every source that was imported into a namespace. The store keeps them outside of the sessions: a purge
- * removes the receipt in the session, and the session must not come back with the next import. They lie in the entries
- * of sessions without records, in a namespace of their own, so that nobody's list has them.
+ * Keeps marks of every source that was imported into a namespace. A purge removes the receipt in the session, but the
+ * session must not return with the next import.
+ * The marks are in the entries of sessions without records, in a separate namespace, so that no session list shows
+ * them.
  */
 export interface ImportedSources {
-  /** Whether the sessions there are have to be gone through, because an import was cut off, or came before marks were kept. */
+  /** True if the existing sessions must be scanned, because an import was interrupted, or ran before marks existed. */
   isInDoubt(): Promise<boolean>;
-  /** Every mark there is. */
   each(take: (mark: string) => void): Promise<void>;
-  /** Says that sessions are going to be made. Whoever is cut off leaves that word behind. */
+  /** Stores a run marker before sessions are created. An interrupted run leaves it behind. */
   begin(): Promise<void>;
   add(marks: readonly string[]): Promise<void>;
-  /** Everything added is in the store. */
+  /** Resolves once every added mark is stored. */
   finish(): Promise<void>;
 }
 
 export const marksKeyStart = "agent:main:imports:";
 const runStart = `${marksKeyStart}running:`;
 const marksStart = `${marksKeyStart}sources:`;
-/** Of one entry: about twenty kilobytes. */
+/** Limits the marks of one entry to about 20 kB. */
 const mostMarks = 1000;
 const pageSessions = 200;
 
-/** Where the marks of a namespace lie. */
 export function marksNamespace(namespace: string): string {
   const name = `${namespace === "" ? "throughline" : namespace}.imports`;
   if (isSessionId(name)) return name;
@@ -51,7 +50,7 @@ class StoredMarks implements ImportedSources {
   readonly #random: RandomSource;
   #begun: Promise<void> | null = null;
   #runRef: SessionRef | null = null;
-  /** Runs before this one that did not come to their end. */
+  /** Holds earlier runs that were interrupted. */
   #cutOff: readonly SessionRef[] = [];
   #pending: string[] = [];
   #written: Promise<void> = Promise.resolve();
@@ -70,7 +69,7 @@ class StoredMarks implements ImportedSources {
       return first === undefined || first.ref.key.startsWith(runStart);
     } catch (error) {
       if (!hasErrorCode(error, "KEY_AGENT_MISMATCH", "FORBIDDEN")) throw error;
-      // A store that ends at an agent or a namespace: what was purged from it cannot be known.
+      // This store is limited to one agent or namespace, so earlier purges cannot be read.
       this.#isOutOfReach = true;
       return false;
     }
@@ -116,7 +115,7 @@ class StoredMarks implements ImportedSources {
       try {
         await this.#store.remove(ref, { purge: true });
       } catch (error) {
-        // Two imports at once may both take away the word of a third one.
+        // Two concurrent imports may both remove the marker of a third run.
         if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
       }
     }
@@ -125,10 +124,10 @@ class StoredMarks implements ImportedSources {
     this.#begun = null;
   }
 
-  /** One after the other: what is added meanwhile goes into the next. */
+  /** Writes one batch at a time; marks added meanwhile go into the next batch. */
   #flush(): Promise<void> {
     const next = this.#written.then(() => this.#write(this.#pending.splice(0)));
-    // Whoever waits for this one hears of it; the next begins all the same.
+    // The waiting caller gets the error, and the next write starts anyway.
     this.#written = next.catch(() => undefined);
     return next;
   }
@@ -144,7 +143,7 @@ class StoredMarks implements ImportedSources {
         this.#last = isNew ? await this.#saveNew(part) : await this.#extend(last, [...known, ...part]);
       } catch (error) {
         if (isNew || !hasErrorCode(error, "REVISION_CONFLICT", "SESSION_NOT_FOUND")) throw error;
-        // Another import writes there: this one begins a list of its own.
+        // Another import writes this entry, so this run starts a new one.
         this.#last = null;
         continue;
       }

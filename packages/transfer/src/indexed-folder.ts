@@ -16,7 +16,6 @@ import { openSource, readSourceText } from "./node/source-files.ts";
 import { createTopics, topicFileOf } from "./indexed-topics.ts";
 import { peekTranscript, sessionIdOf, usableSessionId } from "./transcript-source.ts";
 
-/** Transcripts whose index lies beside or above them. */
 export async function* indexedFolder(
   folder: string,
   indexFolder: string,
@@ -28,14 +27,15 @@ export async function* indexedFolder(
   const index = await openIndex(indexPath);
   if (index.isUnreadable) yield skipped(indexPath, index.findings);
   const place: IndexPlace = { folder, files, format, agentId: agentOfSessionsDir(folder) };
-  // What was put aside leaves its key to its successor, which the index names.
+  // Archives come first: an archived session releases its key to its successor, which the index names.
   for (const name of files.rest()) {
     topics.takeFile(name);
     if (!isRenamed(name, files)) continue;
     files.take(name);
     yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, place));
   }
-  // A topic has the session id of its conversation, which keeps it, and its transcript: the topics come last.
+  // A topic has the session id of its conversation. The conversation keeps that id and its transcript, so topics come
+  // last.
   for await (const session of index.sessions()) if (!topics.takeEntry(session)) yield* indexedSession(session, place);
   for (const session of topics.entries()) yield* indexedSession(session, place);
   if (!index.isUnreadable && index.findings.length > 0) yield skipped(indexPath, index.findings);
@@ -60,13 +60,15 @@ async function* indexedSession(session: IndexedSession, place: IndexPlace): Asyn
   yield* guarded(joinPath(folder, fileName ?? session.sessionId), indexed(session, { ...place, fileName }));
 }
 
-/** Whether a file is an archived transcript, and not a copy of an existing one. */
+/**
+ * True for an archived transcript whose original file no longer exists; false for an archive copy of an existing file.
+ */
 export function isRenamed(name: string, files: FolderNames): boolean {
   const base = archivedFrom(name);
   return base !== null && !files.has(base);
 }
 
-/** The name of the transcript that an archive was made from; null for any other file. */
+/** Returns null for a file that is not an archive. */
 function archivedFrom(name: string): string | null {
   const { kind } = classifySessionFile(name);
   if (kind !== "reset-archive" && kind !== "deleted-archive") return null;
@@ -76,16 +78,17 @@ function archivedFrom(name: string): string | null {
   );
 }
 
-/** The file an entry means, among those that are there; null when none is. */
+/** Finds the file of an entry among the existing ones; null when none fits. */
 function fileOf(session: IndexedSession, folder: string, files: FolderNames): string | null {
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
   const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
   const topic = session.file === null ? topicFileOf(session.key, sessionId) : null;
   if (topic !== null && files.has(topic)) return topic;
-  // A topic without a transcript has the session id of its conversation, whose transcript is another session's.
+  // A topic without a transcript has the session id of its conversation, but that transcript belongs to another
+  // session.
   if (topic !== null && files.isTaken(stated.fileName)) return null;
   if (files.has(stated.fileName)) return stated.fileName;
-  // The index of one tutorial names no file, and pi puts the time before the id.
+  // One tutorial's index names no file, and pi puts the time before the id.
   return files.endingWith(`${sessionId}.jsonl`);
 }
 
@@ -112,10 +115,10 @@ async function* indexed(
     format,
     sizeBytes,
     agentId,
-    // One tutorial's index knows ids only.
+    // One tutorial's index holds ids only.
     key: session.key ?? header?.key ?? null,
     sessionId,
-    // One tutorial puts the key before the id; there the name says nothing.
+    // One tutorial puts the key before the id; there the file name does not state the id.
     nameSessionId: format === "claw0" ? null : nameSessionId,
     header,
     entry: await withSidecar(session.entry, { folder, fileName, files }),
@@ -128,8 +131,8 @@ async function* indexed(
 }
 
 /**
- * ClawCode keeps the id of the session in the Claude Agent SDK in a file beside the transcript, its later versions only
- * there. What the entry says itself comes first.
+ * ClawCode keeps the session id of the Claude Agent SDK in a file beside the transcript; later versions keep it only
+ * there. A value in the entry has priority.
  */
 async function withSidecar(
   entry: IndexedSession["entry"],
@@ -145,7 +148,6 @@ async function withSidecar(
     : entry;
 }
 
-/** A transcript that no index names. */
 export async function* unindexed(
   path: string,
   name: string,
@@ -158,7 +160,7 @@ export async function* unindexed(
     readonly files: FolderNames;
     readonly format: TranscriptFormat;
     readonly agentId: string | null;
-    /** The key of the topic that the file is of, where the index names its conversation. */
+    /** Holds the key of the file's topic when the index names its conversation. */
     readonly topicKey?: string | null;
   },
 ): AsyncGenerator<FoundSource> {

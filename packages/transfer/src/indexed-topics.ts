@@ -2,15 +2,18 @@ import { isSessionId } from "@throughline/core/internal";
 import { classifySessionFile, type IndexedSession, transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import { createScratchMap } from "./scratch-map.ts";
 
-/** The topics of a folder's index and of its files, however many there are. */
+/** Collects the topics of a folder's index and files in scratch maps, because their number has no limit. */
 export interface Topics extends Disposable {
-  /** Call it for every name of the folder first. */
+  /** Must be called for every name of the folder before the other methods. */
   takeFile(name: string): void;
-  /** Whether the entry is that of a topic. Then it is kept for {@link entries}. */
+  /** Returns true for the entry of a topic and keeps it for {@link entries}. */
   takeEntry(session: IndexedSession): boolean;
-  /** The entries of topics in the order of their keys: the order of the index decides nothing. */
+  /** Yields the topic entries in the order of their keys, so that the order of the index has no effect. */
   entries(): Iterable<IndexedSession>;
-  /** The key for the file of a topic that no entry names: that of its conversation, with the topic. Null: none. */
+  /**
+   * Builds the key for a topic's file that no entry names: the conversation's key with the topic. Null when there is
+   * none.
+   */
   keyOfFile(name: string): string | null;
 }
 
@@ -39,7 +42,7 @@ export function createTopics(): Topics {
       const parent = sessionId === null || topicId === null ? "" : (conversations.get(sessionId) ?? "");
       if (sessionId === null || parent === "") return null;
       const key = `${parent}:topic:${topicId}`;
-      // The index may have given the key to another session, and a name may hold what no key can.
+      // The index may assign the key to another session, and a file name may hold characters that a key cannot.
       return !topics.has(key) && topicFileOf(key, sessionId) === name ? key : null;
     },
     [Symbol.dispose]: () => {
@@ -49,7 +52,7 @@ export function createTopics(): Topics {
   };
 }
 
-/** The name of a topic's transcript by its key; null for any other session. */
+/** Returns null for a session that is not a topic. */
 export function topicFileOf(key: string | null, sessionId: string): string | null {
   if (key === null || !isSessionId(sessionId)) return null;
   const name = transcriptFileNameOf({ sessionId, key });

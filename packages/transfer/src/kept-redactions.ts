@@ -12,10 +12,10 @@ import { createSourceReader, type SourceLine } from "./source-reader.ts";
 import type { SourceUnit } from "./source-units.ts";
 import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
-/** Records of a source that were redacted in a session it was imported into, by their ids. */
+/** Maps record ids to the tombstones of records that were redacted in an earlier import of the source. */
 export type Redactions = ReadonlyMap<string, SessionRecord>;
 
-/** What was redacted in these sessions. Reads all of their records: only for sources that are imported beside them. */
+/** Reads all records of the sessions, so callers use it only when a source is imported beside them. */
 export async function redactionsIn(store: SessionStore, sessions: readonly SessionState[]): Promise<Redactions> {
   const found = new Map<string, SessionRecord>();
   for (const { ref } of sessions) {
@@ -26,7 +26,7 @@ export async function redactionsIn(store: SessionStore, sessions: readonly Sessi
   return found;
 }
 
-/** Whether a record lies there no more because it was redacted. */
+/** Returns the tombstone if the record was redacted; null otherwise. */
 async function redactionOf(store: SessionStore, ref: SessionRef, id: string): Promise<SessionRecord | null> {
   for await (const page of store.read(ref, { order: "descending" })) {
     const found = page.records.find(({ record }) => record.id === id);
@@ -35,7 +35,9 @@ async function redactionOf(store: SessionStore, ref: SessionRef, id: string): Pr
   return null;
 }
 
-/** The tombstones that stand for the records of a line, as for the record that was redacted. */
+/**
+ * Builds tombstones for all records of a line, because the derived records hold the same content as the redacted one.
+ */
 export function withheldDrafts(
   { record, derived = [] }: SourceLine,
   redaction: SessionRecord,
@@ -54,9 +56,9 @@ function withheldDraft(withheld: SessionRecord, redaction: SessionRecord, sizeBy
   });
 }
 
-/** What repeats the records, and summaries made of them, are out of use in the new session too. */
+/** Redacts repetitions of the redacted records, and summaries based on them, in the new session as well. */
 export async function redactCopies(store: SessionStore, ref: SessionRef, redactions: Redactions): Promise<void> {
-  // A source that was written over may have lost some of them.
+  // A source that was overwritten may lack some of the records.
   const there: SessionRecord[] = [];
   for await (const page of store.read(ref))
     for (const { id } of page.records) there.push(...[redactions.get(id)].filter((one) => one !== undefined));
@@ -71,7 +73,7 @@ export async function redactCopies(store: SessionStore, ref: SessionRef, redacti
   }
 }
 
-/** The redaction of a line that has gone on since its beginning was redacted, for the whole of it; null when it was not. */
+/** Extends a redaction to the whole of a line that grew after its beginning was redacted; null without a redaction. */
 export async function redactionsOfWhole(
   store: SessionStore,
   ref: SessionRef,

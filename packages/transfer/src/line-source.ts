@@ -1,17 +1,16 @@
 import type { SourceFile } from "./node/source-files.ts";
 
-/** A line as a database has it, without its line feed. */
+/** Holds one line without its line feed. */
 export type DatabaseLine = string | Uint8Array;
 
-/** Lines of rows, or of files that are read one after the other. */
 export type LineSequence = Iterable<DatabaseLine> | AsyncIterable<DatabaseLine>;
 
 const lineFeed = 0x0a;
 const chunkBytes = 256 * 1024;
 
 /**
- * Lines that lie in no file, read as if they did: an import then counts, hashes and resumes by bytes, whatever they
- * come from. Each read requests the lines again, and they must be the same each time, up to their first end.
+ * Presents lines that are in no file as a file, so that an import counts, hashes and resumes by bytes.
+ * Each read requests the lines again. They must be the same each time, up to the end of the first read.
  */
 export function createLineSource(path: string, sizeBytes: number, lines: () => LineSequence): SourceFile {
   return {
@@ -31,7 +30,7 @@ export function createLineSource(path: string, sizeBytes: number, lines: () => L
   };
 }
 
-/** How many bytes the lines have, with a line feed each. */
+/** Counts the bytes of the lines, with a line feed each. */
 export async function lineBytes(lines: LineSequence): Promise<number> {
   let sum = 0;
   for await (const line of lines) sum += (typeof line === "string" ? Buffer.byteLength(line) : line.length) + 1;

@@ -2,30 +2,28 @@ import { createHash, type Hash } from "node:crypto";
 import type { ListReceipt } from "./receipt-types.ts";
 import type { SourceUnit } from "./source-units.ts";
 
-/** Notes where the list of a document begins and ends, while the document is read. */
+/** Records where the list of a document begins and ends, while the document is read. */
 export class ListEnd {
-  /** The hash of the whole document. */
   readonly #whole: Hash;
   #list: Pick<ListReceipt, "sizeBytes" | "sha256"> | null = null;
   #tailId: string | null = null;
   #headId: string | null = null;
   #headBytes = 0;
-  /** The hash of the bytes behind the head; null until the head was read. */
+  /** Hashes the bytes behind the head; null until the head was read. */
   #hash: Hash | null = null;
   #listSha256 = "";
 
-  /** @param whole the hash of all that was read so far */
+  /** @param whole hash of the bytes read so far */
   constructor(whole: Hash) {
     this.#whole = whole;
   }
 
-  /** Takes the next bytes of the document. */
   update(bytes: Uint8Array): void {
     this.#whole.update(bytes);
     this.#hash?.update(bytes);
   }
 
-  /** Takes a unit whose bytes are the last ones. */
+  /** Must be called with an item whose bytes were the last passed to `update`. */
   takeFinal({ part, endBytes }: SourceUnit): void {
     if (part === undefined) return;
     if (part === "head") {
@@ -41,7 +39,7 @@ export class ListEnd {
     if (part === "tail") this.#tailId = id;
   }
 
-  /** What the receipt says of it; nothing before all of the document was read. */
+  /** Returns no list before the whole document was read. */
   get receipt(): { readonly list?: ListReceipt } {
     if (this.#list === null || this.#tailId === null) return {};
     const [id, sizeBytes, listSha256] = [this.#headId, this.#headBytes, this.#listSha256];

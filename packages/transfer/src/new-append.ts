@@ -1,7 +1,7 @@
 import type { AppendOnceOptions } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/internal";
 
-/** A key for an append without records, which has nothing of its own to be known by. */
+/** Creates a key for an append without records, because such an append has no content to identify a retry by. */
 export function newAppend(): Pick<AppendOnceOptions, "idempotencyKey" | "isNewKey"> {
   return { idempotencyKey: systemRandom.uuid(), isNewKey: true };
 }

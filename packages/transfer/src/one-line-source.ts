@@ -4,7 +4,7 @@ import type { RecordSource } from "@throughline/core/internal";
 const [lineFeed, backslash, letterN] = [0x0a, 0x5c, 0x6e];
 
 /**
- * The bytes of a piece of a document as one line, which is what a record's source is: a line feed becomes `\n`, and a
+ * Encodes a piece of a document as one line, because a record's source is one line. A line feed becomes `\n`, and a
  * backslash is doubled.
  */
 export function oneLineSource(source: RecordSource): RecordSource {
@@ -18,7 +18,7 @@ export function oneLineSource(source: RecordSource): RecordSource {
   return Uint8Array.from(escaped);
 }
 
-/** The bytes that `oneLineSource` was given. */
+/** Reverses `oneLineSource`. */
 export function documentSource(source: RecordSource): RecordSource {
   if (typeof source === "string") {
     return source.replaceAll(/\\[\\n]/g, (escape) => (escape === "\\n" ? "\n" : "\\"));
@@ -35,7 +35,6 @@ export function documentSource(source: RecordSource): RecordSource {
   return Uint8Array.from(bytes);
 }
 
-/** How long a source is in a store. */
 export function sourceBytes(source: RecordSource): number {
   return typeof source === "string" ? Buffer.byteLength(source) : source.length;
 }

@@ -9,21 +9,22 @@ import {
 import { openSource, readSourceText, type SourceFile } from "./node/source-files.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 
-/** An index of sessions, as an import goes through it. */
 interface OpenIndex {
-  /** It is there and says nothing that could be read. */
+  /** True if the index exists but no entry could be read. */
   readonly isUnreadable: boolean;
   readonly findings: readonly Finding[];
-  /** In the order of the index; to be gone through once. */
+  /** Yields sessions in the order of the index; may be iterated once. */
   sessions(): AsyncIterable<IndexedSession> | Iterable<IndexedSession>;
 }
 
-/** A larger one is not held: its entries are read one by one, when it is their turn. */
+/** A larger index is not held in memory; its entries are read one by one. */
 const mostHeldBytes = 256 * 1024;
-/** OpenClaw's entries have tens of kilobytes; one beyond this is read with the whole index, or not at all. */
+/**
+ * OpenClaw's entries have tens of kilobytes. An index with a larger entry than this is parsed as a whole or not at all.
+ */
 const mostEntryBytes = 16 * 1024 * 1024;
 
-/** The index at a path; an empty one when there is none. */
+/** Returns an empty index when the file does not exist. */
 export async function openIndex(path: string): Promise<OpenIndex> {
   try {
     return (await largeIndex(path)) ?? heldIndex(await readSourceText(path), path);
@@ -41,9 +42,9 @@ function heldIndex(text: string, path: string): OpenIndex {
 }
 
 /**
- * A large index, gone through entry by entry: once to see that it is whole and which of several entries of one key
- * counts, and once for the sessions. Null for one that is small enough, and for one that is not a whole object: whoever
- * reads the whole of it says what is wrong.
+ * Reads a large index entry by entry, in two passes. The first checks that it is complete and which of several entries
+ * of one key counts. The second yields the sessions.
+ * Returns null for a small index, and for one that is no complete object: parsing the whole file reports the error.
  */
 async function largeIndex(path: string): Promise<OpenIndex | null> {
   const source = await openSource(path);
@@ -63,7 +64,7 @@ async function largeIndex(path: string): Promise<OpenIndex | null> {
       isUnreadable: false,
       findings,
       async *sessions() {
-        // The file that was looked at, though another one may have its name by now.
+        // The opened file is read, even if another file has its name now.
         try {
           for await (const { key, session, place } of membersOf(source)) {
             if (session !== null && lastOfKey.get(JSON.stringify(key)) === place) yield session;
@@ -78,7 +79,7 @@ async function largeIndex(path: string): Promise<OpenIndex | null> {
   }
 }
 
-/** The findings about the entries; null if they are not a whole object. */
+/** Returns null if the file is not one complete object. */
 async function survey(
   source: SourceFile,
   lastOfKey: ScratchMap,
@@ -91,7 +92,7 @@ async function survey(
     const { done, value } = await members.next();
     if (done === true) return value ? { findings, hasSession } : null;
     const { key, session, place } = value;
-    // As when the whole of it is parsed, the last of several entries of one key counts.
+    // The last of several entries of one key counts, as when the whole file is parsed.
     lastOfKey.set(JSON.stringify(key), place);
     hasSession ||= session !== null;
     if (session === null)
@@ -101,13 +102,13 @@ async function survey(
 
 interface Member {
   readonly key: string;
-  /** Null when the entry names none. */
+  /** Null when the entry names no session. */
   readonly session: IndexedSession | null;
-  /** Which of several of the same key it is. */
+  /** Distinguishes entries of the same key. */
   readonly place: string;
 }
 
-/** The members in their order; at the end whether they are one whole object. */
+/** Yields the members in their order; returns whether they form one complete object. */
 async function* membersOf(source: SourceFile): AsyncGenerator<Member, boolean> {
   const scanner = createIndexMemberScanner();
   let held: Uint8Array[] = [];
@@ -135,7 +136,7 @@ async function* membersOf(source: SourceFile): AsyncGenerator<Member, boolean> {
   return scanner.isWhole;
 }
 
-/** Undefined for invalid JSON. */
+/** Returns undefined for invalid JSON, because null is a valid value. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

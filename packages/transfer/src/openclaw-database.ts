@@ -7,7 +7,7 @@ import { guarded, type FoundSource } from "./found-source.ts";
 import type { DatabaseLine } from "./line-source.ts";
 import type { DatabaseRow, ForeignDatabase } from "./node/foreign-database.ts";
 
-/** The schema this reader was written from, and the columns it needs. */
+/** This reader was written for this schema version; it needs the columns below. */
 const knownSchema = 23;
 const needed: Readonly<Record<string, readonly string[]>> = {
   session_nodes: ["session_key", "current_session_id", "entry_json"],
@@ -15,7 +15,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   transcript_events: ["session_id", "seq", "event_json"],
 };
 
-/** No archive of one session is larger; OpenClaw's own limit for an event is 4 MiB. */
+/** An archive of one session never exceeds this size; OpenClaw limits an event to 4 MiB. */
 const maxArchiveBytes = 512 * 1024 * 1024;
 const maxEventBytes = 4 * 1024 * 1024;
 
@@ -24,9 +24,9 @@ export function isOpenclawDatabase(database: ForeignDatabase): boolean {
 }
 
 /**
- * The sessions of one agent of OpenClaw since 2026.8. Each window of a key is a session: the current one under the key,
- * earlier ones as its archives. Transcripts that it archived are archives too. The rows of the log are the lines of the
- * files before it, some of them compressed.
+ * Yields the sessions of one agent of OpenClaw since 2026.8. Each window of a key is a session: the current window has
+ * the key, and earlier windows are its archives. Transcripts that OpenClaw archived are archives too. The log's rows
+ * are the lines that OpenClaw's files held before, some of them compressed.
  * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED
  */
 export async function* openclawDatabase(
@@ -36,7 +36,7 @@ export async function* openclawDatabase(
   const findings = checkSchema(database);
   const agentId = agentOf(database) ?? pathAgent;
   const place = { databasePath: database.path, format: "openclaw-sqlite", agentId } as const;
-  // What was before comes first: as an archive it leaves the key to its successor.
+  // Archives come first: an archived session releases its key to its successor.
   for (const archive of transcriptArchives(database)) {
     const row = firstOf(database, "SELECT * FROM session_transcript_archives WHERE session_id = ? AND generation = ?", [
       String(archive["session_id"]),
@@ -87,7 +87,7 @@ async function* once(source: FoundSource): AsyncGenerator<FoundSource> {
   yield source;
 }
 
-/** A newer schema may keep lines where this reader does not look: better none than some. */
+/** A newer schema may keep lines in tables that this reader ignores, so it is refused rather than imported in part. */
 function checkSchema(database: ForeignDatabase): readonly Finding[] {
   const version = Number(database.all("PRAGMA user_version")[0]?.["user_version"] ?? 0);
   const missing = Object.entries(needed).flatMap(([table, names]) => {
@@ -114,8 +114,8 @@ function agentOf(database: ForeignDatabase): string | null {
 }
 
 /**
- * Which sessions there are, in order: those that ended before those that go on, older ones first. Their ids alone, because
- * entries have tens of kilobytes, and a database sorts what it is asked for in memory.
+ * Lists the sessions in order: ended sessions first, older before newer.
+ * It selects ids alone, because entries have tens of kilobytes and SQLite sorts a result in memory.
  */
 function windowKeys(database: ForeignDatabase): Iterable<DatabaseRow> {
   return database.iterate(`
@@ -129,7 +129,7 @@ function windowKeys(database: ForeignDatabase): Iterable<DatabaseRow> {
     ORDER BY 5, 3, 1`);
 }
 
-/** Reads one of them; null when it is gone by now. */
+/** Returns null when the session has been deleted meanwhile. */
 function windowReader(database: ForeignDatabase): (window: DatabaseRow) => DatabaseRow | null {
   const has = database.columns("session_windows");
   const node = database.columns("session_nodes");
@@ -139,7 +139,7 @@ function windowReader(database: ForeignDatabase): (window: DatabaseRow) => Datab
     optional(has, "w", ["previous_session_id", "reason", "ended_at", "chat_type", "channel", "account_id"]) +
     optional(has, "w", ["model_provider", "model"]) +
     optional(node, "n", ["archived_at", "label", "display_name", "spawned_by"]);
-  // The entry belongs to the session that is current; those before it have the same row.
+  // The entry belongs to the current session; earlier windows of the key have the same row.
   const withWindow = `
     SELECT w.session_id, w.session_key, w.created_at, w.updated_at, 1 AS has_window,
       coalesce(w.session_id = n.current_session_id, 0) AS is_current,
@@ -179,7 +179,7 @@ function entryOf(
   const own = definedFields({ label: row["label"], displayName: row["display_name"], spawnedBy: row["spawned_by"] });
   const stated = readJsonObject(row["entry_json"]);
   if (stated !== null) {
-    // What OpenClaw calls the entry is the truth; its columns are copies of it, newer in nothing.
+    // OpenClaw treats the entry as the truth; its columns are copies that are never newer.
     return { entry: { ...own, ...stated, sessionId }, finding: null };
   }
   const where = { path: `${databasePath}#${sessionId}`, key: textOf(row["session_key"]) };
@@ -195,7 +195,7 @@ function* windowLines(database: ForeignDatabase, sessionId: string): Generator<D
   for (const row of database.iterate(sql, sessionId, afterSeq)) yield eventLine(row);
 }
 
-/** Lines of old windows that OpenClaw packed into one block. Gives the seq of the last of them. */
+/** Yields lines of old windows that OpenClaw packed into one block. Returns the seq of the last one. */
 function* coldLines(database: ForeignDatabase, sessionId: string): Generator<DatabaseLine, number> {
   if (!database.columns("session_transcript_cold_archives").has("archive_blob")) return -1;
   const [row] = database.all("SELECT * FROM session_transcript_cold_archives WHERE session_id = ?", sessionId);
@@ -214,19 +214,19 @@ function* coldLines(database: ForeignDatabase, sessionId: string): Generator<Dat
 
 function eventLine(row: DatabaseRow): DatabaseLine {
   const { event_json: text, event_zstd: packed } = row;
-  // JSON holds a line feed between its tokens only, where a space means the same.
+  // JSON allows a line feed only between tokens, where a space is equivalent.
   if (typeof text === "string") return text.includes("\n") ? text.replaceAll(/\r?\n/g, " ") : text;
   if (!(packed instanceof Uint8Array)) return "";
   try {
     const bytes = zstdDecompressSync(packed, { maxOutputLength: maxEventBytes });
     return bytes.includes(0x0a) ? bytes.toString("utf8").replaceAll(/\r?\n/g, " ") : bytes;
   } catch {
-    // One bad row must not cost the others: it stays in its place, unread, with its bytes.
+    // One bad row must not block the others, so its bytes are kept as an unparsed line.
     return `row ${String(row["seq"])} cannot be unpacked: ${Buffer.from(packed).toString("base64")}`;
   }
 }
 
-/** Which there are, without what is in them. */
+/** Lists the archives without their content, which may be large. */
 function transcriptArchives(database: ForeignDatabase): Iterable<DatabaseRow> {
   if (!database.columns("session_transcript_archives").has("archive_blob")) return [];
   return database.iterate(`
@@ -235,7 +235,9 @@ function transcriptArchives(database: ForeignDatabase): Iterable<DatabaseRow> {
     FROM session_transcript_archives a ORDER BY a.created_at, a.session_id, a.generation`);
 }
 
-/** The lines of an archive as one text, without the last line feed. @throws {ThroughlineError} FILE_UNREADABLE */
+/**
+ * Returns the lines of an archive as one text, without the last line feed. @throws {ThroughlineError} FILE_UNREADABLE
+ */
 function archiveText(row: DatabaseRow, path: string): Uint8Array {
   const { archive_blob: blob, encoding, archive_sha256: stated } = row;
   if (!(blob instanceof Uint8Array)) throw unreadableArchive(path, "it is empty", null);

@@ -4,7 +4,9 @@ import { createLineSplitter } from "@throughline/openclaw-format";
 import { openSource } from "./node/source-files.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 
-/** A session as the entries log of a JSON Lines store of ours has it; `docs/formats/records.md` describes the log. */
+/**
+ * Describes a session as the entries log of a JSON Lines store records it; `docs/formats/records.md` describes the log.
+ */
 export interface OwnEntry {
   readonly sessionId: string;
   readonly key: string;
@@ -12,23 +14,25 @@ export interface OwnEntry {
   readonly isArchived: boolean;
   readonly revision: number;
   readonly entry: Readonly<Record<string, unknown>>;
-  /** Where an append without records left the head, and behind which record. */
+  /** Holds the head that an append without records set, and the seq it followed. */
   readonly savedHead: { readonly lastSeq: number; readonly headId: string | null } | null;
 }
 
-/** The entries log of an agent, read and not held. */
 export interface OwnEntries extends Disposable {
-  /** The newest row of every session; archived ones first, whose keys may be those of sessions that are active now. */
+  /**
+   * Yields the newest row of every session. Archived sessions come first, because their keys may belong to active ones
+   * now.
+   */
   rows(): Iterable<OwnEntry>;
   readonly unreadableLines: number;
-  /** A coded entry needs its store. */
+  /** True if an entry is encoded, which only its store can decode. */
   readonly isCoded: boolean;
 }
 
-/** A longer line is none of ours. */
+/** Throughline writes no longer lines. */
 const maxLineBytes = 64 * 1024 * 1024;
 
-/** @throws {ThroughlineError} FILE_UNREADABLE, PATH_UNSAFE; a log that is not there is an empty one */
+/** @throws {ThroughlineError} FILE_UNREADABLE, PATH_UNSAFE; a missing log counts as empty */
 export async function readOwnEntries(path: string): Promise<OwnEntries> {
   const rows = createScratchMap();
   try {

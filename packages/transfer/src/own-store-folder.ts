@@ -8,7 +8,10 @@ import { openSource } from "./node/source-files.ts";
 import { readOwnEntries, type OwnEntry } from "./own-entries.ts";
 import { peekTranscript } from "./transcript-source.ts";
 
-/** One agent of a JSON Lines store of ours. The entries log is the truth; transcripts it does not know are found too. */
+/**
+ * Yields the sessions of one agent of a JSON Lines store. The entries log is authoritative; transcripts that it does
+ * not list are found too.
+ */
 export async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
   const folder = joinPath(path, "sessions");
   const agentId = agentOfSessionsDir(folder);
@@ -50,7 +53,7 @@ async function* ownSession(
   const isMissing = !names.has(fileName);
   const { header, sizeBytes } = isMissing ? { header: null, sizeBytes: 0 } : await peekTranscript(path);
   const ids = { sessionId: own.sessionId, nameSessionId: null };
-  // A session nothing was ever appended to has no file.
+  // A session without appends has no file.
   yield {
     kind: "transcript",
     path,

@@ -5,16 +5,15 @@ type Fields = Readonly<Record<string, unknown>>;
 const noTokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const noUsage: Fields = { ...noTokens, totalTokens: 0, cost: { ...noTokens, total: 0 } };
 
-/** A record as pi's own reader needs it, and what was added to it. */
 export interface PiRecord {
   readonly record: SessionRecord;
-  /** Null when nothing was. */
+  /** Null when no field was added. */
   readonly added: string | null;
 }
 
 /**
- * Fits a message that pi did not write. pi 0.73 fails on a reply without usage. A result whose content is a text counts as an
- * image there.
+ * Adapts a message that pi did not write. pi 0.73 fails on a reply without usage. It treats a result whose content is a
+ * text as an image.
  */
 export function asPiRecord(record: SessionRecord): PiRecord {
   const message = record["message"];

@@ -12,25 +12,25 @@ import type { RecordDraft } from "@throughline/core";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format/internal";
 
-/** A draft and the line it stood on. */
+/** Describes one draft of the input and the line that holds it. */
 export interface DraftLine {
-  /** From 1. */
+  /** Holds the line number, from 1. */
   readonly line: number;
-  /** The record to append, checked against the record format. */
+  /** Holds the record to append, checked against the record format. */
   readonly draft: RecordDraft;
-  /** The length of the line in bytes, without its line feed. */
+  /** Holds the length of the line in bytes, without its line feed. */
   readonly sizeBytes: number;
 }
 
-/** The longest line; the same as the largest record of every store. */
+/** Equals the largest record of every store. */
 const maxLineBytes = 16 * 1024 * 1024;
-/** Deeper nesting is no conversation but an attack on whoever walks it. */
+/** Deeper nesting would overflow the stack of recursive readers; no conversation needs it. */
 const maxDepth = 200;
 
 /**
- * Reads drafts, one JSON object a line, as they come in. Lines end at a line feed and nowhere else; blank ones are
- * passed over; a byte order mark before the first is allowed.
- * @throws {ThroughlineError} INPUT_INVALID with `details.line` for the first line that is no draft
+ * Reads drafts, one JSON object a line, while the input arrives. Only a line feed ends a line; blank lines are skipped;
+ * a byte order mark before the first line is allowed.
+ * @throws {ThroughlineError} INPUT_INVALID with `details.line` for the first line that is not a draft
  */
 export async function* readDrafts(input: Readable, signal: AbortSignal): AsyncGenerator<DraftLine, void, void> {
   const splitter = createLineSplitter({ maxLineBytes: maxLineBytes + 1 });
@@ -48,7 +48,7 @@ export async function* readDrafts(input: Readable, signal: AbortSignal): AsyncGe
       const draft = read(split);
       if (draft !== null) yield draft;
     }
-    // A line without an end would otherwise be waited for until memory or patience runs out.
+    // A line without an end would otherwise fill the memory.
     if (readBytes - endOffset > maxLineBytes) throw tooLong(line + 1);
   }
   const rest = splitter.end();
@@ -56,7 +56,10 @@ export async function* readDrafts(input: Readable, signal: AbortSignal): AsyncGe
   if (draft !== null) yield draft;
 }
 
-/** Chunks until the input ends or the signal says so; leaves the input destroyed, so that nothing waits for it. */
+/**
+ * Yields chunks until the input ends or the signal aborts. Destroys the input, so that it does not keep the process
+ * alive.
+ */
 async function* abortable(input: Readable, signal: AbortSignal): AsyncGenerator<Buffer, void, void> {
   const stop = (): void => void input.destroy();
   signal.addEventListener("abort", stop, { once: true });
@@ -89,10 +92,10 @@ function parseJson(text: string, line: number): unknown {
   }
 }
 
-/** What stands at the door: the stores' own rules for a draft, and what makes a record that nobody could use. */
+/** Applies the stores' rules for a draft, so that an invalid draft is refused with its line number. */
 function checkDraft(value: unknown, line: number): RecordDraft {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(line, "it is not an object");
-  // What may be left out is filled in by the store; the check wants to see it.
+  // The store fills in these fields when they are absent, but the check requires them.
   const problem = findRecordProblem({ id: "", parentId: null, timestamp: "", ...value });
   if (problem !== null) throw invalid(line, `${problem.path} ${problem.message}`, { path: problem.path });
   const draft = value as RecordDraft;
@@ -105,7 +108,7 @@ function checkDraft(value: unknown, line: number): RecordDraft {
   return draft;
 }
 
-/** Counts brackets outside of strings, before anything recursive sees the text. */
+/** Counts brackets outside of strings before a recursive parser sees the text. */
 function isTooDeep(text: string): boolean {
   let depth = 0;
   let isString = false;

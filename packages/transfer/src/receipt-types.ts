@@ -1,81 +1,85 @@
 /**
- * What an entry says of the file its session came from, in the field `importedFrom`. Written in the same commit as the
- * records it counts, so that an import that was cut off goes on where it stopped.
+ * Records how much of a source a session holds, in the field `importedFrom` of its entry. It is written in the same
+ * commit as the records that it counts, so that an interrupted import resumes exactly there.
  */
 export interface ImportReceipt {
-  /** Absolute. */
+  /** The path is absolute. */
   readonly path: string;
   readonly format: string;
-  /** The session's id in the source; the store's may differ when that one was taken. */
+  /** Holds the session's id in the source; the store's id may differ when the id was in use. */
   readonly sessionId: string;
-  /** True when the source itself states that id. Absent: it was made of the name, and in receipts of before it was kept. */
+  /**
+   * True when the source states the id. Absent when the id came from the file name, and in receipts of older versions.
+   */
   readonly statesId?: true;
-  /** How much of the file has been read, and the SHA-256 of it, in hex. */
+  /** Counts the bytes read from the file; `sha256` is their hash in hex. */
   readonly sizeBytes: number;
   readonly sha256: string;
   readonly lineCount: number;
-  /** Records made of those lines. Less than `lineCount` by what was lost. */
+  /** Counts the records of those lines; lower than `lineCount` by the number of lost lines. */
   readonly recordCount: number;
-  /** Further records of those lines. @default 0 */
+  /** Counts the additional records of those lines. @default 0 */
   readonly derivedCount?: number;
   /** False when the last line had no line feed. */
   readonly endsWithLineFeed: boolean;
-  /** True until the run that reads the file has come to its end. Absent: all of the file that was there has been imported. */
+  /** True until a run has read the file to its end. Absent when the whole file was imported. */
   readonly isPartial?: true;
-  /** True when the file began with a header of ours, which is no record. */
+  /** True when the file began with Throughline's header, which is no record. */
   readonly hasOwnHeader?: boolean;
-  /** Where those lines put the head. Absent in receipts of before it was kept. */
+  /** Holds the head after those lines. Absent in receipts of older versions. */
   readonly headId?: string | null;
-  /** Where blobs of the entry lie: records that no line of the file stands for. @default none */
+  /** Locates blobs of the entry: records without a line in the file. @default none */
   readonly notes?: { readonly fromSeq: number; readonly count: number };
-  /** Of a document: what it was up to the end of its list's last element. Absent: the end of the list was not read. */
+  /** Covers a document up to the end of its list's last element. Absent when the end of the list was not read. */
   readonly list?: ListReceipt;
-  /** Lines that went on after they had been imported. `recordCount` counts only what stands for a line now. @default none */
+  /**
+   * Lists lines that grew after they had been imported. `recordCount` excludes records that a later one
+   * replaced. @default none
+   */
   readonly continued?: readonly ContinuedLine[];
-  /** The transcript's path as the source's index stated it. */
+  /** Holds the transcript's path as the source's index stated it. */
   readonly sessionFile?: string;
-  /** The key the source's index stated, when the session could not have it. */
+  /** Holds the key from the source's index when the session could not have it. */
   readonly key?: string;
-  /** The key the source's index stated. Absent: none, and in receipts of before it was kept. */
+  /** Holds the key from the source's index. Absent without a key, and in receipts of older versions. */
   readonly sourceKey?: string;
-  /** The key the session was asked to go by, whatever it goes by now. Absent: none was asked for. */
+  /** Holds the key that the caller asked for, even after a rename. Absent without such a request. */
   readonly askedKey?: string;
-  /** When the source had put the session aside, ISO 8601. */
+  /** Holds the time when the source archived the session, ISO 8601. */
   readonly archivedAt?: string;
-  /** Where the session had been imported from before. */
+  /** Holds the receipt of an import before this one. */
   readonly earlier?: ImportReceipt;
 }
 
-/** The beginning of a document that was imported, without what stands behind its list. */
+/** Covers an imported document up to the end of its list. */
 export interface ListReceipt {
   readonly sizeBytes: number;
   readonly sha256: string;
-  /** The record made of what stands behind the list. */
+  /** Names the record of the text behind the list. */
   readonly tailId: string;
-  /** The text before the list, which programs rewrite with the time. Absent in receipts from before it was kept. */
+  /** Describes the text before the list, which programs rewrite with the time. Absent in receipts of older versions. */
   readonly head?: {
-    /** The record made of it. */
     readonly id: string;
     readonly sizeBytes: number;
-    /** The SHA-256 of what stands between it and the end of the list's last element, in hex. */
+    /** Holds the SHA-256, in hex, of the bytes between the head and the end of the list's last element. */
     readonly listSha256: string;
   };
 }
 
 /**
- * A line that had no line feed yet when it was imported, and went on afterwards: its program was in the middle of writing
- * it. The record made of its beginning stays in the log, which is append-only.
+ * Describes a line that was imported before its program had finished writing it. The record of its beginning stays in
+ * the log, which is append-only.
  */
 export interface ContinuedLine {
-  /** From 1. */
+  /** Counts from 1. */
   readonly line: number;
-  /** How much of it there was. */
+  /** Counts the bytes of the line at its first import. */
   readonly sizeBytes: number;
-  /** The record made of that. */
+  /** Names the record of that beginning. */
   readonly id: string;
   /**
-   * White space that came after a whole record: the record stands for the line as before, and an export adds this. Absent:
-   * another record stands for the whole line, and an export of the exact bytes leaves this one out.
+   * Holds white space that followed a complete record: the record still covers the line, and an export adds this text.
+   * Absent when another record covers the whole line; an exact export then leaves the first record out.
    */
   readonly rest?: string;
 }

@@ -1,17 +1,16 @@
-/** What a piece of work needs for itself. */
 export interface LaneClaim {
-  /** Two pieces with a name in common are done one after the other, in their order. */
+  /** Two items that share a name run one after the other, in their order. */
   readonly names: readonly string[];
-  /** What it takes of what they have together. */
+  /** Counts against `mostWeight`. */
   readonly weight: number;
-  /** Nothing else is done, and nothing further asked for, while it runs. */
+  /** True if no other item may run, or be requested, at the same time. */
   readonly isAlone: boolean;
 }
 
 export interface LaneOptions<Item, Result> {
-  /** The most at once. */
+  /** Limits the items that run at once. */
   readonly width: number;
-  /** Together no more than this, unless one alone has more. */
+  /** Limits the sum of weights, unless one item alone exceeds it. */
   readonly mostWeight: number;
   readonly claim: (item: Item) => LaneClaim;
   readonly run: (item: Item) => Promise<Result>;
@@ -20,13 +19,13 @@ export interface LaneOptions<Item, Result> {
 interface Lane<Result> {
   readonly names: readonly string[];
   readonly weight: number;
-  /** Never rejects. */
+  /** Never rejects, so that a failure waits for its turn in the order. */
   readonly outcome: Promise<{ readonly result: Result } | { readonly error: unknown }>;
 }
 
 /**
- * Does several pieces of work at a time, so that a store can write them in one commit, and gives the results in the order
- * of the pieces. When one fails the others that were begun are waited for; none is begun after it.
+ * Runs several items at a time, so that a store can write them in one commit. Yields the results in the order of the
+ * items. After a failure no further item starts, and the running ones are awaited.
  */
 export async function* runInParallel<Item, Result>(
   items: AsyncIterable<Item>,

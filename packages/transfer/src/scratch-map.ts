@@ -2,7 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import { builtinSqlite } from "@throughline/core/internal";
 
 /**
- * A map of texts, in the order of the keys and outside of the heap. An import keeps something for every name of a
+ * Maps texts to texts, in the order of the keys and outside of the heap. An import keeps data for every name of a
  * folder, which may exceed the memory.
  */
 export interface ScratchMap extends Disposable {
@@ -10,23 +10,23 @@ export interface ScratchMap extends Disposable {
   get(key: string): string | null;
   set(key: string, value: string): void;
   delete(key: string): void;
-  /** May be gone through while values are set; what is set behind the place it has reached is not given. */
+  /** May be iterated while values are set; keys before the current position are not visited. */
   entries(): Iterable<readonly [key: string, value: string]>;
-  /** The values of all keys that begin with a text, in the order of the keys; together they must be few. */
+  /** Returns the values of all keys with the prefix, in key order. The result must fit in memory. */
   startingWith(prefix: string): readonly string[];
 }
 
-/** How many are fetched at a time. */
+/** Limits the rows that one query fetches. */
 const pageRows = 256;
 
-/** @throws {ThroughlineError} FILE_UNREADABLE, also later when there is no room for what is kept */
+/** @throws {ThroughlineError} FILE_UNREADABLE, also later when the temporary disk is full */
 export function createScratchMap(): ScratchMap {
   const { DatabaseSync } = guarded(() => {
     const library = builtinSqlite();
     if (library === undefined) throw new Error("this Node has no node:sqlite");
     return library;
   });
-  // With no name it is a file that nobody else sees, written only once it is larger than its cache, and gone when closed.
+  // Without a name SQLite uses a private temporary file. It is written only beyond the cache size and removed on close.
   const database = new DatabaseSync("");
   database.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -512");
   database.exec("CREATE TABLE map (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID; BEGIN");

@@ -17,33 +17,30 @@ import { importOvertaken, wentItsOwnWay } from "./import-refusals.ts";
 import { newAppend } from "./new-append.ts";
 import type { ImportOptions } from "./import-types.ts";
 
-/** Where the lines of a batch put the session. */
 export interface WrittenLines {
   readonly headBefore: string | null;
   readonly headAfter: string | null;
-  /** The activity time to state; 0: none is known. */
+  /** Sets the activity time in the entry; 0 sets none. */
   readonly updatedAtMs: number;
-  /** Whether every line so far has a record. */
+  /** True if every line so far has a record. */
   readonly isComplete: boolean;
-  /** Fields of the entry that the lines state. */
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
 interface WriterOptions {
   readonly ref: SessionRef;
   readonly path: string;
-  /** Null while there is no session: nothing is written then. */
+  /** Null while no session exists; nothing is written then. */
   readonly state: SessionState | null;
-  /** What the import continues from. */
   readonly receipt: ImportReceipt;
-  /** Whether an earlier run, or another one that is under way, began the session. */
+  /** True if an earlier or concurrent import began the session. */
   readonly isBegunBefore: boolean;
   readonly options: ImportOptions;
-  /** The index's entry, and what of it is kept in records. */
+  /** Splits the index's entry into the stored entry and the blobs that become records. */
   readonly split: () => SplitEntry<Readonly<Record<string, unknown>>>;
 }
 
-/** Writes what an import has read into its session, always together with the receipt that counts it. */
+/** Writes each batch together with the receipt that counts it, so that an interrupted import can resume. */
 export class SessionWriter {
   readonly #store: SessionStore;
   readonly #given: WriterOptions;
@@ -54,13 +51,13 @@ export class SessionWriter {
     this.#store = store;
     this.#given = given;
     const { state, receipt } = given;
-    // Of a document that grew, the import continues from less than the store's receipt counts.
+    // After a document grew, the import continues from an earlier position than the stored receipt.
     this.#storedReceipt = (state === null ? null : receiptOf(state.entry)) ?? receipt;
     this.#heldSeq = state === null || lostRecords(state, receipt) === 0 ? null : state.head.lastSeq;
   }
 
   /**
-   * Gives the receipt that is now in the store.
+   * Returns the receipt that the store now holds.
    * @throws {ThroughlineError} APPEND_CONFLICT if another writer has continued the session
    */
   async write(batch: ImportBatch, receipt: ImportReceipt, lines: WrittenLines): Promise<ImportReceipt> {
@@ -69,14 +66,15 @@ export class SessionWriter {
     const [first] = records;
     const actual = first === undefined ? receipt : withNotes(receipt, batch, first.seq);
     if (actual.notes?.fromSeq === receipt.notes?.fromSeq) return (this.#storedReceipt = receipt);
-    // Somebody else's side record came first.
+    // Another writer's side record came first, so the notes have other seq numbers than planned.
     const corrected = { ...this.#blobPlaces(batch, actual), importedFrom: actual };
     await updateEntry(this.#store, this.#given.ref, (entry) => patchEntry(entry, corrected));
     return (this.#storedReceipt = actual);
   }
 
   /**
-   * Stores where the context at the head starts, so that a program that continues the session need not read all of it.
+   * Stores where the context at the head starts, so that a program that continues the session need not read all
+   * records.
    */
   async stateWindow(headId: string | null): Promise<void> {
     const { ref, state, options } = this.#given;
@@ -86,18 +84,21 @@ export class SessionWriter {
     try {
       await appendOnce(this.#store, ref, [], { windowFromSeq, expect: { head: headId }, ...newAppend() });
     } catch (error) {
-      // Somebody has gone on with it: all of it is read then, as of any session that states nothing.
+      // Another writer has continued the session. Readers then read all records, as without a window.
       if (!hasErrorCode(error, "APPEND_CONFLICT")) throw error;
     }
   }
 
-  /** Puts the head where a store of ours had it without a record. */
+  /** Restores a head that a Throughline store had set without a record. */
   async moveHead(headId: string | null, receipt: ImportReceipt): Promise<void> {
     const moved = { rewindTo: headId, entry: { importedFrom: receipt } };
     await appendOnce(this.#store, this.#given.ref, [], { ...moved, ...newAppend() });
   }
 
-  /** What leaves the head alone, and has no record to be known by, is written only upon the receipt it goes on from. */
+  /**
+   * An update without records has no idempotency key, so it is written only if the receipt it continues from is still
+   * stored.
+   */
   async writeReceipt(receipt: ImportReceipt): Promise<ImportReceipt> {
     const { ref } = this.#given;
     await updateEntry(this.#store, ref, (entry) => {
@@ -107,7 +108,7 @@ export class SessionWriter {
     return (this.#storedReceipt = receipt);
   }
 
-  /** Whether the conversation went on here by itself. @throws {ThroughlineError} APPEND_CONFLICT when it did */
+  /** @throws {ThroughlineError} APPEND_CONFLICT when the conversation was continued here */
   async assertNotGoneOn(headBefore: string | null): Promise<void> {
     const { ref, isBegunBefore } = this.#given;
     const state = isBegunBefore ? await this.#store.load(ref) : null;
@@ -138,7 +139,7 @@ export class SessionWriter {
     return receipt?.sizeBytes === sizeBytes && receipt.sha256 === sha256 && receipt.lineCount === lineCount;
   }
 
-  /** What the entry says of its blobs, when they are in this batch. */
+  /** Returns the entry's references to its blobs when this batch contains them. */
   #blobPlaces(batch: ImportBatch, { notes }: ImportReceipt): Readonly<Record<string, unknown>> {
     const { state, split } = this.#given;
     if (batch.notes.length === 0 || notes === undefined || state === null) return {};
@@ -154,7 +155,7 @@ function signalOf({ signal }: ImportOptions): { readonly signal?: AbortSignal } 
   return signal === undefined ? {} : { signal };
 }
 
-/** The receipt that says where the notes of this batch are, when its first record has that seq. */
+/** Adds the location of the batch's notes to the receipt, given the seq of the batch's first record. */
 export function withNotes(receipt: ImportReceipt, batch: ImportBatch, firstSeq: number): ImportReceipt {
   const { notes, notesIndex } = batch;
   if (notes.length === 0) return receipt;

@@ -2,27 +2,26 @@ import { createHash } from "node:crypto";
 import { classifySessionFile } from "@throughline/openclaw-format/internal";
 import type { ImportReceipt } from "./receipt-types.ts";
 
-/** What a source is known by when no session says it was imported. */
+/** Identifies a source when no session states that it was imported. */
 export interface MarkedSource {
   readonly path: string;
-  /** Of the session that was made of it. */
+  /** Names the agent of the session that was created from the source. */
   readonly agentId: string;
-  /** The key that was asked for; null: none was. */
+  /** Holds the key that the caller asked for; null without one. */
   readonly askedKey: string | null;
-  /** The session's id in the source. */
   readonly sessionId: string;
-  /** Whether a header or a line of the source states that id. Then its file may have any name. */
+  /** True if a header or a line of the source states the id. The file may then have any name. */
   readonly statesId: boolean;
 }
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
-/** Programs that draw other ids at random make them as long as this. */
+/** Random ids of other programs that are not UUIDs have at least this length. */
 const longId = /[0-9a-z]{20}/i;
 
 /**
- * Short texts that stay the same for a source, wherever its session lies and even if its program has archived it. One
- * is from its place. If its name holds a UUID, another is from its name, so that a directory may be moved. A third is from
- * the id that it states, so that the file may be called otherwise. They reveal nothing of the content.
+ * Derives short texts that stay the same for a source, even if its session moves or its program archives it. One comes
+ * from its path. If the file name holds a UUID, another comes from the name, so that the directory may move. A third
+ * comes from a stated id, so that the file may be renamed. The texts are hashes, so they reveal no content.
  */
 export function sourceMarks(source: MarkedSource): readonly string[] {
   const { path, agentId, askedKey } = source;
@@ -36,17 +35,19 @@ export function sourceMarks(source: MarkedSource): readonly string[] {
   return texts.map((text) => mark(askedKey === null ? text : `${text} as ${askedKey}`));
 }
 
-/** Whether no other session has its id. One of many in a file may be number 1 in the next file, too. */
+/**
+ * True if no other session can have the id. A session of a file with several may be number 1 in the next file as well.
+ */
 function isKnownById({ path, sessionId, statesId }: MarkedSource): boolean {
   return uuid.test(sessionId) || (statesId && (!path.includes("#") || longId.test(sessionId)));
 }
 
-/** A topic has the session id of its conversation. */
+/** A topic shares the session id of its conversation, so the topic distinguishes them. */
 function topicIn(name: string): string {
   return classifySessionFile(name).topicId ?? "";
 }
 
-/** A path without the suffix that OpenClaw adds to an archived transcript: `.reset`, or that and a time. */
+/** OpenClaw adds `.reset` or `.deleted` to an archived transcript, with or without a time. */
 function withoutArchiveEnding(path: string): string {
   const name = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"), path.lastIndexOf("#")) + 1;
   for (const ending of [".reset", ".deleted"]) {
@@ -56,7 +57,7 @@ function withoutArchiveEnding(path: string): string {
   return at === -1 ? path : path.slice(0, name + at + ".jsonl".length);
 }
 
-/** The marks of a session that was imported: those of its source, and those of its source under the key that was asked for. */
+/** Returns the marks of the source, and its marks under the key that the caller asked for. */
 export function receiptMarks(receipt: ImportReceipt, agentId: string): readonly string[] {
   const { path, askedKey, sessionId, statesId = false } = receipt;
   const source = { path, agentId, sessionId, statesId };
@@ -64,7 +65,7 @@ export function receiptMarks(receipt: ImportReceipt, agentId: string): readonly 
   return askedKey === undefined ? plain : [...plain, ...sourceMarks({ ...source, askedKey })];
 }
 
-/** The mark of a source whose session an import has archived because its program did. */
+/** Marks a source whose session an import archived because its program had archived it. */
 export function archivedMark(path: string, agentId: string): string {
   return mark(`archived ${agentId} ${path}`);
 }

@@ -6,23 +6,20 @@ import type { ForeignFormat } from "@throughline/foreign-formats";
 import type { UnitPlace } from "@throughline/foreign-formats/internal";
 import { oneLineSource } from "./one-line-source.ts";
 
-/** A line of a source, and the records it stands for. */
 export interface SourceLine extends TranscriptLine {
-  /** Behind the record that has the line as its source; absent where there is that record alone. */
+  /** Holds the records after the first; absent when the line has one record. */
   readonly derived?: readonly SessionRecord[];
 }
 
-/** Reads the lines of a source in order, whichever program wrote them. */
 export interface SourceReader {
   push(unit: RecordSource, place: UnitPlace): SourceLine;
-  /** Call after the last line: some findings are known only then. */
+  /** Must be called after the last line, because some findings depend on the end. */
   finish(): void;
   readonly findings: readonly Finding[];
-  /** The head after the last line. */
   readonly headId: string | null;
-  /** What the lines so far say of the session: fields of its entry. */
+  /** Holds the entry fields that the lines so far state. */
   readonly entry: Readonly<Record<string, unknown>>;
-  /** The names that lines gave the session before the last one: a label that is one of these came from the source. */
+  /** Holds earlier session names from the lines. A label that equals one of them came from the source. */
   readonly earlierNames: ReadonlySet<string>;
 }
 
@@ -31,18 +28,20 @@ export interface SourceReaderOptions {
   readonly maxLineBytes?: number;
 }
 
-/** What the reader needs to know of a source. */
 interface ReadSource {
   readonly path: string;
-  /** The id that the file name states; null where the name does not decide. */
+  /** Holds the id from the file name; null if the name does not decide. */
   readonly nameSessionId: string | null;
-  /** The format of another program's lines. Absent: lines that openclaw-format reads. */
+  /** Sets the format of another program's lines. Absent for lines that openclaw-format reads. */
   readonly foreign?: ForeignFormat;
-  /** Titles from other files of its folder, by the id of a line of the session that they are of. @default none */
+  /** Maps ids of the session's lines to titles from other files of its folder. @default none */
   readonly strayTitles?: ReadonlyMap<string, string>;
 }
 
-/** Creates the reader of a source. The same lines give the same records in every process. */
+/**
+ * Creates the reader of a source. Equal lines must give equal records in every process, because an import compares
+ * them.
+ */
 export function createSourceReader(source: ReadSource, options: SourceReaderOptions = {}): SourceReader {
   return source.foreign === undefined ? ownReader(source, options) : foreignReader(source.foreign, source, options);
 }
@@ -56,7 +55,7 @@ function ownReader(source: ReadSource, options: SourceReaderOptions): SourceRead
   return {
     push: (unit, place) => {
       const line = reader.push(unit, place);
-      // The record that pi's `/name` writes.
+      // pi's `/name` command writes this record.
       const name = isRecordOfType(line.record, "session_info") ? line.record.name : undefined;
       if (typeof name === "string" && name.trim() !== "") names.push(name.trim());
       return line;

@@ -7,12 +7,11 @@ import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 import { archivedMark, receiptMarks, sourceMarks, type MarkedSource } from "./source-marks.ts";
 
-/** A session that was made of a source, as its receipt has it; without the session itself, which may be large. */
+/** Holds the receipt's facts about an imported session, without the session, which may be large. */
 export interface MadeSession {
   readonly ref: SessionRef;
   readonly sessionId: string;
   readonly path: string;
-  /** The session's id in the source. */
   readonly sourceId: string;
   readonly sizeBytes: number;
   readonly sha256: string;
@@ -20,7 +19,6 @@ export interface MadeSession {
   readonly askedKey: string | null;
 }
 
-/** A source that has been given a session in this import. */
 interface SourceClaim {
   readonly path: string;
   readonly key: string | null;
@@ -28,28 +26,31 @@ interface SourceClaim {
 }
 
 /**
- * Which sessions came from where, wherever they lie by now, and what has been imported and is gone. The sessions of the
- * store are gone through once, and only when something is looked for that does not lie where it was put. What is known of
- * them is kept outside of the heap: there may be a hundred thousand.
+ * Maps sources to the sessions they became, even after a move, and remembers sources whose sessions were purged.
+ * The store's sessions are listed once, and only if a source is not where an import put it. The results stay outside of
+ * the heap, because a store may hold 100,000 sessions.
  */
 export interface SourceRegistry extends Disposable {
-  /** To be called before anything is imported: sessions whose marks may be missing get them. */
+  /** Must be called before the import; sessions whose marks may be missing get them. */
   look(): Promise<void>;
-  /** Every session that came from that path, or from a source with that id. */
+  /** Returns every session from that path, or from a source with that id. */
   candidates(path: string, sourceId: string): Promise<readonly MadeSession[]>;
-  /** Whether the source was imported, and no session is left of it. */
+  /** True if the source was imported and no session of it remains. */
   isGone(source: MarkedSource): Promise<boolean>;
-  /** The session that was handed off in this file, which is still as it was written; null for any other file. */
+  /**
+   * Returns the key of the session that was handed off in this file; null for any other file, and once the file has
+   * grown.
+   */
   handedOffFrom(source: Pick<TranscriptSource, "sessionId" | "sizeBytes">): Promise<string | null>;
-  /** Whether an import has archived the session of this source before. */
+  /** True if an earlier import archived the session of this source. */
   wasArchived(path: string, agentId: string): Promise<boolean>;
-  /** Call it before a session is created. */
+  /** Must be called before a session is created. */
   begin(): Promise<void>;
-  /** Call it for each session that an import has created, archived or given another source. */
+  /** Must be called for each session that an import creates, archives or moves to another source. */
   made(state: SessionState, receipt: ImportReceipt): Promise<void>;
   claim(agentId: string, sessionId: string, claim: SourceClaim): void;
   claimOf(agentId: string, sessionId: string): SourceClaim | null;
-  /** What was made in this import is in the store's list. */
+  /** Resolves once the store holds the marks of this import. */
   finish(): Promise<void>;
 }
 
@@ -112,7 +113,7 @@ class StoreSources implements SourceRegistry {
   }
 
   async made(state: SessionState, receipt: ImportReceipt): Promise<void> {
-    // What is listed later has it as it is then.
+    // A scan in progress must end first, because it could overwrite this newer receipt.
     if (this.#opened !== null) await this.#opened;
     await this.#keep(this.#put(state, receipt));
   }
@@ -157,7 +158,7 @@ class StoreSources implements SourceRegistry {
     } while (cursor !== null);
   }
 
-  /** Gives the marks of it. */
+  /** Returns the session's marks. */
   #put({ ref, sessionId }: SessionState, receipt: ImportReceipt): readonly string[] {
     const { path, sessionId: sourceId, sizeBytes, sha256, sourceKey = null, askedKey = null } = receipt;
     const name = `made\0${ref.agentId}\0${sessionId}`;

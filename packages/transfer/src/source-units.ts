@@ -3,29 +3,26 @@ import { createTextSplitter, type DocumentPart, type FileLayout } from "@through
 import { createLineSplitter } from "@throughline/openclaw-format";
 import { type SplitLine } from "@throughline/openclaw-format/internal";
 
-/** A unit of a source: a line, without its line feed, or a piece of a document. */
 export interface SourceUnit extends SplitLine {
-  /** Where the next one begins. */
+  /** Holds the offset at which the next item begins. */
   readonly endBytes: number;
-  /** Whether it stays what it is, whatever is written behind it. */
+  /** True if later bytes cannot change the item. */
   readonly isFinal: boolean;
-  /** In a document: what it holds. */
   readonly part?: DocumentPart;
-  /** Whether it is a piece of a text: its beginning stood for a record too. */
+  /** True for a piece of a text, whose beginning may already have a record. */
   readonly isText?: boolean;
 }
 
-/** Cuts the bytes of a source into units. */
 export interface UnitSplitter {
-  /** The units that end in this chunk. */
+  /** Returns the items that end in this chunk. */
   push(chunk: Uint8Array): readonly SourceUnit[];
-  /** What is left when there are no more chunks. */
+  /** Returns the remaining items after the last chunk. */
   end(): readonly SourceUnit[];
 }
 
 /**
- * Creates what cuts a source into its units; of a longer one only the first bytes are kept.
- * @param layout of a file of another program. Absent: lines
+ * Creates a splitter. An item above `maxUnitBytes` keeps only its first bytes, so that memory stays limited.
+ * @param layout layout of another program's file; absent for lines
  */
 export function createUnitSplitter(maxUnitBytes: number, layout?: FileLayout): UnitSplitter {
   if (layout !== undefined && layout.unit !== "line") {
@@ -37,7 +34,7 @@ export function createUnitSplitter(maxUnitBytes: number, layout?: FileLayout): U
     const isText = createCutter !== undefined;
     return {
       push: (chunk) => splitter.push(chunk).map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: true, isText })),
-      // Behind a whole document white space may follow.
+      // White space may still follow a complete document.
       end: () => splitter.end().map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: false, isText })),
     };
   }

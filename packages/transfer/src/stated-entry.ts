@@ -7,10 +7,10 @@ import type { TranscriptSource } from "./transcript-source.ts";
 type EntryFields = Readonly<Record<string, unknown>>;
 
 /**
- * What the lines of a source say of its session, as far as the entry takes it over. What the session was called here, by a
- * person or by a model, stays; a name that came from the source, or by rules from its words, follows the source.
+ * Selects the entry fields that a later import may overwrite. A name that a person or a model gave here stays. A name
+ * from the source, or one derived by rules, follows the source.
  *
- * @param state as an earlier import left the session; null when this import began it
+ * @param state session as an earlier import left it; null when this import began it
  * @param earlierNames labels that the source stated before the one in `stated`
  */
 function takenOver(stated: EntryFields, state: SessionState | null, earlierNames: ReadonlySet<string>): EntryFields {
@@ -28,10 +28,10 @@ function takenOver(stated: EntryFields, state: SessionState | null, earlierNames
 }
 
 /**
- * The fields of the entry that a source states, or that follow from its words.
+ * Builds the entry fields that a source states, or that rules derive from its words.
  *
- * @param title what the rules made of the words; null when they made nothing
- * @param session the session as this import found or created it
+ * @param title title that the rules derived; null without one
+ * @param session session as this import found or created it
  */
 export function statedEntry(
   reader: Pick<SourceReader, "entry" | "earlierNames">,
@@ -42,22 +42,24 @@ export function statedEntry(
     isBegunBefore,
   }: { readonly source: TranscriptSource; readonly state: SessionState | null; readonly isBegunBefore: boolean },
 ): EntryFields {
-  // A session of a store of ours comes with the title that it has, or with none because a redaction removed it.
+  // A session of a Throughline store comes with its title, or without one because a redaction removed it.
   const hasTitle = state?.entry.title !== undefined || source.own !== null;
   const byRules = title === null || hasTitle ? {} : { title, titleBy: "rules" };
-  // The lines of another program know more than its index; an entry that came with our own lines knows more than they do.
+  // Lines of another program state more than its index, so they win. An entry that came with Throughline's lines states
+  // more than the lines.
   const before = isBegunBefore || source.foreign === undefined ? state : null;
   return { ...byRules, ...takenOver(reader.entry, before, reader.earlierNames) };
 }
 
-/** The folder that the header of a transcript states. */
 export function headerFolder({ header, own }: TranscriptSource): EntryFields {
   const cwd = header?.cwd ?? "";
-  // A store of ours writes the folder of its process where the entry names none.
+  // A Throughline store writes the folder of its process if the entry names none, so its header is ignored.
   return own === null && isAbsolute(cwd) ? { cwd } : {};
 }
 
-/** The fields that say which session spawned this one: by its key here, wherever that session went or will go. */
+/**
+ * States the spawning session by its key here. If that session is not imported yet, the key that it will get is used.
+ */
 export async function spawnFields(
   registry: SourceRegistry,
   { spawnedBy }: TranscriptSource,

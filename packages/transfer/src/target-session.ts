@@ -14,26 +14,25 @@ import type { ImportOptions } from "./import-types.ts";
 import type { SourceRegistry } from "./source-registry.ts";
 import { statesItsId, type TranscriptSource } from "./transcript-source.ts";
 
-/** Where a source goes: the session an earlier run made of it, or a free key. */
 export interface ImportTarget {
   readonly ref: SessionRef;
   readonly found: FoundSession | null;
   /**
-   * Why no session is made of it: it was imported, and purged since; or it is a session of this store that was handed off.
-   * Null: one is made.
+   * States why no session is created: the source was purged after an import, or it is a handed-off session of this
+   * store. Null to create one.
    */
   readonly leftAlone: "purged" | { readonly handedOffFrom: string } | null;
-  /** Sessions that came from the same source, when one is made beside them. */
+  /** Holds sessions from the same source when another one is created beside them. */
   readonly others: readonly SessionState[];
-  /** The key the source states, when the session cannot have it. */
+  /** Holds the key that the source states when the session cannot have it. */
   readonly refusedKey: string | null;
   readonly findings: readonly Finding[];
 }
 
-/** More sessions that want the same key are a mistake and not an import. */
+/** More sessions with the same key point to a mistake, so the search for a free key stops here. */
 const maxSuffix = 10_000;
 
-/** @throws {ThroughlineError} SESSION_EXISTS when the caller's own key belongs to another session */
+/** @throws {ThroughlineError} SESSION_EXISTS when the caller's key belongs to another session */
 export async function findTarget(
   { store, registry }: { readonly store: SessionStore; readonly registry: SourceRegistry },
   source: TranscriptSource,
@@ -92,7 +91,7 @@ function baseRef(
   return { base: madeRef(source, options), refusedKey: null, findings: [] };
 }
 
-/** A key that names its agent needs no other. */
+/** A key that names its agent needs no separate agent. */
 function agentFor(key: string, agentId: string | undefined): { readonly agentId?: string } {
   return agentId === undefined || parseSessionKey(key).agentId !== null ? {} : { agentId };
 }

@@ -19,46 +19,47 @@ import type { OwnEntry } from "./own-entries.ts";
 import { createSourceReader } from "./source-reader.ts";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 
-/** A transcript that was found, with all that its place says of it. */
 export interface TranscriptSource {
   readonly kind: "transcript";
-  /** Absolute; of a session in a database, the database's with `#` and the session's id. */
+  /** The path is absolute; a session in a database adds `#` and the session's id. */
   readonly path: string;
-  /** Opens the bytes of its lines; null when there are none, because the index names a file that is not there. */
+  /** Opens the lines; null when the index names a file that does not exist. */
   readonly open: (() => Promise<SourceFile>) | null;
   readonly format: SourceFormat;
-  /** Null where the lines are read while the source is found: nothing else may be done meanwhile. */
+  /** Null when lines are read during the search; the source is then imported alone. */
   readonly sizeBytes: number | null;
-  /** Null when neither the place nor the key says. */
+  /** Null when neither the location nor the key names an agent. */
   readonly agentId: string | null;
-  /** As the index states it; null: the header's, or one made of the id. */
+  /** Holds the index's key; null to use the header's key or one derived from the id. */
   readonly key: string | null;
   readonly sessionId: string;
-  /** Whether lines or rows of another program state that id. @default false */
+  /** True if lines or rows of another program state the id. @default false */
   readonly statesId?: boolean;
-  /** The id the file name gives, where the name decides. */
+  /** Holds the id from the file name if the name decides. */
   readonly nameSessionId: string | null;
   readonly header: TranscriptHeader | null;
-  /** The index's entry. */
   readonly entry: Readonly<Record<string, unknown>> | null;
-  /** Of a store of ours. */
+  /** Set for a session of a Throughline store. */
   readonly own: OwnEntry | null;
-  /** The format of another program's lines. Absent: lines of ours, of OpenClaw, pi or the tutorials. */
+  /** Sets the format of another program's lines. Absent for lines of Throughline, OpenClaw, pi or the tutorials. */
   readonly foreign?: ForeignFormat;
-  /** Titles from other files of its folder, by the id of a line of the session that they are of. Absent: none. */
+  /** Maps ids of the session's lines to titles from other files of its folder. Absent for none. */
   readonly strayTitles?: ReadonlyMap<string, string>;
-  /** What the file of another program is cut into. Absent: lines. */
+  /** Describes the items of another program's file. Absent for lines. */
   readonly layout?: FileLayout;
-  /** The session that spawned this one, by its id in the source. Absent: none did. */
+  /** Holds the source id of the session that spawned this one. Absent for none. */
   readonly spawnedBy?: string;
   readonly isArchived: boolean;
-  /** Whether the transcript that it was archived from still exists: then it is a session of its own. @default false */
+  /**
+   * True if the transcript that it was archived from still exists; the archive is then a separate session. @default
+   * false
+   */
   readonly isCopy?: boolean;
   readonly archivedAt: string | null;
   readonly findings: readonly Finding[];
 }
 
-/** A session of another program: neither its place nor its lines say anything of a store of ours. */
+/** Builds a source of another program, which has no facts that only Throughline or OpenClaw sources state. */
 export function foreignTranscript({
   foreign,
   spawnedBy,
@@ -89,12 +90,11 @@ export function foreignTranscript({
   };
 }
 
-/** Whether a session's id is in its transcript, and not only in the name of the file or in an index. */
+/** True if the transcript states the session's id, and not only the file name or an index. */
 export function statesItsId({ sessionId, statesId = false, header }: TranscriptSource): boolean {
   return statesId || header?.sessionId === sessionId;
 }
 
-/** What a file says of itself at its beginning. */
 export interface Peek {
   readonly format: TranscriptFormat;
   readonly header: TranscriptHeader | null;
@@ -104,7 +104,7 @@ export interface Peek {
 const peekBytes = 256 * 1024;
 const firstPeekBytes = 4 * 1024;
 
-/** Looks at the first lines of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+/** @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
 export async function peekTranscript(path: string): Promise<Peek> {
   const source = await openSource(path);
   try {
@@ -113,7 +113,7 @@ export async function peekTranscript(path: string): Promise<Peek> {
     for await (const { bytes } of firstUnits(source)) {
       const line = decodeLine(bytes);
       lines.push(line);
-      // The first line that can be read decides.
+      // The first readable line decides.
       if (reader.push(line, { line: lines.length, byteOffset: 0 }).unparsed === null) break;
     }
     return { format: detectLineFormat(lines), header: reader.header, sizeBytes: source.sizeBytes };
@@ -122,19 +122,19 @@ export async function peekTranscript(path: string): Promise<Peek> {
   }
 }
 
-/** The first time that a transcript states, in milliseconds since 1970; null when its first lines state none. */
+/** Returns milliseconds since 1970; null when the first lines state no time. */
 export async function firstTimeMs(source: TranscriptSource, file: SourceFile): Promise<number | null> {
   const reader = createSourceReader(source);
   let count = 0;
   for await (const unit of firstUnits(file, source.layout)) {
     const { tsMs } = reader.push(decodeLine(unit.bytes), placeOf(unit, ++count));
-    // Lines that state none are of 1970.
+    // Lines without a time are dated 1970.
     if (tsMs !== null && tsMs > 0) return tsMs;
   }
   return null;
 }
 
-/** What the file is when it is a transcript that cannot be read. */
+/** Recognizes known kinds of unreadable transcripts, so that the error can name the cause. */
 export async function strangeBeginning(path: string): Promise<ReturnType<typeof strangeTranscript>> {
   const source = await openSource(path);
   try {
@@ -145,14 +145,13 @@ export async function strangeBeginning(path: string): Promise<ReturnType<typeof 
   }
 }
 
-/** Where a unit stands, for a reader. */
 export function placeOf({ byteOffset, sizeBytes, isTerminated, part }: SourceUnit, line: number): UnitPlace {
   return { line, byteOffset, sizeBytes, isTerminated, ...(part === undefined ? {} : { part }) };
 }
 
 async function* firstUnits(source: SourceFile, layout?: FileLayout): AsyncGenerator<SourceUnit> {
   const splitter = createUnitSplitter(peekBytes, layout);
-  // Most headers are short, and there may be very many of them.
+  // Most headers are short and there may be many files, so a small part is read first.
   for (const [fromBytes, toBytes] of [
     [0, firstPeekBytes],
     [firstPeekBytes, peekBytes],
@@ -168,8 +167,8 @@ async function* firstUnits(source: SourceFile, layout?: FileLayout): AsyncGenera
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * The id of a session that no index names. In a sessions directory the file name decides; elsewhere a name counts when
- * it is one that pi or OpenClaw gives, else the header, else the name.
+ * Finds the id of a session that no index names. In a sessions directory the file name decides. Elsewhere the order is:
+ * a name in pi's or OpenClaw's form, the header, any other name.
  */
 export function sessionIdOf(
   path: string,
@@ -186,8 +185,8 @@ export function sessionIdOf(
 }
 
 /**
- * The id in the name of a file, by the rules of an import. Null if the name has none, so that a header with another id
- * is no contradiction.
+ * Returns the id in a file's name by the rules of an import. Null if the name has none, so that a header with another
+ * id is no contradiction.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
 export async function nameSessionId(path: string): Promise<string | null> {
@@ -196,7 +195,7 @@ export async function nameSessionId(path: string): Promise<string | null> {
   return sessionIdOf(path, header, isOpenclaw && agentOfSessionsDir(path) !== null).nameSessionId;
 }
 
-/** An id that can be used, made of one that cannot: always the same one. */
+/** Derives a usable id from an unusable one; the result is the same in every run. */
 export function usableSessionId(id: string, path: string): string {
   return isSessionId(id) ? id : fallbackId(path);
 }

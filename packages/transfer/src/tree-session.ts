@@ -15,7 +15,7 @@ const files: TreeFiles = {
         if (!isDirectory) names.push(name);
       });
     } catch (error) {
-      // A session without messages has no folder of them.
+      // A session without messages has no folder for them.
       if (!hasErrorCode(error, "FILE_NOT_FOUND")) throw error;
     }
     return names.toSorted();
@@ -23,7 +23,7 @@ const files: TreeFiles = {
   text: readIfThere,
 };
 
-/** A session that lies in many files as an import takes it. @throws {ThroughlineError} FILE_UNREADABLE */
+/** @throws {ThroughlineError} FILE_UNREADABLE */
 export async function treeSource(format: ForeignFormat, tree: FormatTree, place: TreePlace): Promise<TranscriptSource> {
   const { path, sessionId } = place;
   const { entry, spawnedBy, lines, unread = [] } = await tree.session(files, place);

@@ -8,14 +8,13 @@ import {
 import { type SessionRecord } from "@throughline/core";
 
 /**
- * Records of types nobody knows go out as the line they came in, with nothing added. One whose line has no id, or names no
- * parent, can be in no chain there: what hangs on it hangs on the record above it instead.
+ * Writes records of unknown types as their original line. A line without an id or a parent cannot be part of the chain.
+ * Its children then get the record above it as their parent.
  */
 export class UnknownRows {
-  /** For a record without a place in the chain: the nearest one above it that has one. */
+  /** Maps a record outside the chain to the nearest record above it that is inside. */
   readonly #above = new Map<string, string | null>();
 
-  /** The line of the record in the export. */
   lineOf({ record, source, isSourceCanonical }: SourcedRecord): RecordSource {
     if (!isSourceCanonical && !isKnownRecordType(record.type) && sourceFormatOf(record) === null) {
       if (!isLinked(source, record)) this.#above.set(record.id, this.linked(record.parentId));
@@ -39,14 +38,14 @@ export class UnknownRows {
   }
 }
 
-/** Whether the line itself says what the record is called and what it hangs on. */
+/** True if the line states the record's id and parent. */
 function isLinked(source: RecordSource, { id }: SessionRecord): boolean {
   if (typeof source !== "string") return false;
   try {
     const fields = JSON.parse(source) as Readonly<Record<string, unknown>>;
     return fields["id"] === id && (fields["parentId"] === null || typeof fields["parentId"] === "string");
   } catch {
-    // Read as a record with a part of it put right: its text is no JSON.
+    // The line was repaired when it was read, so its text is no JSON.
     return false;
   }
 }

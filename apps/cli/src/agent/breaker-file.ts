@@ -6,17 +6,17 @@ import type { SummarizerBreakers } from "@throughline/summarizer-providers/inter
 import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 
 export interface BreakerFileOptions {
-  /** Of the home; made with the first failure of a summarizer. */
+  /** Names a file in the home; it is created at the first failure of a summarizer. */
   readonly path: string;
   readonly threshold: number;
   readonly resetMs: number;
-  /** Told once, when what happened cannot be kept. */
+  /** Runs once, when the state cannot be written. */
   readonly onUnwritable: (error: unknown) => void;
 }
 
 /**
- * Breakers whose state outlives the process: a summarizer that did not work is not waited for again by the next command.
- * A file that cannot be read counts as none, because a breaker only saves time.
+ * Keeps breaker state across processes, so that the next command does not wait for a failed summarizer again. An
+ * unreadable file counts as empty, because a breaker only saves time.
  */
 export function openBreakers(options: BreakerFileOptions): SummarizerBreakers {
   const { path, threshold, resetMs, onUnwritable } = options;
@@ -40,12 +40,12 @@ function readSnapshot(path: string): unknown {
   try {
     return JSON.parse(readBoundedFile(path, { what: "state", mostBytes: mostFileBytes })) as unknown;
   } catch {
-    // Not there yet, or not what we wrote: every summarizer is asked again, and the file is written anew.
+    // The file is missing or damaged. Every summarizer is asked again, and the file is rewritten.
     return null;
   }
 }
 
-/** Whole or not at all: two commands may write at once, and either is good. */
+/** Replaces the file in one step, because two commands may write at once and either state is valid. */
 function replaceFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${systemRandom.uuid()}.tmp`;

@@ -2,7 +2,6 @@ import type { ListedCheckpoint, NoCheckpointReason } from "@throughline/checkpoi
 import type { Output } from "../output.ts";
 import { timeText } from "../time-text.ts";
 
-/** Prints a checkpoint for people. */
 export async function printCheckpoint(output: Output, checkpoint: ListedCheckpoint): Promise<void> {
   const { seq, coversToSeq, tokensAtCheckpoint, messageCountAtCheckpoint, model, atMs } = checkpoint;
   const covers = coversToSeq === null ? "" : `covers to #${coversToSeq}, `;
@@ -21,7 +20,6 @@ export async function printCheckpoint(output: Output, checkpoint: ListedCheckpoi
   }
 }
 
-/** Why there is no new checkpoint, as a sentence. */
 export function noCheckpointText(reason: NoCheckpointReason): string {
   switch (reason) {
     case "nothing-new":

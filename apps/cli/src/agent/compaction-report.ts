@@ -2,7 +2,7 @@ import type { NothingReason } from "@throughline/compaction/internal";
 import type { CompactionRow } from "@throughline/server/compaction-json";
 import { counted } from "../counted.ts";
 
-/** Events that the line at the end repeats, of the plan that was carried out. */
+/** The final line of the command repeats these events, so they are not printed twice. */
 export const compactionReports: ReadonlySet<string> = new Set([
   "compaction.planned",
   "compaction.replanned",
@@ -10,7 +10,6 @@ export const compactionReports: ReadonlySet<string> = new Set([
   "compaction.superseded",
 ]);
 
-/** One line for people. */
 export function compactionText(row: CompactionRow, messages: number | null): string {
   const { state, tokensBefore, tokensAfter, messagesRemoved, source, provider, needsRetry, firstKeptSeq } = row;
   const before = (tokensBefore ?? 0).toLocaleString("en");

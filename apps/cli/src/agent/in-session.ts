@@ -8,19 +8,17 @@ import { resolveSession } from "@throughline/core/internal";
 import { waitForTurn } from "../wait-for-turn.ts";
 import { openConversation } from "./open-conversation.ts";
 
-/** A session that a command works in between its turns. */
 export interface SessionWork {
   readonly store: SessionStore;
   readonly ref: SessionRef;
   readonly session: AgentSession;
-  /** Stops what runs in the session. */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Opens the session that a command names, with the model that would answer in it, for work between its turns: it waits
- * for a running turn. Events are printed on stderr, except those that the command's own output repeats: `reported`.
- * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, SESSION_BUSY, and what opening throws
+ * Opens the session that a command names for work between turns, with the model that would answer in it. It waits for a
+ * running turn. Events go to stderr, except the `reported` ones, which the command's output repeats.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, SESSION_BUSY, and errors of opening the session
  */
 export async function inSession(
   context: CommandContext,

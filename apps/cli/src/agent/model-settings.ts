@@ -1,7 +1,6 @@
 import type { ModelChoice } from "../chat/choose-model.ts";
 import type { CommandContext } from "../command.ts";
 
-/** The model that the settings name, and how it is reached. */
 export function modelSettings({
   host,
   settings,

@@ -10,23 +10,20 @@ import type { ChosenModel } from "../chat/choose-model.ts";
 import { openBreakers } from "./breaker-file.ts";
 import { summaryModels } from "./summary-models.ts";
 
-/** What an agent's conversations are made of, whichever model answers. */
 export interface AgentParts {
   readonly store: SessionStore;
   readonly system: string | null;
   readonly tools: readonly AgentTool[];
-  /** The folder of the tools; null without any. */
   readonly workspaceRoot: string | null;
   readonly settings: SessionSettings;
   readonly breakers: SummarizerBreakers;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly onEvent: WholeTurnListener;
   readonly onSummarizerFailed: (name: string, cause: unknown) => void;
-  /** Told which of the named models are left out, and who does their work. */
+  /** Receives a sentence for each named model that is left out, with its replacement. */
   readonly onNote: (message: string) => void;
 }
 
-/** Sessions whose turns flush, compact and make checkpoints by themselves, with this model. */
 export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions {
   const { store, system, tools, settings, breakers, environment, onEvent, onSummarizerFailed, onNote } = parts;
   const { summarizers, extractive, writers, notes } = summaryModels({
@@ -54,13 +51,13 @@ export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions
     compaction: { ...(memorySearch === undefined ? {} : { memorySearchTool: "memory_search" }), ...compaction },
     checkpoint: checkpointsBy(checkpoint, writers),
     memoryFlush: flushSettings(parts),
-    // Nobody could do better than the one that needs no model.
+    // Without a model the rules always write the summary, so a retry could not improve it.
     retry: summarizers.length === 0 ? { ...retry, intervalSeconds: 0 } : retry,
     onEvent,
   });
 }
 
-/** Checkpoints that are there can still be used where nobody writes new ones, so they are not switched off. */
+/** Existing checkpoints stay usable without a writer, so a missing writer does not switch checkpoints off. */
 function checkpointsBy(
   { enabled, ...settings }: SessionSettings["checkpoint"],
   writers: NonNullable<NonNullable<AgentSessionsOptions["checkpoint"]>["writers"]>,
@@ -68,7 +65,7 @@ function checkpointsBy(
   return { ...settings, writers, ...(enabled === undefined || writers.length === 0 ? {} : { enabled }) };
 }
 
-/** An agent that cannot write a file has nothing to be asked for. */
+/** An agent that cannot write files could not store memories, so the flush is off. */
 function flushSettings({
   settings: { memoryFlush },
   tools,
@@ -79,7 +76,6 @@ function flushSettings({
   return { ...(workspaceRoot === null ? {} : { workspaceRoot }), ...memoryFlush };
 }
 
-/** The breakers of a home's summarizers. */
 export function homeBreakers(
   home: string,
   { breaker }: SessionSettings,

@@ -13,11 +13,11 @@ import { modelSettings } from "./model-settings.ts";
 import { homeBreakers } from "./open-agent.ts";
 
 export interface OpenConversationOptions {
-  /** False for what is done with a session without a turn. @default true */
+  /** False for work without a turn, which needs no tools. @default true */
   readonly hasTools?: boolean;
 }
 
-/** A conversation as the settings describe it. @throws {ThroughlineError} CONFIG_INVALID, and what choosing a model and opening the session throw */
+/** @throws {ThroughlineError} CONFIG_INVALID, and errors of the model choice and of opening the session */
 export async function openConversation(
   context: CommandContext,
   store: SessionStore,

@@ -19,28 +19,26 @@ export interface SummaryModelsOptions {
   readonly chosen: ChosenModel;
   readonly breakers: SummarizerBreakers;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Told of each summarizer that gave none, before the next is asked. */
   readonly onFailed: (name: string, cause: unknown) => void;
 }
 
-/** Who writes summaries and checkpoints of a conversation. */
 export interface SummaryModels {
   readonly summarizers: readonly Summarizer[];
   readonly extractive: Summarizer;
   readonly writers: readonly CheckpointWriter[];
-  /** One sentence for each model that is left out, for people. */
+  /** Holds one sentence for people for each model that is left out. */
   readonly notes: readonly string[];
 }
 
-/** A helper model with its provider's key, or the variable that would hold the key. */
+/** `variable` names the environment variable that would hold the missing key. */
 type Helper =
   | { readonly named: HelperModel; readonly model: SessionModel }
   | { readonly named: HelperModel; readonly model: null; readonly variable: string };
 
 /**
- * The models that are named, in their order, then the one that answers. The offline rules write no summaries: with them
- * checkpoints and compactions are extracted by rules, without a model. A model whose provider has no key is left out with
- * a note: a conversation must not end because a helper cannot be reached.
+ * Orders the writers: the configured models, then the main model. The offline rules write no summaries, so checkpoints
+ * and compactions are then extracted by rules. A model without a provider key is left out with a note, because a
+ * missing helper must not end a conversation.
  * @throws {ThroughlineError} INPUT_INVALID for a provider that does not exist
  */
 export function summaryModels({ settings, chosen, ...options }: SummaryModelsOptions): SummaryModels {
@@ -80,9 +78,9 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
 }
 
 /**
- * The model that is named for checkpoints, then the main model where it may follow. Without one, and where it is the first of
- * the chain of summaries, that chain.
- * Where no model is left, checkpoints are extracted by rules as summaries are.
+ * Orders the writers: the checkpoint model, then the main model if allowed. Without a checkpoint model, or if it is the
+ * first summary model, the summary chain writes checkpoints too. If no model is left, checkpoints are extracted by
+ * rules, as summaries are.
  */
 function checkpointWriters(
   head: Helper | null,
@@ -98,7 +96,8 @@ function checkpointWriters(
   const main = chosen.isOffline || !asksMainModel ? [] : [chatCheckpointWriter(chosen.model)];
   const writers = [...named, ...main]
     .filter(({ name }, index, all) => all.findIndex((other) => other.name === name) === index)
-    // No writer follows the last one, and the turns need the model that answers anyway: both go without a breaker.
+    // A breaker would not help the last writer, because no other follows. The main model must stay available for turns,
+    // so it has none either.
     .map((writer, index, { length }) =>
       index === length - 1 || writer.name === chosen.name ? writer : guarded(writer, breakers),
     );
@@ -110,7 +109,7 @@ function writersOf(helpers: readonly Helper[]): readonly CheckpointWriter[] {
   return helpers.flatMap(({ model }) => (model === null ? [] : [chatCheckpointWriter(model)]));
 }
 
-/** Behind the breaker that the model has for summaries: one that does not answer is not waited for here either. */
+/** Shares the breaker of the model's summaries, so that a checkpoint does not wait for a model that fails there. */
 function guarded(writer: CheckpointWriter, breakers: SummarizerBreakers): CheckpointWriter {
   return {
     name: writer.name,
@@ -128,7 +127,7 @@ function guarded(writer: CheckpointWriter, breakers: SummarizerBreakers): Checkp
   };
 }
 
-/** What happens instead of the models that have no key; nobody writes them where `instead` is null. */
+/** Explains what replaces the models without a key; a null `instead` means that no text of this kind is written. */
 function missingNotes(helpers: readonly Helper[], what: string, instead: string | null): readonly string[] {
   return helpers.flatMap((helper) => {
     if (helper.model !== null) return [];
@@ -154,7 +153,7 @@ function nameOf({ provider, modelId }: HelperModel): string {
   return `${provider}/${modelId}`;
 }
 
-/** With the key of its provider from the environment: keys of the settings belong to the model that answers. */
+/** Uses the provider's key from the environment, because the configured key belongs to the main model. */
 function modelOf(
   { provider, modelId, baseUrl, contextTokens }: HelperModel,
   environment: SummaryModelsOptions["environment"],
@@ -172,6 +171,6 @@ function modelOf(
     baseUrl: baseUrl ?? textOf(known?.baseUrlVariable),
     ...window,
   });
-  // What the settings say counts, without asking the server.
+  // The configured window has priority, so the server is not asked for it.
   return { ...model, ...window };
 }

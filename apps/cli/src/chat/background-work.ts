@@ -3,22 +3,24 @@ import type { SessionRef, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 
-/** What goes on beside the turns, so that a program does not end in the middle of it. */
+/** Tracks work beside the turns, so that a program does not exit in the middle of it. */
 export interface BackgroundWork {
   see(event: WholeTurnEvent): void;
-  /** Waits until what follows a turn has begun, and a checkpoint in the making is done; at most so long. */
+  /** Waits until the steps after a turn have started and a running checkpoint is done, at most `patienceMs`. */
   settle(store: SessionStore, options: SettleOptions): Promise<void>;
 }
 
 export interface SettleOptions {
   readonly patienceMs: number;
   readonly signal: AbortSignal;
-  /** Told when there is something to wait for. */
   readonly onWaiting: () => void;
 }
 
 const pollMs = 50;
-/** A checkpoint that another process claimed first ends without a word; then the entry says that none is in the making. */
+/**
+ * If another process claimed the checkpoint first, no event follows. After this time the session entry shows whether a
+ * checkpoint is running.
+ */
 const claimedWithinMs = 1000;
 
 export function createBackgroundWork(): BackgroundWork {
@@ -31,7 +33,7 @@ export function createBackgroundWork(): BackgroundWork {
   };
   return {
     see: (event) => {
-      // Nothing follows a turn that failed or was denied.
+      // No background step follows a turn that failed or was denied.
       if (event.name === "turn.closed") isStepDue = event.outcome !== "failed" && event.outcome !== "denied";
       else if (event.name === "step.finished" || event.name === "step.failed") {
         if (event.step === "checkpoint") isStepDue = false;

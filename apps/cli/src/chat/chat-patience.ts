@@ -1,4 +1,7 @@
-/** How long the end of a program waits for a checkpoint in the making: a program that asks one by one, and a person. */
+/**
+ * Limits the wait for a running checkpoint at exit. A script that sends one prompt per process waits longer than a
+ * person.
+ */
 export const checkpointPatienceMs: { readonly once: number; readonly person: number } = {
   once: 60_000,
   person: 15_000,

@@ -6,43 +6,43 @@ import type { SessionModel } from "@throughline/core/internal";
 import { overrideProblem } from "./session-models.ts";
 import type { SessionModels } from "./session-models.ts";
 
-/** A model and why it is this one. */
 export interface ChosenModel {
-  /** `provider/model`. */
+  /** Has the form `provider/model`. */
   readonly name: string;
   readonly model: SessionModel;
-  /** Answers by rules: no language model. */
+  /** True for the offline rules, which need no language model. */
   readonly isOffline: boolean;
-  /** Who said so, in a few words. */
+  /** Names the setting or variable that selected the model, in a few words. */
   readonly reason: string;
-  /** Why the model that the session's entry names does not answer; null where it does, or where none was looked for. */
+  /** Explains why the model in the session's entry is not used; null if it is used or no override exists. */
   readonly problem: ThroughlineError | null;
 }
 
 export interface ModelChoice {
-  /** The setting `model`; null when nothing sets it. */
   readonly wanted: { readonly name: string; readonly source: string } | null;
-  /** What the session says; null before there is one. */
   readonly session: SessionModels | null;
   readonly baseUrl: string | null;
   readonly apiKey: string | null;
-  /** 0: what the provider says, and unknown where it says nothing; null: then as much as `assumedWindowTokens`. */
+  /**
+   * Holds the configured window. With 0 the provider's window is used, even if it is unknown. Null assumes
+   * `assumedWindowTokens` if the provider states none.
+   */
   readonly windowTokens: number | null;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Of most models that are offered today. A smaller window is learned from the first refusal. */
+/** Most current models have this window. A smaller one is learned from the first refusal. */
 const assumedWindowTokens = 200_000;
 
-/** Asked when only a key says whose models are meant. */
+/** Selects a model when only an API key shows the provider. */
 const usualModels: Readonly<Record<string, string>> = { anthropic: "claude-sonnet-4-5", openai: "gpt-5" };
 
 /**
- * Chooses the model of a conversation: the requested one, else the override of the session's entry, else the session's
- * own. The last two count only if their provider can be reached. Without any, it is the model of the first provider
- * whose key is in the environment, else the offline rules. A conversation does not go to another provider because a key
- * happens to lie there.
- * @throws {ThroughlineError} INPUT_INVALID for a name that is none, MODEL_KEY_MISSING
+ * Chooses the model of a conversation: the requested one, then the override of the session's entry, then the session's
+ * own. The last two count only if their provider can be reached. Otherwise the first provider with a key in the
+ * environment is used, else the offline rules. A key in the environment alone never moves a conversation to another
+ * provider.
+ * @throws {ThroughlineError} INPUT_INVALID for an invalid name, MODEL_KEY_MISSING
  */
 export function chooseModel(choice: ModelChoice): ChosenModel {
   const { wanted, session, environment } = choice;
@@ -60,7 +60,6 @@ export function chooseModel(choice: ModelChoice): ChosenModel {
   return { ...usual(choice), problem: overrideProblem(override, missing) };
 }
 
-/** Where nobody says which one. */
 function usual(choice: ModelChoice): ChosenModel {
   const { session, environment } = choice;
   const own = session?.own.find(({ provider }) => provider !== "offline" && canReach(provider, environment));
@@ -74,7 +73,6 @@ function usual(choice: ModelChoice): ChosenModel {
   return chosen(choice, "offline", parseModelName("offline").modelId, `${variables.join(" and ")} are not set`);
 }
 
-/** A model by its name, with the key and the address that belong to its provider. */
 function chosen(choice: ModelChoice, provider: string, modelId: string, reason: string): ChosenModel {
   const isOffline = provider === "offline";
   const model = modelOf(choice, provider, modelId);
@@ -100,7 +98,7 @@ function modelOf(
   modelId: string,
 ): SessionModel {
   const known = modelProviders.find(({ name }) => name === provider);
-  // Address and key of the settings belong to the model of the settings; another one must not be given them.
+  // The configured address and key belong to the configured model; another provider must not receive them.
   const isConfigured = wanted !== null && parseModelName(wanted.name).provider === provider;
   try {
     return createModel({

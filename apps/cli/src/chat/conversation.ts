@@ -16,41 +16,35 @@ import { forkFields, turnTitle } from "./made-session.ts";
 import { readSessionModels } from "./session-models.ts";
 import type { StartingSession } from "./starting-session.ts";
 
-/** What a person talks to: one session at a time, and the model that answers in it. */
 export interface Conversation extends AsyncDisposable {
   readonly store: SessionStore;
-  /** Where the next turn goes. There may be no session yet: it is made for the first word. */
+  /** Names the session of the next turn. It may not exist yet: the first message creates it. */
   readonly ref: SessionRef;
-  /** The imported session that the first message forks; null for any other, and from then on. */
+  /** Holds the imported session that the first message forks; null otherwise, and after the fork. */
   readonly origin: SessionState | null;
-  /** Null until the session is there. */
   readonly session: AgentSession | null;
   readonly chosen: ChosenModel;
   /**
-   * Makes another session the current one; one that is there is opened, one that is not, or that is a fork of an import, waits
-   * for its first word.
+   * Switches to another session. An existing one is opened. A new one, or the fork of an import, is created by its
+   * first message.
    */
   switchTo(start: StartingSession): Promise<AgentSession | null>;
-  /** Another model from now on. @throws {ThroughlineError} INPUT_INVALID, MODEL_KEY_MISSING */
+  /** @throws {ThroughlineError} INPUT_INVALID, MODEL_KEY_MISSING */
   useModel(name: string): Promise<ChosenModel>;
-  /** Opens the session if it is not, and gives it. */
   open(): Promise<AgentSession>;
   runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn>;
-  /** What another program put in the place of this session; null when none did. Asks the store. */
+  /** Returns the session by which another program replaced this one; null without a replacement. Reads the store. */
   replacement(): Promise<AgentSession["replacement"]>;
-  /** Stops what runs in the session or beside it. `open` opens it again. */
+  /** Stops running work in the session and beside it. `open` reopens the session. */
   stop(): Promise<void>;
-  /** How those fare who write summaries, by name. */
   readonly breakers: SummarizerBreakers;
-  /** Sends events to this listener from now on, and to no other. */
+  /** Replaces the listener; only one listener receives events. */
   listen(listener: ConversationListener): void;
-  /** Waits for what goes on beside the turns. */
   settle(options: SettleOptions): Promise<void>;
 }
 
 export interface ConversationListener {
   onEvent(event: WholeTurnEvent): void;
-  /** What is worth knowing beside the events. */
   onNote(message: string): void;
 }
 
@@ -65,17 +59,15 @@ export interface ConversationOptions {
   readonly store: SessionStore;
   readonly system: string | null;
   readonly tools: readonly AgentTool[];
-  /** The folder of the tools. */
   readonly workspaceRoot: string | null;
-  /** The folder that a new session belongs to. */
   readonly folder: string;
-  /** What the session says of its model is put in when one is opened. */
+  /** The session's own model is added when the session is opened. */
   readonly choice: Omit<ModelChoice, "session">;
   readonly settings: SessionSettings;
   readonly breakers: SummarizerBreakers;
 }
 
-/** Begins at `start`. @throws {ThroughlineError} what choosing a model and opening the session throw */
+/** @throws {ThroughlineError} errors of the model choice and of opening the session */
 export async function createConversation(options: ConversationOptions, start: StartingSession): Promise<Conversation> {
   const conversation = new OpenConversation(options, start);
   await conversation.switchTo(start);
@@ -88,9 +80,9 @@ class OpenConversation implements Conversation {
   readonly #options: ConversationOptions;
   readonly #work: BackgroundWork = createBackgroundWork();
   #wanted: ModelChoice["wanted"];
-  /** For the model of that name: who summarizes goes with who answers. */
+  /** Belongs to one model name, because the summarizers depend on the model that answers. */
   #agent: { readonly name: string; readonly sessions: AgentSessions } | null = null;
-  /** What opening the first session led to, before anybody listens. */
+  /** Holds events from opening the first session until a listener is set. */
   readonly #early: ((listener: ConversationListener) => void)[] = [];
   #listener: ConversationListener = {
     onEvent: (event) => this.#early.push((listener) => listener.onEvent(event)),
@@ -98,7 +90,7 @@ class OpenConversation implements Conversation {
   };
   ref: SessionRef;
   origin: SessionState | null;
-  /** Whether the first word may go to another free key than `ref`. */
+  /** True if the first message may use another free key than `ref`. */
   #isAnyKey = false;
   session: AgentSession | null = null;
   chosen: ChosenModel;
@@ -129,7 +121,7 @@ class OpenConversation implements Conversation {
     const { choice } = this.#options;
     const isOwnAsked = state !== null && wanted === null;
     const session = isOwnAsked ? await readSessionModels(this.store, state) : null;
-    // The model of an import comes last: another program used it, and nobody here has chosen it.
+    // An import's model comes last, because another program used it and the user did not choose it here.
     const usual = this.origin === null ? null : chooseModel({ ...choice, wanted, session: null });
     this.chosen = usual === null || usual.isOffline ? chooseModel({ ...choice, wanted, session }) : usual;
     const { problem, name } = this.chosen;
@@ -137,7 +129,7 @@ class OpenConversation implements Conversation {
   }
 
   async useModel(name: string): Promise<ChosenModel> {
-    // It is opened again below: a session that was reset by another program must not be left without a word.
+    // The session is opened again below, which would hide that another program reset it; refreshing reports that first.
     await this.session?.refresh();
     const wanted = { name, source: "/model" };
     this.chosen = chooseModel({ ...this.#options.choice, wanted, session: null });
@@ -160,7 +152,7 @@ class OpenConversation implements Conversation {
     return this.session;
   }
 
-  /** Makes the session that the first word waits for: of this folder, and of an import a fork. */
+  /** Creates the session for the first message, in this folder; for an import, a fork of it. */
   async #create(): Promise<void> {
     const { store, origin } = this;
     const { folder } = this.#options;
@@ -168,7 +160,7 @@ class OpenConversation implements Conversation {
       for (;;) {
         const { isNew } = await openSession(store, this.ref, { random: systemRandom, entry: { cwd: folder } });
         if (isNew || !this.#isAnyKey) break;
-        // A conversation that began beside this one took the key: what is said here is no part of it.
+        // Another process took the key for a separate conversation, so this one needs another key.
         this.ref = await freeRef(store, this.ref);
       }
       this.#isAnyKey = false;
@@ -186,7 +178,7 @@ class OpenConversation implements Conversation {
         return await forkToNewSession(this.store, origin, options);
       } catch (error) {
         if (!hasErrorCode(error, "SESSION_EXISTS")) throw error;
-        // Another process took the key since it was found free.
+        // Another process took the key after it was found free.
         this.ref = await freeRef(this.store, this.ref);
       }
     }
@@ -225,18 +217,20 @@ class OpenConversation implements Conversation {
     const turnOptions = { ...rest, onDelta, ...(whenBusy === null ? {} : { whenBusy }) };
     const turn = await (text === null ? session.resume(turnOptions) : session.runTurn(text, turnOptions));
     if (turn.outcome === "done" && text !== null) await this.#title(turn.ref, text);
-    // A branch is a session of its own: what is said next belongs there.
+    // A branch is a separate session, so the next message must go there.
     if (turn.ref.key !== this.ref.key) await this.switchTo({ ref: turn.ref, origin: null });
     return turn;
   }
 
-  /** An entry with a `queueMode` wants words to wait. Words of one process cannot join a turn of another. */
+  /**
+   * A `queueMode` in the entry asks messages to wait. Another process's running turn cannot take them, so they queue.
+   */
   async #whenBusyOfEntry({ ref }: AgentSession): Promise<"queue" | null> {
     const queueMode: unknown = (await this.store.load(ref))?.entry.queueMode;
     return typeof queueMode === "string" && queueMode !== "" ? "queue" : null;
   }
 
-  /** The turn is stored: a title that cannot be written is a note, and the next turn makes one. */
+  /** The turn is stored already, so a failed title is only a note; the next turn tries again. */
   async #title(ref: SessionRef, text: string): Promise<void> {
     try {
       await turnTitle(this.store, ref, text);

@@ -1,7 +1,7 @@
-/** What is being typed: text with a place in it. The place is never within a character, however many units that has. */
+/** Holds the typed text and the caret. The caret never stands inside a grapheme, which may have several code units. */
 export interface EditBuffer {
   readonly text: string;
-  /** In UTF-16 units from the beginning. */
+  /** Counts UTF-16 units from the beginning. */
   readonly caret: number;
 }
 
@@ -10,7 +10,6 @@ export const emptyBuffer: EditBuffer = { text: "", caret: 0 };
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const words = new Intl.Segmenter(undefined, { granularity: "word" });
 
-/** Puts text in at the caret. */
 export function insertText({ text, caret }: EditBuffer, inserted: string): EditBuffer {
   return { text: text.slice(0, caret) + inserted + text.slice(caret), caret: caret + inserted.length };
 }
@@ -42,7 +41,7 @@ export function moveWordRight({ text, caret }: EditBuffer): EditBuffer {
   return { text, caret: at };
 }
 
-/** The beginning of the line the caret is in. */
+/** Moves within the current line, not to the start of the whole text. */
 export function moveHome({ text, caret }: EditBuffer): EditBuffer {
   return { text, caret: caret === 0 ? 0 : text.lastIndexOf("\n", caret - 1) + 1 };
 }
@@ -52,7 +51,7 @@ export function moveEnd({ text, caret }: EditBuffer): EditBuffer {
   return { text, caret: end < 0 ? text.length : end };
 }
 
-/** The line above, at the same column where it has one; null in the first line. */
+/** Keeps the column if the line above is long enough; null in the first line. */
 export function moveUp(buffer: EditBuffer): EditBuffer | null {
   const home = moveHome(buffer).caret;
   if (home === 0) return null;
@@ -60,7 +59,6 @@ export function moveUp(buffer: EditBuffer): EditBuffer | null {
   return { text: buffer.text, caret: columnIn(buffer.text, above, home - 1, buffer.caret - home) };
 }
 
-/** The line below; null in the last line. */
 export function moveDown(buffer: EditBuffer): EditBuffer | null {
   const end = moveEnd(buffer).caret;
   if (end === buffer.text.length) return null;
@@ -71,14 +69,13 @@ export function moveDown(buffer: EditBuffer): EditBuffer | null {
   };
 }
 
-/** Takes out what lies between the caret and where a movement leads. */
 export function eraseTo(buffer: EditBuffer, move: (from: EditBuffer) => EditBuffer): EditBuffer {
   const { caret } = move(buffer);
   const [from, to] = caret < buffer.caret ? [caret, buffer.caret] : [buffer.caret, caret];
   return { text: buffer.text.slice(0, from) + buffer.text.slice(to), caret: from };
 }
 
-/** The place `column` units into a line, not within a character. */
+/** Rounds down to a grapheme boundary, so that the caret never splits a character. */
 function columnIn(text: string, start: number, end: number, column: number): number {
   let at = start;
   for (const { segment } of graphemes.segment(text.slice(start, end))) {

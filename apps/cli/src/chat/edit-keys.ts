@@ -14,7 +14,6 @@ import {
 import type { EditBuffer } from "./edit-buffer.ts";
 import type { InputHistory } from "./input-history.ts";
 
-/** A key as `readline.emitKeypressEvents` reports it. */
 export interface Key {
   readonly name?: string | undefined;
   readonly sequence?: string;
@@ -23,7 +22,7 @@ export interface Key {
   readonly shift?: boolean;
 }
 
-/** Shift and Return, as terminals report it that do. */
+/** Terminals with extended key reporting send this sequence for Shift and Return. */
 const shiftReturn = "\u001b[13;2u";
 
 const plainKeys: Readonly<Record<string, (buffer: EditBuffer) => EditBuffer>> = {
@@ -58,7 +57,6 @@ const metaKeys: Readonly<Record<string, (buffer: EditBuffer) => EditBuffer>> = {
   d: (buffer) => eraseTo(buffer, moveWordRight),
 };
 
-/** What a key makes of the text; null for a key that means nothing here. */
 export function applyKey(
   buffer: EditBuffer,
   character: string | undefined,

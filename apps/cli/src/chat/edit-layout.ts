@@ -1,7 +1,6 @@
 import stringWidth from "fast-string-width";
 import type { EditBuffer } from "./edit-buffer.ts";
 
-/** Rows as a terminal shows them, and where the caret is. */
 export interface EditLayout {
   readonly rows: readonly string[];
   readonly caretRow: number;
@@ -11,9 +10,9 @@ export interface EditLayout {
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 /**
- * Breaks what is being typed into rows of the terminal's width, the prompt before the first and as much room before each
- * further line. The last column stays free: what a terminal does there is not the same everywhere. Of more rows than
- * `mostRows` those around the caret are shown.
+ * Breaks the typed text into rows of the terminal's width, with the prompt before the first row and an equal indent
+ * before the others. The last column stays free, because terminals differ in what they do there. If there are more than
+ * `mostRows`, the rows around the caret are shown.
  */
 export function layoutEdit(
   { text, caret }: EditBuffer,
@@ -46,7 +45,7 @@ export function layoutEdit(
     row += shown;
     rowWidth += segmentWidth;
   }
-  // A caret after a full row stands at the beginning of the next one, where the next character will go.
+  // A caret after a full row moves to the next row, because the next character appears there.
   if (at === caret) {
     if (rowWidth >= width) breakRow();
     place = { row: rows.length, column: rowWidth };

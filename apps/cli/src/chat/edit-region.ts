@@ -4,20 +4,19 @@ import type { EditBuffer } from "./edit-buffer.ts";
 import { layoutEdit } from "./edit-layout.ts";
 import type { EditLayout } from "./edit-layout.ts";
 
-/** The rows at the bottom of the screen in which something is typed: the only ones that are written twice. */
+/** Draws the rows at the bottom of the screen where the user types. No other row is ever rewritten. */
 export interface EditRegion {
-  /** `before` is what was shown; it matters where the cursor cannot be moved. */
+  /** `before` is the text shown earlier, which matters if the cursor cannot move. */
   draw(buffer: EditBuffer, before: EditBuffer): void;
-  /** The text stays where it is, whole, and the cursor goes below it. */
+  /** Leaves the whole text on the screen and moves the cursor below it. */
   leave(buffer: EditBuffer): void;
-  /** A line above the region. */
   hint(buffer: EditBuffer, text: string): void;
   clearScreen(buffer: EditBuffer): void;
-  /** Another prompt from the next drawing on; null for the usual one. */
+  /** Changes the prompt from the next drawing on; null restores the usual prompt. */
   setPrompt(prompt: string | null): void;
 }
 
-/** Rows of the screen that stay free of it, so that nothing above is ever pushed out and drawn again. */
+/** The region leaves these rows free, so that it never scrolls text out of the screen and redraws it. */
 const spareRows = 2;
 
 export function createEditRegion(
@@ -32,8 +31,8 @@ export function createEditRegion(
   const layoutOf = (buffer: EditBuffer, mostRows: number): EditLayout =>
     layoutEdit(buffer, { prompt: promptNow, columns: columnsNow(), mostRows });
   /**
-   * Moves to the first shown row and erases from there. After a change of width the terminal has wrapped the rows
-   * again.
+   * Erases from the first shown row. After a change of width the terminal has wrapped the rows again, so their height
+   * is recomputed.
    */
   const erase = (): string => {
     if (shown === null) return "";
@@ -79,7 +78,7 @@ export function createEditRegion(
   };
 }
 
-/** What was typed at the end of the last row, when that is all that changed: then nothing has to be written twice. */
+/** Returns the text added at the end if nothing else changed, so that no row must be redrawn. */
 function addedAtEnd(before: EditLayout, after: EditLayout): string | null {
   const last = before.rows.length - 1;
   const isSameAbove =
@@ -90,12 +89,11 @@ function addedAtEnd(before: EditLayout, after: EditLayout): string | null {
   return isSameAbove && isAtEnd && fresh.startsWith(old) ? fresh.slice(old.length) : null;
 }
 
-/** By the width a row would have if the caret stood at its end. */
 function hasTextAfter({ rows, caretColumn, caretRow }: EditLayout): boolean {
   return stringWidth(rows[caretRow] ?? "") !== caretColumn;
 }
 
-/** For a terminal that can only append: writes added characters, and steps back over removed ones. */
+/** Serves a terminal without cursor movement: it writes added characters and steps back over removed ones. */
 function plainRegion(stdout: Host["stdout"], prompt: string): EditRegion {
   let isOpen = false;
   const draw = (buffer: EditBuffer, before: EditBuffer): void => {
@@ -117,7 +115,7 @@ function plainRegion(stdout: Host["stdout"], prompt: string): EditRegion {
       draw(buffer, buffer);
     },
     clearScreen: () => {},
-    // What cannot move its cursor cannot search either.
+    // The search needs cursor movement, so no other prompt ever appears here.
     setPrompt: () => {},
   };
 }

@@ -3,7 +3,6 @@ import { shellWord, turnHolder } from "@throughline/core/internal";
 import { counted, grouped } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
-/** What a person should hear of an event; null for what is as usual. */
 export function eventNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "turn.queued":
@@ -39,7 +38,6 @@ export function eventNote(event: WholeTurnEvent): string | null {
   }
 }
 
-/** The same for what is done about a window that fills. */
 function summaryNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "compaction.planned":
@@ -99,7 +97,7 @@ export function causeText(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** An event as `--json` shows it: its name and those of its fields that are plain values. */
+/** `--json` shows the event's name and its plain fields; nested values are omitted. */
 export function eventObject(event: WholeTurnEvent, message: string): EventObject {
   const { name, ref, ...fields } = event;
   const turnId = "turnId" in fields ? fields.turnId : null;

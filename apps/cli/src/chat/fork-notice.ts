@@ -9,8 +9,8 @@ import type { Conversation } from "./conversation.ts";
 import { conversationFolder } from "./conversation-folder.ts";
 
 /**
- * States what the first message of a conversation that continues an import sends to which model, and the folder of the tools
- * if the session worked in another one. Gives no lines for any other conversation.
+ * Explains what the first message sends to which model when it continues an import. It also names the tools' folder if
+ * the session worked in another one. Empty for any other conversation.
  */
 export async function forkNotice(
   context: CommandContext,
@@ -23,7 +23,7 @@ export async function forkNotice(
   const model = chosen.isOffline ? null : namedModel(chosen.name);
   const { gauge, breakdown } = await measureContext(built, { model, windowTokens, learned });
   const isTooLong = windowTokens !== null && gauge.tokens > windowTokens;
-  // The program's own count includes its system prompt and its tools, which are not sent from here.
+  // The program's count includes its system prompt and tools, which are not sent from here.
   const tokens = isTooLong ? gauge.tokens : gauge.tokens - breakdown.systemTokens;
   const whose = `~${grouped(tokens)} tokens of ${JSON.stringify(sessionName(state))} (${programOf(state)})`;
   const summary = `${whose} do not fit ${grouped(windowTokens ?? 0)}; a summary by ${chosen.name} replaces the older part.`;

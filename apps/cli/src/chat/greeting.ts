@@ -6,18 +6,16 @@ import { shorten } from "../cells.ts";
 import { ageText } from "../time-text.ts";
 import type { ChosenModel } from "./choose-model.ts";
 
-/** Which model answers and why, in one line. */
 export function modelText({ name, isOffline, reason }: ChosenModel): string {
   if (!isOffline) return `model: ${name} (${reason})`;
   return `model: offline rules, not a language model (${reason}); --model provider/name chooses one`;
 }
 
-/** `Restored: 3 previous turns`; null for a session without any. */
+/** Returns for example `Restored: 3 previous turns`; null without turns. */
 export function restoredText({ restored }: Session): string | null {
   return restored.turns === 0 ? null : `Restored: ${counted(restored.turns, "previous turn")}`;
 }
 
-/** What a process left behind that ended in the middle of a turn. */
 export function interruptedText({ owner, sinceMs, text }: InterruptedTurn): string {
   const when = sinceMs === null ? "" : `, ${ageText(sinceMs, Date.now())} ago`;
   const said = text === null ? "" : `: ${JSON.stringify(shorten(terminalSafeLine(text), 60))}`;

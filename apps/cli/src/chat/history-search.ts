@@ -2,15 +2,13 @@ import { terminalSafe } from "../terminal-safe.ts";
 import type { Key } from "./edit-keys.ts";
 import type { InputHistory } from "./input-history.ts";
 
-/** Looking backwards through what was submitted before, letter by letter. */
 interface HistorySearch {
-  /** What stands in front of the line that was found. */
   readonly prompt: string;
-  /** The line that was found, or the last one that was. */
+  /** Holds the found line; after a miss, the last one found. */
   readonly text: string;
 }
 
-/** What a key makes of a search: another search, the line taken over for editing, or the line as it was before. */
+/** `taken` moves the found line into the editor; `left` restores the line from before the search. */
 type SearchStep =
   | { readonly kind: "search"; readonly search: OpenSearch }
   | { readonly kind: "taken"; readonly text: string }
@@ -20,7 +18,6 @@ export class OpenSearch implements HistorySearch {
   readonly text: string;
   readonly #history: InputHistory;
   readonly #query: string;
-  /** Of the line that was found; null when none was. */
   readonly #number: number | null;
   readonly #isMissed: boolean;
 

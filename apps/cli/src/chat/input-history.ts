@@ -2,13 +2,13 @@ import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 
-/** What was submitted before, of this terminal and of earlier ones. */
+/** Covers the lines of this terminal session and of earlier ones. */
 export interface InputHistory {
   add(text: string): void;
-  /** One step back; `current` comes again at the end of the way forward. Null at the oldest. */
+  /** Moves one line back; `newer` returns `current` again at the end. Null at the oldest line. */
   older(current: string): string | null;
   newer(): string | null;
-  /** The newest line with this text in it that is older than `before` (the number of a line); null when there is none. */
+  /** Finds the newest line that contains the text and is older than line number `before`; null when there is none. */
   find(text: string, before?: number): FoundLine | null;
 }
 
@@ -18,13 +18,13 @@ interface FoundLine {
 }
 
 const mostKept = 1000;
-/** A paste of megabytes is no line to come back to. */
+/** A longer text is a paste, which is not worth recalling. */
 const longestKept = 10_000;
 
 /**
- * Keeps lines in a file of its owner's alone: whoever talks to an agent says things that are nobody else's business.
- * Text that begins with a space is kept nowhere, as in a shell.
- * @param onUnusable called once when the file cannot be read or written; lines are then kept until the end only
+ * Keeps lines in a file that only the user can read, because prompts may be private. Text that begins with a space is
+ * not kept, as in a shell.
+ * @param onUnusable runs once when the file cannot be read or written; lines then last until the process ends
  */
 export function createInputHistory(path: string | null, onUnusable: (error: unknown) => void = () => {}): InputHistory {
   let kept = path;
@@ -83,12 +83,12 @@ function readLines(path: string): string[] {
         const text: unknown = JSON.parse(line);
         return typeof text === "string" ? [text] : [];
       } catch {
-        // The end of a line that was never finished, or another program's: it is only a convenience that is lost.
+        // The line is incomplete or from another program. Only a convenience is lost.
         return [];
       }
     });
   const kept = all.slice(-mostKept);
-  // Now and then the file is brought down to what is kept.
+  // The file is shortened only once it has twice the kept lines, so that most starts do not write.
   if (all.length > 2 * mostKept)
     writeFileSync(path, kept.map((text) => `${JSON.stringify(text)}\n`).join(""), { mode: 0o600 });
   return kept;

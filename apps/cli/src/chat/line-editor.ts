@@ -10,34 +10,32 @@ import { createEditRegion } from "./edit-region.ts";
 import type { InputHistory } from "./input-history.ts";
 import { terminalSafe } from "../terminal-safe.ts";
 
-/** What a person gave. */
 type Submission = { readonly kind: "text"; readonly text: string } | { readonly kind: "leave"; readonly code: number };
 
 export interface LineEditor {
-  /** The next thing a person submits. What was typed meanwhile counts. */
+  /** Resolves with the next submission; lines typed before the call count. */
   read(): Promise<Submission>;
-  /** A line above what is being typed; while nothing is read, a line of its own. */
+  /** Prints a line above the typed text, or a plain line while no read is active. */
   say(text: string): void;
-  /** Ctrl-C while nothing is read. */
+  /** Handles Ctrl-C while no read is active. */
   onInterrupt(listener: (() => void) | null): void;
-  /** Gives the terminal back as it was. */
+  /** Restores the terminal's mode. */
   close(): void;
 }
 
 export interface LineEditorOptions {
   readonly prompt: string;
   readonly history: InputHistory;
-  /** False on a terminal that cannot move its cursor. */
   readonly canMoveCursor: boolean;
 }
 
-/** A second Ctrl-C within this time leaves. */
+/** A second Ctrl-C within this time exits. */
 const leaveWithinMs = 2000;
 const interruptedExitCode = 130;
 
 /**
- * Reads lines from a terminal in raw mode. Only the rows of what is being typed are ever written again: what has been
- * printed is the terminal's. A paste of several lines is one text, not several turns.
+ * Reads lines from a terminal in raw mode. Only the rows being typed are ever redrawn, so printed output stays
+ * untouched. A paste of several lines is one text and not several turns.
  */
 export function createLineEditor(
   host: Pick<Host, "stdin" | "stdout" | "signal">,
@@ -70,7 +68,7 @@ export function createLineEditor(
     resolve(submission);
   };
   const enter = (): void => {
-    // A backslash at the end means that the line goes on, as in a shell.
+    // A backslash at the end continues the line, as in a shell.
     if (buffer.text.endsWith("\\") && buffer.caret === buffer.text.length) {
       change(insertText({ text: buffer.text.slice(0, -1), caret: buffer.caret - 1 }, "\n"));
       return;
@@ -90,7 +88,7 @@ export function createLineEditor(
     else {
       region.leave(buffer);
       buffer = emptyBuffer;
-      // A line that was thrown away is not yet a wish to leave.
+      // Discarding a line does not count as the first Ctrl-C of two.
       interruptedAtMs = Number.NEGATIVE_INFINITY;
       region.draw(buffer, buffer);
     }
@@ -100,7 +98,7 @@ export function createLineEditor(
     const text = search?.open.text ?? buffer.text;
     change(search === null ? buffer : { text, caret: text.length });
   };
-  /** True when the key was for the search; the others end it and mean what they always mean. */
+  /** Returns true if the search consumed the key. Any other key ends the search and keeps its usual effect. */
   const searched = (character: string | undefined, key: Key): boolean => {
     if (search === null) {
       if (key.ctrl !== true || key.name !== "r" || !canMoveCursor || waiting === null) return false;
@@ -179,17 +177,17 @@ export function createLineEditor(
 
 const bracketedPaste = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
 
-/** Return alone. With Alt or Shift, or as Ctrl-J, it makes a line. */
+/** Return with Alt or Shift, and Ctrl-J, insert a line break instead. */
 function isPlainEnter({ name, meta, shift, ctrl }: Key): boolean {
   return name === "return" && meta !== true && shift !== true && ctrl !== true;
 }
 
-/** A paste brings the line ends of its source, and perhaps more than text. */
+/** A paste has the line ends of its source and may contain control characters. */
 function cleanPaste(text: string): string {
   return terminalSafe(text.replace(/\r\n?/g, "\n"));
 }
 
-/** What a terminal without a movable cursor can show: something added or removed at the end. */
+/** Without cursor movement the terminal can show only text added or removed at the end. */
 function isSimple(before: EditBuffer, after: EditBuffer): boolean {
   return (
     after.caret === after.text.length && (after.text.startsWith(before.text) || before.text.startsWith(after.text))

@@ -2,7 +2,7 @@ import { updateEntry } from "@throughline/core/internal";
 import type { SessionEntry, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { titleOf } from "@throughline/history/internal";
 
-/** The entry fields of a fork: the label and title of the session it continues, and the folder it belongs to. */
+/** A fork keeps the label and title of its origin, so that users recognize the conversation. */
 export function forkFields({ entry }: SessionState, folder: string): Partial<SessionEntry> {
   const { label, title, titleBy } = entry;
   return {
@@ -12,7 +12,6 @@ export function forkFields({ entry }: SessionState, folder: string): Partial<Ses
   };
 }
 
-/** Gives a session without a title the one that the words of a turn make. */
 export async function turnTitle(store: SessionStore, ref: SessionRef, text: string): Promise<void> {
   const state = await store.load(ref);
   if (state === null || state.entry.title !== undefined) return;

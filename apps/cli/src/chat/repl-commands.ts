@@ -38,7 +38,7 @@ const model: ReplCommand = {
   },
 };
 
-/** Every command of a conversation, in the order `/help` shows them. */
+/** The order is the one that `/help` prints. */
 export const replCommands: readonly ReplCommand[] = [
   help,
   { name: "new", aliases: [], usage: "/new [LABEL]", help: "create a session and switch to it", run: newSession },

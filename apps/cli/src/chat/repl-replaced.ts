@@ -4,7 +4,6 @@ import type { ReplContext } from "./repl-context.ts";
 
 const noReset = "No other program has reset this session.";
 
-/** `/accept`: continues in the session that another program began under the key. */
 export async function acceptReset({ context: { output }, conversation }: ReplContext): Promise<void> {
   const { session } = conversation;
   if (session === null || (await conversation.replacement()) === null) return output.line(noReset);
@@ -16,7 +15,6 @@ export async function acceptReset({ context: { output }, conversation }: ReplCon
   );
 }
 
-/** `/recover`: continues in a copy of the session that another program reset. */
 export async function recoverEarlier({ context, conversation }: ReplContext): Promise<void> {
   const { output, scope, signal } = context;
   const { store } = conversation;

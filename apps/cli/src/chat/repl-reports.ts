@@ -14,8 +14,8 @@ const shownResultCharacters = 100;
 const usualMessages = 20;
 
 /**
- * `/history [N] [--all]`: the last messages of the window, each on a line: 200 characters of a text, 100 of a tool's result.
- * With `--all` what compactions and resets left behind too; all of it unless N says how many.
+ * Handles `/history [N] [--all]`: one line for each message, with 200 characters of a text or 100 of a tool result.
+ * `--all` includes records before compactions and resets; all of them unless N limits the count.
  */
 export async function showHistory({ context, conversation }: ReplContext, argument: string): Promise<void> {
   const { output, signal } = context;
@@ -33,7 +33,7 @@ export async function showHistory({ context, conversation }: ReplContext, argume
   }
   await session?.refresh();
   const { isAll, count } = wanted;
-  // The window is read whole, to say how much of it is not shown.
+  // The whole window is read, to count the messages that are not shown.
   const selection = { isAll, isAllBranches: false, afterSeq: 0, role: shownRole, tail: isAll ? count : Infinity };
   const { head, ref, sessionId } = source;
   const found = count === 0 ? [] : await readTail(withinMemory(store), ref, { head, selection, roleOf }, signal);
@@ -46,7 +46,7 @@ export async function showHistory({ context, conversation }: ReplContext, argume
   for (const stored of shown) await output.line(...historyLine(stored));
 }
 
-/** The last `count` messages of the sessions that resets archived under the key. False if the key has no earlier session, or `count` is 0. */
+/** Returns false if the key has no earlier session, or `count` is 0. */
 async function showEarlierSessions(
   { output, signal }: ReplContext["context"],
   store: SessionStore,
@@ -76,7 +76,7 @@ async function showEarlierSessions(
 
 const shownRole = "shown";
 
-/** Null for an argument that cannot be read. Without a number, the usual count; with `--all`, everything. */
+/** Returns null for an invalid argument. Without a number, the usual count applies; with `--all`, no limit. */
 function historyArguments(argument: string): { readonly isAll: boolean; readonly count: number } | null {
   const words = argument.split(/\s+/).filter((word) => word !== "");
   const isAll = words.includes("--all");
@@ -105,7 +105,6 @@ function shortened(given: string, most: number): string {
   return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text;
 }
 
-/** `/context`: the line, the bar, and where the number comes from. */
 export async function showContext({ context, conversation }: ReplContext): Promise<void> {
   const { output } = context;
   for (const line of await forkNotice(context, conversation)) await output.line(line);

@@ -21,10 +21,10 @@ import type { ReplContext } from "./repl-context.ts";
 import { conversationFolder } from "./conversation-folder.ts";
 import { continued } from "./starting-session.ts";
 
-/** The most sessions that `/sessions` lists; `throughline sessions` lists all. */
+/** `throughline sessions` lists all of them, so the list here stays short. */
 const mostListed = 50;
 
-/** `/new [label]`: a new session; with `newResets` it resets the current one. */
+/** Handles `/new [label]`; with the setting `newResets` it resets the current session instead. */
 export async function newSession(repl: ReplContext, label: string): Promise<void> {
   const { context, conversation } = repl;
   const { output, scope, settings, signal } = context;
@@ -40,7 +40,6 @@ export async function newSession(repl: ReplContext, label: string): Promise<void
   await output.line("New session ", { text: state.ref.key, style: "bold" }, ` (id ${state.sessionId})`);
 }
 
-/** `/sessions`: the newest first, the current one marked. */
 export async function listTheSessions({ context, conversation }: ReplContext): Promise<void> {
   const { output, scope, signal } = context;
   const rows: (readonly string[])[] = [];
@@ -79,7 +78,7 @@ export async function listTheSessions({ context, conversation }: ReplContext): P
     await output.line({ text: `The newest ${mostListed}; \`throughline sessions\` lists all.`, style: "dim" });
 }
 
-/** `/switch`: to the session that is meant; when several are, they are listed and nothing happens. */
+/** Handles `/switch`. If several sessions match, they are listed and nothing changes. */
 export async function switchSession({ context, conversation }: ReplContext, text: string): Promise<void> {
   const { output, scope, signal } = context;
   const state = await found(context, () => resolveSession(conversation.store, text, scope, { signal }));
@@ -102,7 +101,7 @@ function idText(session: AgentSession | null): string {
   return session === null ? "  (new)" : ` (id ${session.sessionId})`;
 }
 
-/** `/delete`: archives another session. The current one and an agent's main one stay. */
+/** Handles `/delete`. The current session and an agent's main session cannot be archived here. */
 export async function deleteSession({ context, conversation }: ReplContext, text: string): Promise<void> {
   const { output, scope, signal } = context;
   const { store } = conversation;
@@ -121,7 +120,6 @@ export async function deleteSession({ context, conversation }: ReplContext, text
   );
 }
 
-/** `/reset`: starts a new session under the key and archives the old one. */
 export async function resetCurrent({ context, conversation }: ReplContext): Promise<void> {
   const { output } = context;
   const { store, ref } = conversation;
@@ -137,7 +135,7 @@ export async function resetCurrent({ context, conversation }: ReplContext): Prom
   await output.line(`Reset. The new id is ${fresh.sessionId}; the old session is archived as ${old.sessionId}.`);
 }
 
-/** The session, or null after saying why there is none. */
+/** Returns null after printing why no session matches. */
 async function found(
   { output }: ReplContext["context"],
   look: () => Promise<SessionState>,

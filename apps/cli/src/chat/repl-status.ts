@@ -7,7 +7,6 @@ import { terminalSafeLine } from "../terminal-safe.ts";
 import { shorten } from "../cells.ts";
 import type { ReplContext } from "./repl-context.ts";
 
-/** `/status`: the conversation in figures, and how what is around it fares. */
 export async function showStatus({ context: { output }, conversation }: ReplContext): Promise<void> {
   const { chosen, ref, store, session } = conversation;
   const state = await store.load(ref);
@@ -58,7 +57,6 @@ function flushText({ phase, askedPercent, flushActioned }: AgentSessionStatus["f
     : `${asked}, ${flushActioned ? "memories were stored" : "no memories were stored"}`;
 }
 
-/** Failures, how many take a summarizer out, and when it is tried again. */
 function breakerRows(summarizers: readonly BreakerStatus[]): readonly (readonly [string, string])[] {
   if (summarizers.length === 0) return [["breaker", "none: no model was asked for a summary"]];
   return summarizers.map((summarizer) => {

@@ -8,7 +8,6 @@ import type { ReplContext } from "./repl-context.ts";
 
 const shownCheckpoints = 10;
 
-/** `/compact`: replaces the older part by a summary, or says why not. */
 export async function compactCurrent(repl: ReplContext): Promise<void> {
   const { output } = repl.context;
   if (repl.conversation.session === null) return nothingYet(output);
@@ -28,7 +27,6 @@ async function compactNow({ context: { output }, conversation }: ReplContext, si
   });
 }
 
-/** `/checkpoint`: writes down where the conversation stands, now. */
 export async function checkpointCurrent({ context: { output }, conversation }: ReplContext): Promise<void> {
   if (conversation.session === null) return nothingYet(output);
   const session = await conversation.open();
@@ -47,7 +45,6 @@ export async function checkpointCurrent({ context: { output }, conversation }: R
   if (made !== undefined) await printCheckpoint(output, made);
 }
 
-/** `/checkpoints`: the newest of them. */
 export async function listTheCheckpoints({ context, conversation }: ReplContext): Promise<void> {
   const { output, signal } = context;
   if (conversation.session === null) return nothingYet(output);

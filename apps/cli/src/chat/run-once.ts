@@ -14,7 +14,7 @@ import type { TurnPrinter } from "./turn-printer.ts";
 const interruptedExitCode = 130;
 const replacedRemedy = "Nothing was sent. Run the command again to continue in the new session.";
 
-/** One turn: the answer on stdout, everything else on stderr. */
+/** Prints the answer to stdout and everything else to stderr, so that a script can use the answer. */
 export async function runOnce(
   context: CommandContext,
   conversation: Conversation,
@@ -37,7 +37,8 @@ export async function runOnce(
   if (output.isJson) await output.object(turnObject(turn, conversation, printer));
   else if (turn.outcome === "step-limit") output.note("The turn stopped at its limit of model calls.");
   await output.flush();
-  // The answer is out; a checkpoint that ended with the process would never be made by a program that asks one by one.
+  // A script may run one process for each prompt. If a checkpoint ended with the process, such a session would never
+  // get one.
   await conversation.settle({
     patienceMs: checkpointPatienceMs.once,
     signal,

@@ -25,7 +25,6 @@ export interface ReplOptions {
 
 const leaveWords: ReadonlySet<string> = new Set(["/quit", "quit", "exit", "/exit"]);
 
-/** Talks turn by turn until the person leaves. Gives the exit code. */
 export async function runRepl(
   context: CommandContext,
   conversation: Conversation,
@@ -79,7 +78,7 @@ export async function runRepl(
   }
 }
 
-/** A command, or a turn. What begins with a slash is never sent: whoever mistypes a command has not said anything. */
+/** Text that begins with a slash is never sent, so that a mistyped command does not become a message. */
 async function act(repl: ReplContext, text: string): Promise<void> {
   if (!text.startsWith("/")) return repl.runTurn(text);
   const [, name = "", argument = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
@@ -132,7 +131,6 @@ async function takeTurn(
   }
 }
 
-/** Between turns, prints background events above the line that is being typed. */
 function besideTurns(editor: LineEditor, silent: ReadonlySet<string> = new Set()): ConversationListener {
   return {
     onEvent: (event) => {
@@ -146,7 +144,7 @@ function besideTurns(editor: LineEditor, silent: ReadonlySet<string> = new Set()
 const replacedRemedy =
   "Nothing was sent. /accept continues in the new session; /recover continues in a copy of the earlier one.";
 
-/** A failure ends a command or a turn, not the conversation. */
+/** A failure ends the command or turn and not the conversation. */
 async function answered(
   { host, output }: CommandContext,
   conversation: Conversation,
@@ -181,7 +179,7 @@ async function greet(context: CommandContext, conversation: Conversation): Promi
   await output.line({ text: "/help lists the commands.", style: "dim" });
 }
 
-/** Says how to come back, once it is certain that there is something to come back to. */
+/** Tells how to resume, but only if the session holds messages. */
 async function farewell({ output }: CommandContext, { store, ref }: Conversation, code: number): Promise<number> {
   const state = await store.load(ref);
   if (state === null || state.head.lastSeq === 0)

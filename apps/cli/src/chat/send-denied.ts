@@ -4,7 +4,6 @@ import type { SendDenial } from "@throughline/session/internal";
 import type { Conversation } from "./conversation.ts";
 import { sendPolicyText } from "./send-policy-text.ts";
 
-/** The send policy denied an answer. */
 export function sendDenied(
   { ref, session }: Pick<Conversation, "ref" | "session">,
   denial: SendDenial,

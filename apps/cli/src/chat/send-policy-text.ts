@@ -1,6 +1,6 @@
 import type { SendDenial } from "@throughline/session/internal";
 
-/** What decided whether an agent may send in a session. `own` is the session's own `sendPolicy`. */
+/** `own` is the session's own `sendPolicy`. */
 export function sendPolicyText({ source, ruleIndex, mode }: SendDenial, own: unknown): string {
   switch (source) {
     case "session":

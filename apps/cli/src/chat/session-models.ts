@@ -5,26 +5,25 @@ import { buildContext } from "@throughline/history";
 import { modelProviders } from "@throughline/models/internal";
 import type { NamedModel } from "@throughline/models";
 
-/** What a session says of the model that answers in it. */
 export interface SessionModels {
-  /** What `providerOverride` and `modelOverride` of its entry name together; null without any. */
+  /** Combines `providerOverride` and `modelOverride` of the entry; null without either. */
   readonly override: ModelOverride | null;
-  /** What it was talked to with, the most telling first: what its records last said, and its entry. */
+  /** Lists models by relevance: the one that the records last state, then the one in the entry. */
   readonly own: readonly NamedModel[];
 }
 
 export interface ModelOverride {
-  /** Null where the fields do not tell it. */
+  /** Null if the fields do not determine it. */
   readonly provider: string | null;
   readonly modelId: string | null;
-  /** What takes the override away. */
+  /** Holds the commands that remove the override. */
   readonly unset: string;
 }
 
-/** Nearly always the newest reply is among these, and the rest of the window need not be read for it. */
+/** The newest reply is almost always among these records, so the rest of the window need not be read. */
 const newestRecords = 64;
 
-/** Reads no more of the records than it takes to find a model. */
+/** Reads only as many records as it takes to find a model. */
 export async function readSessionModels(store: SessionStore, state: SessionState): Promise<SessionModels> {
   const { modelProvider, model } = state.entry;
   const recorded = await recordedModel(store, state);
@@ -48,7 +47,7 @@ function namedIn(records: readonly StoredRecord[], headId: string | null): Named
   return model === null || model.modelId === "" ? null : { ...model, provider: model.provider.toLowerCase() };
 }
 
-/** A model without its provider is one of the provider the session was talked to with. */
+/** A model without a provider belongs to the provider that the session used before. */
 function overrideOf({ entry, ref }: SessionState, own: readonly NamedModel[]): ModelOverride | null {
   const { providerOverride, modelOverride } = entry;
   const isOfProvider = isText(providerOverride);
@@ -69,7 +68,6 @@ function overrideOf({ entry, ref }: SessionState, own: readonly NamedModel[]): M
   return { provider: known?.provider ?? null, modelId: modelOverride as string, unset };
 }
 
-/** Why the model of an override cannot be used. */
 export function overrideProblem(
   { provider, modelId, unset }: ModelOverride,
   missingVariable: string | null,

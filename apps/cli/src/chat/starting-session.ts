@@ -14,22 +14,24 @@ import type { CommandContext } from "../command.ts";
 import { isInherited } from "../inherit/inherited-session.ts";
 import { conversationFolder } from "./conversation-folder.ts";
 
-/** The session that a conversation opens. */
 export interface StartingSession {
   readonly ref: SessionRef;
-  /** The imported session that the first message forks to `ref`; null for any other. */
+  /** Holds the imported session that the first message forks to `ref`; null otherwise. */
   readonly origin: SessionState | null;
-  /** The key was free, and nobody named it: where another process takes it, the next free one will do. @default false */
+  /**
+   * True if the user did not name the key. If another process takes the key, the next free key is used. @default false
+   */
   readonly isAnyKey?: boolean;
 }
 
-/** The newest sessions among which that of a folder is looked for. */
+/** Limits the sessions that are searched for one of this folder. */
 const mostLookedAt = 2000;
 
 /**
- * The session of the key, given or configured, which may be new; else the newest own session of this folder; else a new one.
- * An imported session is resumed only if the person names it, and then in a fork: its program may still write to it.
- * @throws {ThroughlineError} SESSION_ARCHIVED, KEY_INVALID, SESSION_AMBIGUOUS, and what the store throws
+ * Opens the session of the given or configured key, which may be new. Otherwise the newest own session of this folder,
+ * else a new one. An imported session is resumed only if the user names it, and then in a fork, because its program may
+ * still write to it.
+ * @throws {ThroughlineError} SESSION_ARCHIVED, KEY_INVALID, SESSION_AMBIGUOUS, and errors of the store
  */
 export async function startingSession(
   context: CommandContext,
@@ -46,7 +48,7 @@ export async function startingSession(
   return "state" in named ? continued(context, store, named.state) : { ref: named.ref, origin: null };
 }
 
-/** Continues a session in a conversation: in the session itself, or for an import in a fork of this folder. */
+/** Forks an imported session into this folder; any other session is continued directly. */
 export async function continued(
   context: CommandContext,
   store: SessionStore,
@@ -82,8 +84,8 @@ async function namedSession(
 }
 
 /**
- * The newest own session that works in this folder. Sessions of channels, groups and jobs are resumed by their key only:
- * other people would read there what the user writes here.
+ * Finds the newest own session of this folder. Sessions of channels, groups and jobs are resumed by key only, because
+ * other people would read there what the user writes.
  */
 async function newestRef(context: CommandContext, store: SessionStore): Promise<SessionRef | null> {
   const { scope, signal } = context;
@@ -98,7 +100,7 @@ async function newestRef(context: CommandContext, store: SessionStore): Promise<
   return null;
 }
 
-/** The first free key of this folder: `agent:<agent>:cli:direct:<folder>`, then `-2`. */
+/** Tries `agent:<agent>:cli:direct:<folder>`, then the same with `-2`, and so on. */
 export async function newRef(context: CommandContext, store: SessionStore): Promise<SessionRef> {
   const { namespace, agentId } = context.scope;
   // The root folder has no name.

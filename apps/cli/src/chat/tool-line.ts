@@ -2,26 +2,24 @@ import { sizeText } from "../counted.ts";
 import type { AssistantMessage, StoredRecord, ToolResultMessage } from "@throughline/core";
 import { blocksText } from "@throughline/core/internal";
 
-/** A tool call that has ended, as one line shows it. */
 export interface ToolLine {
   readonly name: string;
-  /** The argument that says most, or all of them. */
+  /** Holds the `path` argument if there is one, else all arguments as JSON. */
   readonly target: string;
   readonly isError: boolean;
-  /** Of the result's text. */
+  /** Counts the bytes of the result's text. */
   readonly sizeBytes: number;
   readonly durationMs: number;
 }
 
-/** `read src/a.ts (3.1 kB, 12 ms)`. */
+/** Returns for example `read src/a.ts (3.1 kB, 12 ms)`. */
 export function toolLineText({ name, target, isError, sizeBytes, durationMs }: ToolLine): string {
   const time = durationMs < 1000 ? `${Math.round(durationMs)} ms` : `${(durationMs / 1000).toFixed(1)} s`;
   return `${name}${target === "" ? "" : ` ${target}`} (${isError ? "failed, " : ""}${sizeText(sizeBytes)}, ${time})`;
 }
 
-/** Puts calls and their results together as their records come by. */
 export interface ToolLines {
-  /** The line of the call that this record is the result of; null for every other record. */
+  /** Returns null for a record that is no tool result. */
   take(record: StoredRecord, nowMs: number): ToolLine | null;
 }
 

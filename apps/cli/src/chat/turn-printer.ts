@@ -7,19 +7,18 @@ import type { EventObject } from "./event-note.ts";
 import { createToolLines, toolLineText } from "./tool-line.ts";
 import type { ToolLine } from "./tool-line.ts";
 
-/** Shows a turn while it happens. What was printed is never touched again. */
+/** Prints a turn while it runs. Printed text is never changed afterwards. */
 export interface TurnPrinter {
   onDelta(delta: ChatDelta): void;
   onEvent(event: WholeTurnEvent): void;
   onNote(message: string): void;
-  /** After the turn: everything is out, and the cursor is at the beginning of a line. */
+  /** Resolves after all output is written and the cursor is at the start of a line. */
   finish(): Promise<void>;
   readonly toolLines: readonly ToolLine[];
-  /** What happened that is worth a word. */
   readonly events: readonly EventObject[];
 }
 
-/** With `isText` false the answer itself is not printed: for a reader that gets it as JSON. */
+/** `isText: false` suppresses the answer for a reader that gets it as JSON. */
 export function createTurnPrinter(output: Output, { isText = true }: { readonly isText?: boolean } = {}): TurnPrinter {
   const tools = createToolLines();
   const toolLines: ToolLine[] = [];
@@ -50,7 +49,7 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
       if (delta.type === "thinking" && !isThinking) line("(thinking)");
       isThinking = delta.type === "thinking";
       if (delta.type !== "text" || delta.text === "") return;
-      // A pair of surrogates may arrive in two pieces; half of one is no character.
+      // A surrogate pair may arrive in two deltas; half of it is no valid character.
       const text = pendingHalf + delta.text;
       const isHalf = /[\ud800-\udbff]$/.test(text);
       pendingHalf = isHalf ? text.slice(-1) : "";
@@ -60,7 +59,7 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
       write(() => output.stream(whole));
     },
     onEvent: (event) => {
-      // Each reply of a turn begins a line of its own.
+      // Each reply of a turn starts on a new line.
       if (event.name === "record.appended" && messageRole(event.record.record) === "assistant") closeLine();
       const tool = event.name === "record.appended" ? tools.take(event.record, performance.now()) : null;
       if (tool !== null) {
@@ -68,13 +67,13 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
         if (output.isTerminal) line(`● ${toolLineText(tool)}`);
         else write(async () => output.note(toolLineText(tool)));
       }
-      // The turn ends with an error that says so.
+      // The turn ends with an error that reports the same.
       if (event.name === "session.replaced") return;
       const note = eventNote(event);
       if (note === null) return;
       const told = eventObject(event, note);
       events.push(told);
-      // Whoever runs the turn says so, with the reason.
+      // The caller reports the denial with its reason.
       if (event.name === "send.denied") return;
       if (output.isTerminal) line(`(${note})`);
       else write(async () => output.event(told));

@@ -2,13 +2,15 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandContext } from "../command.ts";
 
-/** The file of the lines that were typed in `chat` with an agent. */
 export function typedLinesPath({ settings }: Pick<CommandContext, "settings">, agentId: string): string {
   const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
   return join(home, `chat-history-${agentId}.jsonl`);
 }
 
-/** Deletes the typed lines of an agent: they may repeat what was just erased, and no line says which session it was for. */
+/**
+ * Deletes the typed lines of an agent, because they may repeat the erased content. A line does not name its session, so
+ * all of them go.
+ */
 export function forgetTypedLines(context: CommandContext, agentId: string): void {
   const path = typedLinesPath(context, agentId);
   if (!existsSync(path)) return;

@@ -5,16 +5,16 @@ import type { AgentTool, SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { parseStoreUrl } from "@throughline/config";
 
-/** Tools, and the folder they are confined to; null without any. */
+/** `root` is null without tools. */
 export interface WorkspaceOfTools {
   readonly tools: readonly AgentTool[];
   readonly root: string | null;
 }
 
 /**
- * What the model may do in the workspace: nothing, read and list, write and edit in the memory folder alone, or write and
- * edit everywhere; never outside of it. Whoever may
- * read may also search memory files and what the session no longer has in its context.
+ * Grants the model access to the workspace by the setting `tools`: none, read, write in the memory folder, or write
+ * everywhere. Access never extends beyond the workspace. A model that may read may also search memory files and the
+ * session's earlier records.
  */
 export async function workspaceTools(context: CommandContext, store: SessionStore): Promise<WorkspaceOfTools> {
   const { host, settings, output } = context;
@@ -36,7 +36,6 @@ export async function workspaceTools(context: CommandContext, store: SessionStor
   return { tools: [...createWorkspaceTools({ root, ...rules, ...writing }), search], root };
 }
 
-/** The tool `memory_search` over a workspace and the sessions of the store. */
 export async function memorySearchTool(
   context: CommandContext,
   store: SessionStore,
@@ -52,10 +51,10 @@ interface FileRules {
   readonly allow: readonly string[];
 }
 
-/** What Throughline keeps below the root of a `jsonl:` store. */
+/** Throughline keeps these folders below the root of a `jsonl:` store. */
 const storeFolders = ["agents", "namespaces"];
 
-/** What Throughline keeps in the home, beside such a store. Others of these begin with a name that stands here. */
+/** Throughline keeps these files in the home beside such a store. Names with one of them as a prefix are denied too. */
 const homeFiles: readonly string[] = [
   "config.json",
   "sessions.db",
@@ -65,8 +64,8 @@ const homeFiles: readonly string[] = [
 ];
 
 /**
- * The log must not be read back by the one it is of, nor changed; nor the keys that lie in the configuration. Of a home or
- * a store's root that is the workspace, or holds it, only what Throughline keeps there is denied.
+ * The model must not read or change its own log, or read the keys in the configuration. If the workspace is the home or
+ * a store's root, or is inside it, only Throughline's own files are denied.
  */
 function fileRules({ host, settings, storeUrl, configPath }: CommandContext, root: string): FileRules {
   const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value;
@@ -83,7 +82,7 @@ function fileRules({ host, settings, storeUrl, configPath }: CommandContext, roo
   return { deny, denyFiles, allow: (valueOf("toolsAllow") ?? []) as readonly string[] };
 }
 
-/** Whether a folder is another one, or one it lies in, by what they are. False where one of them is not there. */
+/** True if `folder` is `inner` or contains it, compared by device and inode. False if one of them does not exist. */
 function isAround(folder: string, inner: string): boolean {
   const outer = statOrNull(folder);
   if (outer === null || statOrNull(inner) === null) return false;

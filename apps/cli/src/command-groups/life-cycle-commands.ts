@@ -2,7 +2,7 @@ import type { CommandDefinition } from "../command.ts";
 import { allAgents, exactKeyArgument, keyArgument, purge } from "../common-options.ts";
 import { parseAge, parseBytes, parseNumber } from "../option-values.ts";
 
-/** What makes, moves, changes and removes sessions. They take a key or an id exactly. */
+/** Commands that change sessions take an exact key or id, so that a prefix never matches a wrong session. */
 export const lifeCycleCommands: readonly CommandDefinition[] = [
   {
     name: "new",

@@ -2,7 +2,6 @@ import type { CommandDefinition } from "../command.ts";
 import { usualModels } from "../common-options.ts";
 import { parseCount } from "../option-values.ts";
 
-/** What opens a conversation. */
 export const conversationCommands: readonly CommandDefinition[] = [
   {
     name: "chat",
@@ -51,7 +50,6 @@ export const conversationCommands: readonly CommandDefinition[] = [
   },
 ];
 
-/** The program itself: what it makes of an error, its settings, its shell. */
 export const programCommands: readonly CommandDefinition[] = [
   {
     name: "diagnose",

@@ -2,7 +2,6 @@ import type { CommandDefinition } from "../command.ts";
 import { allAgents, archived, keyArgument, limit, role, since, until, usualModels } from "../common-options.ts";
 import { parseCount, parseNumber } from "../option-values.ts";
 
-/** What only looks at sessions. */
 export const readingCommands: readonly CommandDefinition[] = [
   {
     name: "sessions",

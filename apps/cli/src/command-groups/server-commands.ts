@@ -1,7 +1,6 @@
 import type { CommandDefinition } from "../command.ts";
 import { parseAge } from "../option-values.ts";
 
-/** Sessions over HTTP, and for MCP clients. */
 export const serverCommands: readonly CommandDefinition[] = [
   {
     name: "serve",

@@ -1,6 +1,5 @@
 import type { CommandDefinition } from "../command.ts";
 
-/** What looks after the store and its files. */
 export const storeCommands: readonly CommandDefinition[] = [
   {
     name: "doctor",

@@ -12,7 +12,6 @@ const byModel: readonly OptionDefinition[] = [
   { flags: "--window <tokens>", description: "the model's window", parse: parseCount },
 ];
 
-/** What keeps a long conversation small, by hand. */
 export const summaryCommands: readonly CommandDefinition[] = [
   {
     name: "compact",

@@ -23,7 +23,6 @@ function choiceText(choices: readonly string[]): string {
   return `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
 }
 
-/** What brings records in and out. */
 export const transferCommands: readonly CommandDefinition[] = [
   {
     name: "append",

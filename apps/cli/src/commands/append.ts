@@ -12,18 +12,17 @@ interface AppendCommandOptions {
   readonly idempotencyKey?: string;
 }
 
-/** Appends drafts from stdin; prints an acknowledgement for each once it is as durable as asked. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as AppendCommandOptions;
   const { host } = context;
   const store = await context.openStore("write");
   checkLimits(store, options);
   try {
-    // Before a line is read: a script whose input happens to be empty must hear of it too.
+    // The key is checked before a line is read, so that a script with empty input gets the error too.
     assertAddress(context, input.arguments[0] ?? "");
     return await appendInput(context, store, input.arguments[0] ?? "", options);
   } finally {
-    // Whoever still writes to us must not keep this process alive after a bad line.
+    // A program that still writes to stdin must not keep this process alive after a bad line.
     host.stdin.destroy();
   }
 }
@@ -36,7 +35,7 @@ async function appendInput(
 ): Promise<number> {
   const { host, output, signal } = context;
   const lines = readDrafts(host.stdin, signal);
-  // A session is made for something that is in it: with no line at all nothing happens.
+  // An empty input must not create a session.
   const first = await lines.next();
   if (first.done === true) return 0;
   const ref = await sessionFor(context, store, key, options.expectHead);
@@ -78,7 +77,6 @@ function checkLimits(store: SessionStore, { batch, durability }: AppendCommandOp
   }
 }
 
-/** The session of the key or id; one is made for a key that is new. */
 async function sessionFor(
   { scope, signal }: CommandContext,
   store: SessionStore,
@@ -91,7 +89,7 @@ async function sessionFor(
     return (await resolveSession(store, text, scope, { isExact: true, signal })).ref;
   } catch (error) {
     const isMissing = ThroughlineError.isInstance(error) && error.code === "SESSION_NOT_FOUND";
-    // Whoever expects a record at the head means a session that is there.
+    // A caller that expects a head record means an existing session.
     if (!isMissing || (expectHead !== undefined && expectHead !== "")) throw error;
   }
   const [ref] = refs;

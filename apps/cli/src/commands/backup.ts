@@ -5,8 +5,8 @@ import { namedPath } from "../named-path.ts";
 import { isThere } from "@throughline/config/internal";
 
 /**
- * Writes a consistent copy of the store while others go on writing. Nothing that exists is overwritten. What could not be
- * read is not in the copy: then it is written, and the command ends with 3.
+ * Writes a consistent copy of the store while other processes write. It overwrites no file. If some data cannot be
+ * read, the copy is still written without it and the command exits with 3.
  */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { host, output, signal } = context;

@@ -15,7 +15,7 @@ export interface ChatOptions {
   readonly whenBusy?: "queue" | "reject" | "branch";
 }
 
-/** Talks to an agent: on a terminal turn by turn, else one turn of what stdin says. */
+/** A terminal gets a conversation; otherwise stdin is the text of one turn. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ChatOptions;
   const { output } = context;

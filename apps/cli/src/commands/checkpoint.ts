@@ -7,14 +7,14 @@ import { causeText } from "../chat/event-note.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 
-/** Writes down where a conversation stands. Where nothing is new, the newest checkpoint stands for it. */
+/** Without new messages the newest checkpoint is printed again, because a new one would say the same. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, signal } = context;
   const isDryRun = input.options["dryRun"] === true;
   return inSession(context, input, { isDryRun }, async ({ session, stop }) => {
     if (isDryRun) return plan(context, session);
     output.progress(`making a checkpoint of ${session.key}`);
-    // A checkpoint takes no signal: closing ends it.
+    // A checkpoint takes no signal, so closing the session ends it.
     const onAbort = (): void => void stop();
     signal.addEventListener("abort", onAbort, { once: true });
     const result = await session.checkpoint().finally(() => signal.removeEventListener("abort", onAbort));
@@ -37,7 +37,6 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   });
 }
 
-/** What a checkpoint would cover; nobody is asked. */
 async function plan({ output, signal }: CommandContext, session: AgentSession): Promise<number> {
   const { status } = await session.checkpoints({ signal });
   const { gauge } = await session.messages();

@@ -4,7 +4,6 @@ import { printCheckpoint } from "../agent/checkpoint-report.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/core/internal";
 
-/** Lists a session's checkpoints, oldest first. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, scope, signal } = context;
   const store = await context.openStore("read");

@@ -5,7 +5,6 @@ import { inSession } from "../agent/in-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { busyWith } from "../wait-for-turn.ts";
 
-/** Replaces the older part of a session by a summary, or says what that would be. The log keeps every record. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, signal } = context;
   const isDryRun = input.options["dryRun"] === true;

@@ -5,10 +5,10 @@ import { listSessions, sessionLabel } from "@throughline/core/internal";
 import { entryFieldNames } from "../entry-fields.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
-/** The most sessions that a completion looks at: a shell waits for it. */
+/** Limits the sessions that a completion reads, because the shell waits for it. */
 const mostSessions = 500;
 
-/** Prints the words that may stand where the last one is being typed, one a line. Asks the index only, no transcript. */
+/** Reads only the session index and no transcript, because the shell waits for the words. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const words = input.arguments;
   const typed = words.at(-1) ?? "";
@@ -46,7 +46,6 @@ function commandOf(commands: Commands, words: readonly string[]): CommandDefinit
   return words.flatMap((word) => commands.find(({ name }) => name === word) ?? [])[0];
 }
 
-/** How many words that are no options stand after the command. */
 function operandsAfter(commands: Commands, words: readonly string[], options: readonly OptionDefinition[]): number {
   const at = words.findIndex((word) => commands.some(({ name }) => name === word));
   return words.slice(at + 1).filter((word, index, rest) => {
@@ -55,7 +54,10 @@ function operandsAfter(commands: Commands, words: readonly string[], options: re
   }).length;
 }
 
-/** Keys and labels, newest first. A store that cannot be read has nothing to offer: a shell is no place for errors. */
+/**
+ * Returns keys and labels, newest first. An unreadable store yields no words, because a completion must not print
+ * errors.
+ */
 async function sessionNames(context: CommandContext, before: readonly string[]): Promise<readonly string[]> {
   const { host, scope, signal, tokenPlaces } = context;
   const url = before[before.indexOf("--store") + 1];
@@ -76,7 +78,7 @@ async function sessionNames(context: CommandContext, before: readonly string[]):
     for await (const { ref, entry } of listSessions(store, query)) {
       exact.push(terminalSafeLine(ref.key));
       const label = sessionLabel(entry);
-      // A word of a shell: what has white space or quotes in it would be several, or none.
+      // A label with white space or quotes would not be a single shell word.
       if (label !== null && /^[\p{L}\p{N}._:-]+$/u.test(label)) names.push(label);
       if (exact.length >= mostSessions) break;
     }

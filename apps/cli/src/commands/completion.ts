@@ -4,7 +4,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 
 /**
- * A few lines a shell reads once; every answer comes from the hidden `__complete`, so that they never grow old. Bash
+ * The hidden command `__complete` computes every answer, so that an installed script never becomes outdated. Bash
  * splits words at colons, which keys contain. So the script splits the line at white space, and removes the text up to
  * the last colon from the answers.
  */
@@ -44,7 +44,6 @@ const scripts: ReadonlyMap<string, string> = new Map([
   ["fish", fish],
 ]);
 
-/** Prints what a shell has to read once: `throughline completion bash >> ~/.bashrc`. */
 export async function run({ output }: CommandContext, input: CommandInput): Promise<number> {
   const [shell = ""] = input.arguments;
   const script = scripts.get(shell);

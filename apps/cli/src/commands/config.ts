@@ -6,7 +6,7 @@ import { nearestName, quote } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 
-/** Prints every setting with what set it. Whatever is wrong was refused before this runs. */
+/** An invalid configuration has been refused before this runs. */
 export async function run({ output, config }: CommandContext, input: CommandInput): Promise<number> {
   const isCheck = input.options["check"] === true;
   const shown = chosen(explainSettings(config), input.arguments[0]);
@@ -40,7 +40,7 @@ export async function run({ output, config }: CommandContext, input: CommandInpu
   return 0;
 }
 
-/** The setting of a name, else those whose name starts with it. */
+/** Prefers an exact name; otherwise all settings with this prefix. */
 function chosen<Setting extends { readonly key: string }>(
   settings: readonly Setting[],
   name: string | undefined,
@@ -57,7 +57,7 @@ function chosen<Setting extends { readonly key: string }>(
   throw usageError(`${quote(name)} is not a setting.${hint}`, { name: name.slice(0, 200), nearest });
 }
 
-/** A note about another name for a setting is shown with that setting. */
+/** A note about an alias appears with the setting that it stands for. */
 function notesOf({ notes }: Config, key: string): readonly ConfigNote[] {
   return notes.filter((note) => note.key === key || note.meant === key);
 }
@@ -66,7 +66,7 @@ function noteText({ message, path, line }: ConfigNote): string {
   return path === null ? message : `${placeText({ path, line })}: ${message}`;
 }
 
-/** Long values, as prompts, are cut: a table has one line for each. */
+/** Long values such as prompts are cut, because a table row is one line. */
 function textOf(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
   return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;

@@ -19,7 +19,6 @@ interface ContextOptions {
   readonly messages?: boolean;
 }
 
-/** Shows what would be sent to a model now, and how full its window is. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ContextOptions;
   const provider = options.provider ?? "neutral";
@@ -28,7 +27,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("read");
   const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const { state, records } = await readWindow(withinMemory(store), found.ref, { signal });
-  // Measuring takes its time as well, and gives no interrupt a turn.
+  // Measuring blocks the event loop, so a pending interrupt is handled first.
   await pause();
   signal.throwIfAborted();
   const { built, windowTokens, learned } = await nextContext(state, records, options.window);
@@ -106,7 +105,6 @@ async function print(
   }
 }
 
-/** The repairs that the provider of the session's model needs; null if its format is unknown. */
 function repairsFor(built: Context, provider: string | null): ContextRendering["repairs"] | null {
   const target = historyTargets.get(provider as TargetName);
   if (target === undefined || built.model === null) return null;
@@ -115,7 +113,6 @@ function repairsFor(built: Context, provider: string | null): ContextRendering["
 
 const shownPlaces = 3;
 
-/** The repairs by rule, most frequent first, each with its first places. */
 function repairLines(repairs: ContextRendering["repairs"], { messages }: Context): readonly string[] {
   const seqs = new Map(messages.map(({ recordId, seq }) => [recordId, seq]));
   const byRule = new Map<string, (number | string)[]>();

@@ -17,7 +17,6 @@ interface CopyCommandOptions {
 
 const findingsExitCode = 3;
 
-/** Copies sessions to another store; running it again copies what has come since. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as CopyCommandOptions;
   const [key] = input.arguments;

@@ -6,7 +6,7 @@ import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { showSession } from "../show-session.ts";
 import { patience } from "../wait-for-turn.ts";
 
-/** Archives a session; with `--purge` deletes it. The main session of an agent is reset, never deleted. */
+/** An agent's main session can be reset but not deleted, so it is refused here. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const isPurge = input.options["purge"] === true;
   const { output, scope, signal } = context;

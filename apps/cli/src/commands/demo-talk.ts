@@ -8,8 +8,8 @@ interface TalkOptions {
 }
 
 /**
- * The demonstration's conversation, in a process of its own. One such process is killed. Another continues to a number
- * of messages and reports what the model was sent.
+ * The demonstration runs this in a separate process. One such process is killed. Another continues to a given number of
+ * messages and reports what the model received.
  */
 export async function run({ output, openStore, signal }: CommandContext, input: CommandInput): Promise<number> {
   const [key = "", workspace = ""] = input.arguments;

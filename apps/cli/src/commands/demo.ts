@@ -5,7 +5,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { demoSteps } from "../demo/demo-steps.ts";
 import type { DemoStage, DemoStep } from "../demo/demo-steps.ts";
 
-/** Runs the demonstration on a store of its own, which is gone afterwards; ends with 1 when anything is not as told. */
+/** Uses a temporary store that is deleted afterwards. Exits with 1 when a step fails. */
 export async function run({ host, output, signal }: CommandContext, input: CommandInput): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), "throughline-demo-"));
   const stage: DemoStage = {

@@ -5,10 +5,9 @@ import { diagnosisJson } from "@throughline/server/json";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 
-/** An error of a provider is small; what is longer is something else, and its beginning says enough. */
+/** A provider's error is small. Longer input is something else, and its beginning is enough. */
 const longestBytes = 4 * 1024 * 1024;
 
-/** Reads an error of a provider from stdin and says what it means for the window, and what the guard would do. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, host } = context;
   if (host.stdin.isTTY === true) output.note("Reading from the keyboard; Ctrl-D ends it.");
@@ -40,12 +39,12 @@ async function print({ output }: CommandContext, found: OverflowClassification, 
   await output.line(`  ${"the guard".padEnd(12)} ${action}`);
 }
 
-/** JSON as what it holds, everything else as text: also JSON that is broken off. */
+/** Returns the text itself for invalid JSON, because errors may be cut off. */
 function parsed(text: string): unknown {
   const trimmed = text.replace(/^\uFEFF/, "").trim();
   try {
     const value: unknown = JSON.parse(trimmed);
-    // A bare number is a status on its own; a bare word is the text it holds.
+    // A bare number is a status code; a bare string is the error text.
     if (typeof value === "number") return { status: value };
     return value === null || typeof value === "boolean" ? trimmed : value;
   } catch {

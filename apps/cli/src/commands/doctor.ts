@@ -25,7 +25,7 @@ interface DoctorOptions {
 
 const findingsExitCode = 3;
 
-/** Prints what is wrong with the store, or with files; ends with 3 when somebody should look. */
+/** Exits with 3 when a finding needs attention. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as DoctorOptions;
   const [path] = input.arguments;
@@ -55,7 +55,7 @@ function nothingSaved(path: string): ThroughlineError {
 
 type Report = (findings: readonly Finding[]) => Promise<void>;
 
-/** Checks the store of `--store`. Gives its path when a repair saved nothing of it, else null. */
+/** Returns the store's path if a repair saved nothing of it; null otherwise. */
 async function checkOwnStore(context: CommandContext, isRepair: boolean, report: Report): Promise<string | null> {
   const address = parseStoreUrl(context.storeUrl, context.host.workingDirectory);
   const path = address.scheme === "sqlite" ? address.path : null;
@@ -75,7 +75,7 @@ interface DatabaseToCheck {
   readonly isRepair: boolean;
 }
 
-/** Checks a database that was named. Gives its path when a repair saved nothing of it, else null. */
+/** Returns the database's path if a repair saved nothing of it; null otherwise. */
 async function checkDatabase(
   context: CommandContext,
   { path, database, isRepair }: DatabaseToCheck,
@@ -100,7 +100,7 @@ async function checkDatabase(
     const store = await openStore(`sqlite:${path}`, {
       workingDirectory: context.host.workingDirectory,
       create: false,
-      // It was named to be checked: a backup must not replace it.
+      // The user named this file to check it, so a backup must not replace it.
       recover: false,
       onEvent: (event) => {
         if (event.name === "finding") onFinding(event.finding);
@@ -121,11 +121,11 @@ interface StoreToCheck {
   readonly path: string | null;
   readonly folder: string | null;
   readonly isRepair: boolean;
-  /** How the command names it, with a space before; empty for the store of `--store`. */
+  /** Holds the path argument with a space before it; empty for the store of `--store`. */
   readonly named: string;
 }
 
-/** False where a repair was asked for and saved nothing of a damaged store. */
+/** Returns false if a requested repair saved nothing of a damaged store. */
 async function checkOneStore(
   context: CommandContext,
   { named, ...checked }: StoreToCheck,
@@ -155,7 +155,6 @@ async function checkOneStore(
   return !isRepairFailed;
 }
 
-/** Prints what can be done about a damaged file. */
 function noteWays(
   { output }: CommandContext,
   { isRepair, named }: Pick<StoreToCheck, "isRepair" | "named">,

@@ -5,10 +5,11 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { jsonLine } from "../terminal-safe.ts";
 
-/** Fields that are no settings: another id would begin another session. */
+/**
+ * These names are refused: another `sessionId` would begin another session, and `__proto__` is no field of an entry.
+ */
 const fixed: ReadonlySet<string> = new Set(["sessionId", "__proto__"]);
 
-/** Reads and changes what is kept of a session besides its records. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [text = "", action = "get", field, ...rest] = input.arguments;
   const { output, scope, signal } = context;
@@ -34,8 +35,8 @@ function checkArguments(action: string, field: string | undefined, rest: readonl
 }
 
 /**
- * A misspelt field would be kept, and nothing would read it: `sendpolicy` denies nobody. A field that is there already was
- * written by some program and may be changed.
+ * Refuses a misspelled field, because no code would read it: `sendpolicy` denies nothing. An existing field was written
+ * by a program, so it may be changed.
  */
 function assertMeant(entry: SessionEntry, key: string, field: string, value: unknown): void {
   const problem = findEntryFieldProblem(field, value);
@@ -53,7 +54,7 @@ function assertMeant(entry: SessionEntry, key: string, field: string, value: unk
   throw usageError(problem.message, { field, value, meant: problem.meant, values: problem.values }, remedy);
 }
 
-/** JSON where it is JSON, else the text itself: `true`, `3` and `{"a":1}` are what they look like, `Notes` is text. */
+/** Parses valid JSON and keeps any other text: `true`, `3` and `{"a":1}` become values, `Notes` stays text. */
 function readValue(text: string, isText: boolean): unknown {
   if (isText) return text;
   try {
@@ -63,7 +64,7 @@ function readValue(text: string, isText: boolean): unknown {
   }
 }
 
-/** A change is activity, and the fields of a route stay in agreement, as with every other writer. */
+/** Merges like every other writer: the change counts as activity, and the route fields stay consistent. */
 function changed(entry: SessionEntry, field: string, value: unknown): SessionEntry {
   if (value === undefined && !Object.hasOwn(entry, field)) return entry;
   return mergeEntry(entry, { [field]: value }, { nowMs: systemClock.nowMs() });

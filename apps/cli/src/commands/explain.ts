@@ -11,7 +11,6 @@ interface ExplainOptions {
   readonly tail?: number;
 }
 
-/** Prints what each past call of a model was given: which records, which summary, what was shortened and why. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ExplainOptions;
   const { output, scope, signal } = context;
@@ -34,7 +33,6 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
-/** The changes of one call that are printed for people. */
 const shownChanges = 3;
 
 async function print({ output }: CommandContext, call: ExplainedCall): Promise<void> {

@@ -23,7 +23,7 @@ interface ExportOptions {
 
 const findingsExitCode = 3;
 
-/** Writes one session to a file or to stdout, or all of them below a directory. Nothing that exists is overwritten. */
+/** Overwrites no existing file. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ExportOptions;
   const [key] = input.arguments;
@@ -59,7 +59,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       to,
     );
   }
-  // A transcript holds whatever somebody wrote into it, and an export may change none of it.
+  // A transcript may contain terminal control sequences, and an exact export must not change them.
   if (output.isTerminal)
     throw usageError("An export is not written to a terminal; name a file with -o or redirect it.");
   const losses = new ExportLosses();

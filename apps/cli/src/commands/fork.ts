@@ -17,7 +17,6 @@ interface ForkOptions {
   readonly label?: string;
 }
 
-/** Creates a session that begins with the records of another, which stays as it is. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { at, key, label } = input.options as ForkOptions;
   const { output, scope, signal } = context;
@@ -31,7 +30,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     ...(key === undefined ? {} : { target: sessionRef({ key, namespace, agentId }) }),
     ...(label === undefined ? {} : { label }),
   });
-  // A fork of an import is an own session, which the conversation of this folder resumes.
+  // A fork of an import counts as an own session, so it gets this folder and `chat` resumes it here.
   const own = sessionProgram(origin.entry) === null ? origin.entry.cwd : undefined;
   const fields = forkFields(origin, own ?? conversationFolder(context));
   const forked = await updateEntry(store, state.ref, (entry) => ({ ...fields, ...entry }));

@@ -6,7 +6,6 @@ import { ExportLosses } from "../export-losses.ts";
 
 const findingsExitCode = 3;
 
-/** Prints the command that resumes a session in another program, for which it is written where that one finds it. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { host, output, scope, signal } = context;
   const { to } = input.options as { readonly to?: HandOffTarget };

@@ -33,12 +33,11 @@ const columns: readonly TableColumn[] = [
   { title: "PATH", rank: 4 },
 ];
 
-/** How often the paths are looked at with `--watch`. */
 const watchMs = 2000;
 
 /**
- * Imports files and directories; ends with 3 when something in them needs a look, with 1 when nothing could be read. With
- * `watch` it imports again and again what was added, until an interrupt.
+ * Exits with 3 when a finding needs attention, and with 1 when every source was refused. `--watch` repeats the import
+ * until an interrupt.
  */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ImportCommandOptions;
@@ -46,7 +45,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (options.key !== undefined && input.arguments.length > 1) throw usageError("--key takes a single PATH.");
   if (options.watch === true && options.dryRun === true)
     throw usageError("--watch writes; it does not go with --dry-run.");
-  // The door: a key that cannot be one, or names another agent than the one that was given, is refused.
+  // An invalid key, or one of another agent, is refused before the import starts.
   if (options.key !== undefined)
     sessionRef({
       key: options.key,
@@ -75,7 +74,7 @@ interface ImportPass {
   readonly store: SessionStore;
   readonly paths: readonly string[];
   readonly options: ImportCommandOptions;
-  /** Refusals that were printed by an earlier pass. */
+  /** Holds refusals that an earlier pass printed, so that each appears once. */
   readonly reported: Set<string>;
 }
 
@@ -86,7 +85,7 @@ interface PassResult {
   readonly isOdd: boolean;
 }
 
-/** Imports what the paths hold now, and prints all of it, or what an earlier pass has not. */
+/** Imports the current content of the paths. `changed` prints only results that an earlier pass did not print. */
 async function importPass(
   { context, store, paths, options, reported }: ImportPass,
   shown: "all" | "changed",
@@ -114,7 +113,7 @@ async function importPass(
   });
   try {
     for await (const source of imported) {
-      // Most refusals are findings as well; said twice they would look like two.
+      // Most refusals are also findings; printing both would look like two problems.
       const { path, error, findings, state } = source;
       const isKnown = error !== null && reported.has(`${path} ${error.message}`);
       if (error !== null) reported.add(`${path} ${error.message}`);
@@ -138,7 +137,7 @@ async function importPass(
   if (shown === "all" || totals.sources > 0) await print(context, results, totals, options.dryRun === true);
   await output.flush();
   if (totals.records > 0 && options.dryRun !== true) await fillIndex(context, store);
-  // A refusal of everything is the error of the command, which prints its remedy.
+  // If every source was refused, the command throws that error, which prints its remedy.
   if (totals.refused < totals.sources) for (const remedy of conflictRemedies) output.note(remedy);
   return { totals, summary, firstRefusal, isOdd };
 }
@@ -150,7 +149,7 @@ async function print(
   isDryRun: boolean,
 ): Promise<void> {
   if (output.isJson) {
-    // One object, which may be larger than what should be in memory.
+    // The output is one JSON object that may exceed the memory, so it is written in pieces.
     let before = '{"kind":"import","sources":[';
     for (const page of results.pages()) {
       for (const source of page) {
@@ -180,7 +179,7 @@ function rowOf({ state, records, repaired, lost, format, key, path }: ImportResu
   return [state, String(records), String(repaired), String(lost.length), format, key ?? "", path];
 }
 
-/** In the order in which they are printed. */
+/** The fields are in print order. */
 interface ImportTotals {
   sources: number;
   imported: number;

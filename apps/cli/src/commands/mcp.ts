@@ -15,7 +15,7 @@ import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
 import { version } from "../version.ts";
 
 interface McpOptions {
-  /** True without an address. */
+  /** True when the option has no address. */
   readonly http?: string | true;
   readonly allAgents?: boolean;
   readonly allowNotes?: boolean;
@@ -25,7 +25,6 @@ const defaultAddress = { host: "127.0.0.1", port: 4789 };
 const mostErrorCharacters = 300;
 const mostPlaces = 10;
 
-/** Gives MCP clients memory of past sessions, until the client or an interrupt ends it. */
 export async function run(context: CommandContext, { options }: CommandInput): Promise<number> {
   const { http } = options as McpOptions;
   const address = http === undefined ? null : addressOf(http);
@@ -49,7 +48,7 @@ function scopeOf({ settings, scope }: CommandContext, { allAgents, allowNotes }:
   const { namespace, agentId } = scope;
   const named = valueOf("agents") as readonly string[];
   const isAll = allAgents === true || named.includes("*");
-  // A name that cannot be an agent's is refused before a client is served.
+  // An invalid agent name is refused before a client is served.
   for (const name of isAll ? [] : named) sessionRef({ key: "scope", namespace, agentId: name });
   return {
     namespace,
@@ -70,7 +69,7 @@ function serverOptions(context: CommandContext, store: StoreOfCalls): MemoryServ
     resultTokens: Number(valueOf("mcp.resultTokens")),
     callTimeoutMs: Number(valueOf("mcp.callTimeoutMs")),
     onError: (error) => report(context, error),
-    // The folder a client starts the command in was chosen by nobody: without a named one no file is read.
+    // The user did not choose the folder in which a client starts the command, so files need a configured workspace.
     ...(workspace === null ? {} : { searchFiles: filesBelow(context, store, String(workspace)) }),
   };
 }
@@ -83,7 +82,7 @@ function filesBelow(
   const root = resolve(context.host.workingDirectory, workspace);
   return async (query, signal) => {
     const tool = await memorySearchTool(context, await store.open("read"), { root, reach: "self" });
-    // A call that names no session searches files only.
+    // A call without a session searches files only.
     const result = await tool.run({ query, limit: mostPlaces }, { signal, callId: "mcp" });
     const details =
       typeof result === "string" ? undefined : (result.details as { readonly hits?: readonly MemoryHit[] });
@@ -101,8 +100,8 @@ async function overStdio(context: CommandContext, { server, scope, store }: Over
   const { host, output, signal } = context;
   if ((host.stdin as { readonly isTTY?: boolean }).isTTY === true)
     output.note("An MCP client talks to this command over stdin and stdout. Ctrl-D ends it.");
-  // A store that can never be read ends the command, so that its owner learns of it. A client is answered meanwhile: most
-  // give a server few seconds to start, and one that is locked now may be free later.
+  // An unusable store ends the command, so that the user notices. Clients are served meanwhile, because most wait only
+  // a few seconds for a server to start. A locked store may also become free later.
   const unusable = new AbortController();
   const looked = assertUsable(store, scope).catch((error: unknown) => {
     unusable.abort();
@@ -114,7 +113,7 @@ async function overStdio(context: CommandContext, { server, scope, store }: Over
   if (failure !== null) throw failure;
 }
 
-/** Reads from the store. Resolves with null also where a later attempt may succeed. */
+/** Resolves with null if the store is readable, or if a later attempt may succeed. */
 async function assertUsable(store: StoreOfCalls, { namespace, agentId }: MemoryScope): Promise<null> {
   try {
     await (await store.open("read")).list({ namespace, agentId, limit: 1 });

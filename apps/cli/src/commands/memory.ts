@@ -21,7 +21,7 @@ interface SearchDetails {
 
 const usualHits = 5;
 
-/** What the tool of that name gives an agent, for people: memory files and past conversation, the best places first. */
+/** Prints for people what the `memory_search` tool returns to an agent, best hits first. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [action, ...words] = input.arguments;
   const { output, signal, scope, host } = context;
@@ -54,7 +54,7 @@ function workspaceOf({ settings }: CommandContext): string | null {
   return (settings.find(({ key }) => key === "workspace")?.value ?? null) as string | null;
 }
 
-/** The session that asks; without one a key that no session has, so that every session of the agent is past. */
+/** Without `--session`, uses a key that no session has, so that every session of the agent counts as past. */
 async function askedBy(
   { scope, signal }: CommandContext,
   store: SessionStore,
@@ -79,7 +79,7 @@ async function print({ output }: CommandContext, hit: MemoryHit): Promise<void> 
   await output.line(hit.snippet);
 }
 
-/** Every object has every field: of a file those of a session are unknown, and the other way round. */
+/** Every JSON object has all fields, so that readers need no case distinction. */
 const unknown = {
   path: null,
   firstLine: null,

@@ -3,7 +3,6 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { conversationFolder } from "../chat/conversation-folder.ts";
 import { showSession } from "../show-session.ts";
 
-/** Creates a session and prints its id. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const label = input.arguments.join(" ").trim();
   const key = input.options["key"] as string | undefined;

@@ -16,7 +16,6 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { sendPolicyText } from "../chat/send-policy-text.ts";
 import { timeText } from "../time-text.ts";
 
-/** Prints whether an agent may send in a session, by which rule, and when the session resets. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, scope, signal, config } = context;
   const { channel, chatType } = input.options as { readonly channel?: string; readonly chatType?: string };
@@ -80,7 +79,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
-/** The callers that ask the policy before a model is asked. */
+/** These callers apply the send policy before they call a model. */
 const enforcedBy: readonly string[] = [
   "chat",
   "createSessions",
@@ -131,7 +130,7 @@ function resetText({ rule, source, dueAtMs, isDue, reason }: ResetPlan): string 
   return `${rule.mode}, by the ${source} rule: ${when}`;
 }
 
-/** Fields that decide here, written otherwise: nothing reads them, and whoever wrote them believes otherwise. */
+/** Reports misspelled fields that would decide here. No code reads them, but their author expects an effect. */
 function noteMisspelt({ output }: CommandContext, entry: SessionEntry): void {
   for (const field of Object.keys(entry)) {
     const meant = misspeltEntryField(field);

@@ -20,7 +20,7 @@ interface PruneOptions {
   readonly allAgents?: boolean;
 }
 
-/** Archives sessions that are old or too many, and purges archives whose grace is over. Only a plan without `--yes`. */
+/** Prints only the plan without `--yes`, because pruning removes sessions. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as PruneOptions;
   const { output, isYes, signal } = context;
@@ -31,7 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore(isPlan ? "read" : "write");
   const nowMs = systemClock.nowMs();
   const sessions = await readRetained(store, listSessions(store, queryOf(context, options)), {
-    // Only a limit of bytes needs the sizes.
+    // Only a byte limit needs the sizes, and measuring is slow.
     isMeasured: maxBytes !== undefined,
     nowMs,
     onMeasure: (key) => output.progress(`measuring ${key}`),
@@ -80,7 +80,7 @@ function carriedOut(
   return Array.fromAsync(applyRetention(store, sessions, plan, { clock: systemClock, onStep, signal }));
 }
 
-/** What lies beside the store and may repeat sessions that are purged by now. */
+/** Deletes typed lines of the agents with purged sessions, because they may repeat the purged content. */
 async function forgetPurged(context: CommandContext, steps: readonly ShownStep[]): Promise<void> {
   const purged = steps.filter(({ step, state }) => step.action === "purge" && state === "done");
   for (const agentId of new Set(purged.map(({ ref }) => ref.agentId))) forgetTypedLines(context, agentId);

@@ -9,10 +9,10 @@ import { usageError } from "../error-report.ts";
 import { findRecord, resolveSession } from "@throughline/core/internal";
 
 const defaultReason = "redacted on the command line";
-/** More names than this nobody reads in a question. */
+/** A question with more names is not readable. */
 const namedAtMost = 5;
 
-/** Erases the content of records; a tombstone with the reason stays in each place. */
+/** Leaves a tombstone with the reason in each place, so that seq numbers stay. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [text = "", ...names] = input.arguments;
   const reason = (input.options["reason"] as string | undefined) ?? defaultReason;
@@ -56,7 +56,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
-/** Null: the store does not say. Without forks that share nothing is reached. */
+/** Returns null if the store cannot tell. A store without forks shares no records. */
 async function sharersOf(
   store: SessionStore,
   ref: SessionRef,
@@ -74,7 +74,7 @@ function sharedText(shared: readonly SharedRecords[]): string {
   return `${counted(count, "record")} shared with ${sessions} (${names.join(", ")}${more}) ${count === 1 ? "is" : "are"}`;
 }
 
-/** An archived session goes by its id. */
+/** An archived session is known by its id, because its key may belong to another session. */
 function nameOf({ key, archiveId }: SessionRef): string {
   return archiveId ?? key;
 }

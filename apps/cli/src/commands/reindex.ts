@@ -3,7 +3,6 @@ import { type RebuiltFile } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 
-/** Rebuilds what the store derives from its sessions: the search index, or the files beside the transcripts. */
 export async function run({ output, openStore, signal }: CommandContext): Promise<number> {
   const store = await openStore("write");
   const { name } = store.capabilities;
@@ -26,7 +25,7 @@ export async function run({ output, openStore, signal }: CommandContext): Promis
   return 0;
 }
 
-/** How many records the new index lacks; null where the store keeps none. */
+/** Counts the records that the new index lacks; null without an index. */
 async function rebuildSearch({ search }: SessionStore, signal: AbortSignal): Promise<number | null> {
   if (search?.rebuild === undefined) return null;
   await search.rebuild({ signal });

@@ -15,7 +15,7 @@ interface RelocateCommandOptions {
 
 const findingsExitCode = 3;
 
-/** Moves sessions to another schema of PostgreSQL while programs write; running it again moves what was busy. */
+/** Moves sessions while programs write. Sessions in a turn stay, so a second run moves them. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as RelocateCommandOptions;
   const { host, output, scope, signal } = context;

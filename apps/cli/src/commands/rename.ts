@@ -5,7 +5,6 @@ import { renameSession, resolveSession } from "@throughline/core/internal";
 import { showSession } from "../show-session.ts";
 import { patience } from "../wait-for-turn.ts";
 
-/** Gives a session another key, another label, or both. Its id and its records stay. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [text = "", newKey] = input.arguments;
   const label = input.options["label"] as string | undefined;
@@ -16,7 +15,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { agentId, namespace } = current.ref;
   const state = await renameSession(store, current, {
     ...patience(context),
-    // A key that cannot be one, or names another agent, is refused before anything is moved.
+    // An invalid key, or one of another agent, is refused before the session is moved.
     ...(newKey === undefined ? {} : { target: sessionRef({ key: newKey, agentId, namespace }) }),
     ...(label === undefined ? {} : { label }),
   });

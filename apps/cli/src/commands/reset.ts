@@ -18,7 +18,6 @@ interface ResetOptions {
   readonly purge?: boolean;
 }
 
-/** Begins a new session under the key. The old one is archived, or deleted after a confirmation. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ResetOptions;
   const { scope, signal } = context;

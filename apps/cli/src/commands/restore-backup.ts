@@ -8,7 +8,7 @@ import { openStore } from "../open-store.ts";
 import { listSessions } from "@throughline/core/internal";
 import { parseStoreUrl } from "@throughline/config";
 
-/** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */
+/** Replaces the store only after a confirmation, and keeps the old one in a file beside it. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { host, output, storeUrl } = context;
   const backupPath = namedPath(host, input.arguments[0] ?? "");
@@ -26,7 +26,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     throw new ThroughlineError("FILE_NOT_FOUND", `${JSON.stringify(backupPath)} does not exist.`, {
       details: { path: backupPath },
     });
-  // What a backup takes the place of is a store: nobody moves the database of another program away from it.
+  // A backup may replace only a store. The database of another program must not be moved away.
   if (sqliteFileOf(path) === "foreign") throw await foreignDatabaseError("STORE_FOREIGN", path);
   if (isThere(path)) await context.confirm(`Put the backup in the place of ${path}, which is kept beside it?`);
   const { restoreSqliteBackup } = await import("@throughline/store-sqlite");

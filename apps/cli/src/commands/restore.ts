@@ -3,7 +3,6 @@ import { usageError } from "../error-report.ts";
 import { restoreSession } from "@throughline/core/internal";
 import { showSession } from "../show-session.ts";
 
-/** Makes an archived session the current one of its key again. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const archiveId = input.options["archive"] as string | undefined;
   if (archiveId === undefined) throw usageError("restore needs --archive ID; `sessions --archived` lists them.");

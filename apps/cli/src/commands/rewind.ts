@@ -14,7 +14,6 @@ import { usageError } from "../error-report.ts";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 
-/** Moves the head to an earlier record, or to one of another branch. What is left behind stays readable. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const to = input.options["to"] as string | undefined;
   if (to === undefined) throw usageError("rewind needs --to RECORD: an id, a number, or start.");

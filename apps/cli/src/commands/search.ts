@@ -30,19 +30,18 @@ interface SearchOptions {
   readonly scan?: boolean;
 }
 
-/** People see the best hits of this number of sessions, unless they ask for a number of hits. */
+/** Limits the sessions in the output for people, unless they set `--limit`. */
 const shownSessions = 10;
 const mostHitsOfThem = 200;
-/** People see this number of hits of a session, unless they ask for one session. */
+/** Limits the hits of one session in the output for people, unless they ask for one session. */
 const shownOfSession = 3;
 
-/** Finds words in the records of every session: the best hits by the store's index, or all of them by reading. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as SearchOptions;
   const { output, scope, signal } = context;
   const text = input.arguments.join(" ");
   if (text.trim() === "") throw usageError("search needs a word to look for.");
-  // Signs and emoji are in no index and no scan: without this there would be 0 hits of something that is there.
+  // Symbols and emoji are in no index and no scan, so a query without words would always report 0 hits.
   if (parseSearch(text).clauses.length === 0)
     throw usageError("search needs a word to look for: the query has no letter and no digit.", { query: text });
   const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : mostHitsOfThem);
@@ -73,7 +72,7 @@ function hitsOf(context: CommandContext, store: SessionStore, query: Query): Fou
   const { limit, options } = query;
   const { index, hits } = searchHits(store, {
     ...hitQuery(context, query),
-    // One more shows that there are more.
+    // One extra hit shows that there are more.
     limit: limit + 1,
     onSession: (key, number) => output.progress(`searching session ${number}: ${key}`),
   });
@@ -111,7 +110,7 @@ async function printObjects(output: Output, hits: AsyncIterable<SearchHit>, limi
     count += 1;
     const { ref, sessionId, seq, id, role, tsMs, score, snippet, highlights } = hit;
     await output.object({ kind: "hit", key: ref.key, sessionId, seq, id, role, tsMs, score, snippet, highlights });
-    // Streams: whoever watches sees a hit when it is found, not when the search ends.
+    // Each hit is flushed at once, so that a reader sees it before the search ends.
     await output.flush();
   }
   await output.end(count);
@@ -144,7 +143,7 @@ async function printGroups(
   for await (const hit of hits) {
     counts.isCut = counts.hits >= limit;
     const isNew = !groups.has(hit);
-    // Without an index the hits of a session come together: whoever watches sees them before the search ends.
+    // Without an index the hits of a session arrive together, so its group can be printed before the search ends.
     if (index === null && isNew) await show();
     counts.isCut ||= counts.shown >= mostSessions;
     if (counts.isCut) break;
@@ -157,7 +156,6 @@ async function printGroups(
   return 0;
 }
 
-/** One session was asked for: every hit of it, as it is found. */
 async function printSession(
   context: CommandContext,
   store: SessionStore,
@@ -185,7 +183,6 @@ interface Counts {
   sessions: number;
   shown: number;
   isCut: boolean;
-  /** The first hit that was printed. */
   example: SearchHit | null;
 }
 

@@ -25,11 +25,10 @@ import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
 import { serverSummaries } from "../server/server-summaries.ts";
 import { version } from "../version.ts";
 
-/** Of the token that a server makes for the programs of its own home. */
+/** Labels the token that the server creates for local programs of the same home. */
 const ownLabel = "server.json";
 const everything: TokenRights = { namespace: "*", agents: "*", scopes, expiresAtMs: null };
 
-/** Serves the store until the command is interrupted. */
 export async function run(context: CommandContext, _input: CommandInput): Promise<number> {
   const { host, output, signal, storeUrl } = context;
   const valueOf = (key: string): SettingValue => context.settings.find((setting) => setting.key === key)?.value ?? null;
@@ -79,7 +78,8 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   }
   try {
     await onceReachable(context, async () => {
-      // The token of a killed server is revoked now: nobody else knows it, so nobody else can revoke it.
+      // A killed server's token is revoked now. Only its server file held the token, so no other program would revoke
+      // it.
       await revokeOf(server, stale);
       const { info, text } = await server.tokens.create(everything, ownLabel);
       server.exempt(info.id);
@@ -97,10 +97,12 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   return 0;
 }
 
-/** How long a server waits before it asks for a store again that is away. */
+/** Sets the wait before the next attempt to reach the store. */
 const reachAgainMs = 1000;
 
-/** Does something as soon as the store can be reached, or until the command is interrupted. */
+/**
+ * Retries until the store can be reached or the command is interrupted, so that the server can start before its store.
+ */
 async function onceReachable({ output, signal }: CommandContext, work: () => Promise<void>): Promise<void> {
   for (let tries = 1; tries === 1 || !signal.aborted; tries++)
     try {
@@ -152,7 +154,7 @@ function readToken(path: string): string {
   return text.trim();
 }
 
-/** What a server left that is no more; null when none did. @throws {ThroughlineError} SERVER_RUNNING */
+/** Returns the file of a server that no longer runs; null without a file. @throws {ThroughlineError} SERVER_RUNNING */
 async function staleServer(path: string): Promise<ServerFile | null> {
   const file = readServerFile(path);
   if (file !== null && file.pid !== process.pid && isAlive(file.pid) && (await answers(file.url))) throw running(file);
@@ -168,7 +170,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** False when nothing listens there. A server that is slow to answer is one. */
+/** Returns false if no server listens there. A timeout counts as an answer, because a slow server is running. */
 async function answers(url: string): Promise<boolean> {
   try {
     await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000), redirect: "error" });
@@ -187,7 +189,7 @@ function running(file: ServerFile | null): ThroughlineError {
   });
 }
 
-/** @throws {ThroughlineError} USAGE for an address that others reach, while the store has no token for them */
+/** @throws {ThroughlineError} USAGE for an address that other machines reach while the store has no token for them */
 async function assertReachable(store: SessionStore, host: string, mounted: string | null): Promise<void> {
   const nowMs = (): number => systemClock.nowMs();
   const tokens = createTokenStore(store, nowMs);
@@ -220,7 +222,7 @@ async function revokeOf({ tokens }: Server, stale: ServerFile | null): Promise<v
   if (left !== null && left.revokedAtMs === null) await tokens.revoke(left.id);
 }
 
-/** An address that stands for all is no address to send a request to. */
+/** A wildcard address is not valid as a request target. */
 function localUrl(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
@@ -246,7 +248,7 @@ function tellGateway({ output }: CommandContext, server: Server, gateway: Gatewa
   if (name !== undefined) output.note(`\`throughline token create NAME --scopes gateway:${name}\` makes such a token.`);
 }
 
-/** On a terminal, lines for each request would hide everything else. */
+/** On a terminal, a log line for each request would hide all other output. */
 function logLevelOf({ host, settings, output }: CommandContext): "debug" | "info" | "warn" | "error" {
   const setting = settings.find(({ key }) => key === "logLevel");
   const isTerminal = (host.stderr as { readonly isTTY?: boolean }).isTTY === true;

@@ -24,7 +24,7 @@ interface SessionsOptions {
 
 const shownByDefault = 50;
 const largestPage = 1000;
-/** People see the total only up to this number: counting 10,000 sessions took half a second. */
+/** Limits the total that is counted for people: counting 10,000 sessions took half a second. */
 const countedAtMost = 1000;
 
 const columns: readonly TableColumn[] = [
@@ -37,10 +37,9 @@ const columns: readonly TableColumn[] = [
   { title: "STATE", rank: 3 },
   { title: "KEY", least: 8 },
 ];
-/** The same with keys that are never cut. */
 const columnsOfWholeKeys: readonly TableColumn[] = [...columns.slice(0, -1), { title: "KEY" }];
 
-/** Lists sessions: for people the newest, for programs all of them, read page by page. */
+/** Prints the newest sessions for people, and all sessions page by page for programs. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as SessionsOptions;
   const { output, scope, signal } = context;
@@ -81,13 +80,12 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
-/** The sessions that are read, and those of them that are shown. */
 interface Filtered {
   readonly query: ListQuery;
   readonly isWanted: (row: SessionRow) => boolean;
 }
 
-/** Whether a session is of the program and the folder that were asked for; folders are compared by what they are. */
+/** Folders are compared after links are resolved, so that a link and its target count as one folder. */
 function rowFilter({ host }: CommandContext, { program, folder, here }: SessionsOptions): Filtered["isWanted"] {
   if (here === true && folder !== undefined) throw usageError("--here is --folder .: give one of them.");
   const format = program === undefined ? undefined : namedFormat(program);
@@ -105,7 +103,7 @@ function noneText({ scope }: CommandContext, { program, folder, here }: Sessions
     : `No sessions of agent ${scope.agentId} in this store.`;
 }
 
-/** Calls `show` for at most `limit` sessions; gives the cursor of what follows. */
+/** Calls `show` for at most `limit` sessions; returns the cursor of the next page. */
 async function readSessions(
   store: SessionStore,
   { query, isWanted }: Filtered,

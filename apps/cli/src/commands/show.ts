@@ -29,7 +29,6 @@ interface ShowOptions {
   readonly raw?: boolean;
 }
 
-/** Shows a session's records: the branch as it stands, for people or as JSON. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ShowOptions;
   const { output, scope, signal } = context;
@@ -84,12 +83,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
-/** Whether everything of the session is asked for: only then what a reset left in earlier sessions is meant too. */
+/** True if the whole session is requested; only then do earlier sessions from before a reset belong to the output. */
 function isWhole({ isAll, afterSeq, tail }: RecordSelection): boolean {
   return isAll && afterSeq === 0 && tail === null;
 }
 
-/** Shows the sessions that resets archived under the key, oldest first, each under a line that names it. */
 async function showEarlierSessions(
   context: CommandContext,
   store: SessionStore,
@@ -110,12 +108,12 @@ async function showEarlierSessions(
   await output.line("");
 }
 
-/** Whether only the records of the context's window are shown, as without options. */
+/** True without options: the output then covers the context's window only. */
 function isWindow({ isAll, isAllBranches, afterSeq, role, tail }: RecordSelection): boolean {
   return !isAll && !isAllBranches && afterSeq === 0 && role === null && tail === null;
 }
 
-/** The records to show, up to the head's `lastSeq`: what comes later is for `--follow`. */
+/** Stops at the head's `lastSeq`, because `--follow` prints later records. */
 async function* chosenRecords(
   store: SessionStore,
   ref: SessionRef,
@@ -144,10 +142,13 @@ async function* chosenRecords(
   }
 }
 
-/** From this number of records on, their heads are read first to see whether the records can be streamed. */
+/** From this size on, the record heads are read first to check whether the records can be streamed. */
 const longSession = 10_000;
 
-/** Whether every main record lies on the branch of the head, each behind its parent, and no window leaves one out. */
+/**
+ * True if every main record is on the head's branch, each behind its parent, and no window leaves a record out. The
+ * records can then be streamed without building the branch in memory.
+ */
 async function isOneBranch(
   store: SessionStore,
   ref: SessionRef,
@@ -170,7 +171,7 @@ function roleOf({ record }: StoredRecord): string | null {
   return messageRole(record);
 }
 
-/** Shows what is appended, until interrupted. Records of other branches only when all were asked for. */
+/** Prints side records only with `--all-branches`. */
 async function follow(
   context: CommandContext,
   store: SessionStore,

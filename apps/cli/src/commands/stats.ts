@@ -6,7 +6,7 @@ import { parseStoreUrl } from "@throughline/config";
 import { grouped, sizeText } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
-/** Counts what is in the store; reads its index only. */
+/** Reads only the session index and no record. */
 export async function run(context: CommandContext, _input: CommandInput): Promise<number> {
   const { output, scope, signal, storeUrl } = context;
   const store = await context.openStore("read");
@@ -40,7 +40,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   return 0;
 }
 
-/** The size of a store in one file, with the files that SQLite keeps beside it; null if the store is not one file. */
+/** Includes the write-ahead log; null if the store is not one file. */
 function fileSize({ host, storeUrl }: CommandContext): number | null {
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
   if (address.scheme !== "sqlite") return null;

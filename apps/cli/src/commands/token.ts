@@ -26,14 +26,13 @@ interface TokenOptions {
   readonly all?: boolean;
 }
 
-/** The tokens of a store, wherever it is. */
+/** Covers tokens in a local store and tokens of a server. */
 interface Tokens {
   list(): Promise<readonly TokenInfo[]>;
   create(rights: TokenRights, label: string): Promise<{ readonly info: TokenInfo; readonly text: string }>;
   revoke(id: string): Promise<TokenInfo>;
 }
 
-/** Makes, lists and revokes tokens. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [action = "list", name, ...rest] = input.arguments;
   const options = input.options as TokenOptions;
@@ -150,7 +149,7 @@ function unknownToken(id: string): ThroughlineError {
 
 type WireToken = TokenInfo & { readonly secret: string | null };
 
-/** The tokens of a server that another program runs, by its own routes. */
+/** Manages tokens through the routes of a server that another process runs. */
 function remoteTokens(url: string, token: string | undefined, signal: AbortSignal): Tokens {
   const client = createHttpClient({ url, ...(token === undefined ? {} : { token }) });
   const ask = async <Answer>(request: Parameters<typeof client.json>[0]): Promise<Answer> => {

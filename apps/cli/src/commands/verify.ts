@@ -6,7 +6,7 @@ import { createFindingReport } from "../finding-report.ts";
 
 const findingsExitCode = 3;
 
-/** Reads the whole store and prints what cannot be what was written. Changes nothing; ends with 3 when something was found. */
+/** Exits with 3 when a finding exists. Changes nothing. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const isFull = input.options["full"] === true;
   const { host, output, scope, signal, storeUrl } = context;

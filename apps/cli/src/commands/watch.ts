@@ -8,7 +8,6 @@ interface WatchOptions {
   readonly limit?: number;
 }
 
-/** Prints every record that is appended from now on, or from a number on, until interrupted. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as WatchOptions;
   const { output, scope, signal } = context;

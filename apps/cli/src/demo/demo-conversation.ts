@@ -1,7 +1,7 @@
-/** What the search of the demonstration looks for; it stands in one place of the imported sessions. */
+/** This phrase occurs once in the imported sessions, so the demonstration can search for it. */
 export const searchedPhrase = "harbour lights";
 
-/** A state directory as OpenClaw lays it out, by path: one session in order, one that has seen trouble. */
+/** Builds an OpenClaw state directory by path: one intact session, and one with a torn line and an unanswered call. */
 export function foreignStateDirectory(): ReadonlyMap<string, string> {
   const watch = "6a1f0c4e-0000-4000-8000-000000000001";
   const storm = "6a1f0c4e-0000-4000-8000-000000000002";
@@ -24,7 +24,7 @@ export function foreignStateDirectory(): ReadonlyMap<string, string> {
   return new Map([
     [`${folder}/sessions.json`, JSON.stringify(index, null, 2)],
     [`${folder}/${watch}.jsonl`, transcript(watch, keeperLines)],
-    // Cut by hand in the middle, as a crash leaves it, and a call that never got its answer.
+    // The line is cut as a crash leaves it, and the call has no result.
     [`${folder}/${storm}.jsonl`, transcript(storm, stormLines).replace('{"type":"message","id":"s3"', '{"type":"mess')],
   ]);
 }

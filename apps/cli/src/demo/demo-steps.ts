@@ -17,38 +17,31 @@ import type { DemoTalkResult } from "./demo-talk.ts";
 import { runAndKill } from "./killed-process.ts";
 import { runSelf } from "./run-self.ts";
 
-/** One chapter of the demonstration. */
 export interface DemoStep {
   readonly name: string;
   readonly ok: boolean;
-  /** One sentence with the figures in it. */
   readonly summary: string;
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** Where the demonstration takes place. */
 export interface DemoStage {
   readonly host: Host;
   readonly directory: string;
   readonly storeUrl: string;
-  /** The folder of the agent's files. */
   readonly workspace: string;
-  /** As the model got them, in order, filled by the second process. */
+  /** Holds the requests as the model received them, in order. The second process fills the list. */
   readonly requests: string[];
-  /** Takes a record away behind everybody's back before the last step, which must see it. */
+  /** Removes a record from the file before the last step, which must detect the loss. */
   readonly isSabotaged: boolean;
   readonly signal: AbortSignal;
 }
 
-/** The key of the conversation that is interrupted. */
 const demoKey = "agent:main:cli:direct:demo";
-/** Records before the first process is killed. */
 const killAfter = 30;
-/** Messages of the conversation in the end. */
 const wantedMessages = 60;
 const cutBytes = 20;
 const ref = sessionRef({ key: demoKey });
-/** What a store reports of a line that was cut off, acknowledged or not. */
+/** A store reports these findings for a torn line, acknowledged or not. */
 const tailFindings: ReadonlySet<string> = new Set([
   "TAIL_TORN",
   "BATCH_INCOMPLETE",
@@ -58,7 +51,7 @@ const tailFindings: ReadonlySet<string> = new Set([
 
 type Step = (stage: DemoStage) => Promise<DemoStep>;
 
-/** In the order in which they are printed. */
+/** The order is the one in which the steps are printed. */
 export const demoSteps: readonly Step[] = [
   killedTalk,
   restart,
@@ -145,7 +138,7 @@ async function explained({ host, storeUrl, requests, workspace }: DemoStage): Pr
 async function tornTail({ host, directory, storeUrl, workspace, signal }: DemoStage): Promise<DemoStep> {
   const before = await withStore(storeUrl, host, (store) => readAll(store));
   const path = largestTranscript(directory);
-  // Damage behind the store's back: the last line ends before its end.
+  // This simulates damage outside the store's control: the last line is cut short.
   truncateSync(path, statSync(path).size - cutBytes);
   const findings: Finding[] = [];
   const work = async (store: SessionStore): Promise<readonly (readonly StoredRecord[])[]> => {
@@ -271,13 +264,13 @@ async function secondProcess({ host, directory, storeUrl, isSabotaged, signal }:
   };
 }
 
-/** What no part of the store may overlook: a line that is gone from the middle of a transcript. */
+/** Removes a line in the middle of a transcript, which every reader must detect. */
 function dropRecord(path: string): void {
   const lines = readFileSync(path, "utf8").split("\n");
   writeFileSync(path, lines.toSpliced(Math.floor(lines.length / 2), 1).join("\n"));
 }
 
-/** Opens the store, does something, closes it; each step sees only what is on disk. */
+/** Opens and closes the store for each step, so that a step sees only the data on disk. */
 async function withStore<Result>(
   storeUrl: string,
   host: Host,
@@ -300,7 +293,7 @@ async function readAll(store: SessionStore, afterSeq = 0): Promise<readonly Stor
   return records;
 }
 
-/** The only transcript there is at that point, wherever the store keeps it. */
+/** Only one transcript exists at that point, wherever the store keeps it. */
 function largestTranscript(directory: string): string {
   const paths = readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".jsonl"))

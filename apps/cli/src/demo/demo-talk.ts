@@ -7,30 +7,25 @@ import { createSessions } from "@throughline/session";
 import type { InterruptedTurn } from "@throughline/session/internal";
 import { createWorkspaceTools } from "@throughline/tools";
 
-/** What every request of the demonstration begins with. */
 export const demoSystem = "You keep the harbour's books.";
 
-/** Small on purpose: the conversation is several times as long. */
+/** The window is small on purpose, so that the conversation is several times as long. */
 export const demoWindowTokens = 9000;
 
 export interface DemoTalk {
   readonly store: SessionStore;
   readonly ref: SessionRef;
-  /** Holds the files the agent works with. */
   readonly workspace: string;
-  /** Talks until the session has a number of messages, or for a number of turns. */
+  /** Ends at a number of messages in the session, or after a number of turns. */
   readonly until: { readonly messages: number } | { readonly turns: number };
   readonly wordDelayMs?: number;
   readonly signal: AbortSignal;
   readonly onRecord?: (record: StoredRecord) => void;
-  /** Called for each piece of an answer. */
   readonly onDelta?: () => void;
-  /** Called with each request as the model gets it. */
   readonly onRequest?: (request: ChatRequest) => void;
 }
 
 export interface DemoTalkResult {
-  /** What the process before had left open. */
   readonly interrupted: InterruptedTurn | null;
   readonly restoredMessages: number;
   readonly turns: number;
@@ -38,7 +33,7 @@ export interface DemoTalkResult {
 
 const pages = ["arrivals.txt", "quays.txt", "watch.txt", "tides.txt"];
 
-/** The files that are read, one of them much larger than what a window has room for. */
+/** One file exceeds the window, so that a tool result must be shortened. */
 export function writeWorkspace(workspace: string): void {
   mkdirSync(workspace, { recursive: true });
   for (const [index, name] of pages.entries()) {
@@ -47,7 +42,7 @@ export function writeWorkspace(workspace: string): void {
   }
 }
 
-/** What is asked in a turn; each kind of work comes up again and again. */
+/** Cycles through the kinds of work, so that each occurs repeatedly. */
 function question(turn: number): string {
   const page = pages[turn % pages.length] ?? "";
   const other = pages[(turn + 1) % pages.length] ?? "";
@@ -61,7 +56,7 @@ function question(turn: number): string {
   return questions[turn % questions.length] ?? "";
 }
 
-/** Has the offline model talk and use its tools, through the same code that every other model goes through. */
+/** The offline model runs through the same code as every other model, so the demonstration needs no key. */
 export async function talk(options: DemoTalk): Promise<DemoTalkResult> {
   const { store, ref, workspace, until, signal, onRecord, onDelta } = options;
   await using sessions = createSessions({

@@ -1,24 +1,22 @@
 import type { Host } from "../host.ts";
 import { spawnSelf } from "./run-self.ts";
 
-/** What a process that was killed in the middle of an answer had said of its records. */
 export interface KilledProcess {
-  /** In the order they were acknowledged. */
   readonly acknowledged: readonly { readonly seq: number; readonly id: string }[];
   readonly signal: NodeJS.Signals | null;
 }
 
 export interface KilledProcessOptions {
   readonly args: readonly string[];
-  /** The process is killed during the first answer after this number of records. */
+  /** Kills the process during the first answer after this number of records. */
   readonly killAfter: number;
   readonly signal: AbortSignal;
 }
 
-/** Pieces of an answer that must have come: then it has begun and, with what the demonstration asks, not ended. */
+/** After this number of pieces an answer has started and, with the demonstration's questions, has not ended. */
 const piecesBeforeKill = 3;
 
-/** Has the conversation begin in a process of its own and kills that with SIGKILL while an answer is coming. */
+/** Starts the conversation in a separate process and kills it with SIGKILL during an answer. */
 export function runAndKill(host: Host, { args, killAfter, signal }: KilledProcessOptions): Promise<KilledProcess> {
   const child = spawnSelf(host, [...args, "--json"], signal);
   const acknowledged: { seq: number; id: string }[] = [];
@@ -27,7 +25,7 @@ export function runAndKill(host: Host, { args, killAfter, signal }: KilledProces
   child.stdin.end();
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split("\n");
-    // What came without its line feed was not said to the end and counts for nothing.
+    // A line without its line feed is incomplete, so it does not count as an acknowledgement.
     rest = lines.pop() ?? "";
     for (const line of lines) {
       const { kind, seq = 0, id = "" } = JSON.parse(line) as { kind: string; seq?: number; id?: string };

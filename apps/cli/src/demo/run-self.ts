@@ -2,7 +2,9 @@ import { spawn } from "node:child_process";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Host } from "../host.ts";
 
-/** A second process of this program. It must not find the user's own store or configuration. */
+/**
+ * Starts this program again without THROUGHLINE_ variables, so that it does not find the user's store or configuration.
+ */
 export function spawnSelf(host: Host, args: readonly string[], signal: AbortSignal): ChildProcessWithoutNullStreams {
   const environment = Object.entries(host.environment).filter(([name]) => !name.startsWith("THROUGHLINE_"));
   return spawn(host.self.command, [...host.self.arguments, ...args], {
@@ -13,7 +15,7 @@ export function spawnSelf(host: Host, args: readonly string[], signal: AbortSign
   });
 }
 
-/** Runs this program with `--json` and gives the objects it printed. @throws when it does not end with 0 */
+/** Returns the JSON objects that the program printed. @throws when the exit code is not 0 */
 export async function runSelf(
   host: Host,
   args: readonly string[],

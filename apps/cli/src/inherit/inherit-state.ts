@@ -4,7 +4,7 @@ import { systemRandom } from "@throughline/core/internal";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 import type { ForeignPlace } from "@throughline/transfer/internal";
 
-/** What was decided about the sessions of a place, and how it looked then. */
+/** Holds the user's decision about a location, and the location's metadata at that time. */
 export interface InheritAnswer {
   readonly answer: "yes" | "no";
   readonly files: number;
@@ -14,7 +14,7 @@ export interface InheritAnswer {
 
 export type InheritState = Readonly<Record<string, InheritAnswer>>;
 
-/** By path. A file that cannot be read counts as nobody having been asked: then it is asked once more. */
+/** Keys are paths. An unreadable file counts as empty, so the user is asked once more. */
 export function readInheritState(path: string): InheritState {
   try {
     const text = readBoundedFile(path, { what: "state", mostBytes: mostFileBytes });
@@ -39,7 +39,6 @@ export function answerFor(
   return { answer, files, sizeBytes, newestMs };
 }
 
-/** True when nothing was added or changed there since. */
 export function isAsBefore(place: ForeignPlace, before: InheritAnswer | undefined): boolean {
   return (
     before !== undefined &&

@@ -5,8 +5,8 @@ import { openclawState } from "@throughline/transfer/internal";
 import type { CommandContext } from "../command.ts";
 
 /**
- * Whether a session came from the place that `session.inherit` moves sessions from: with `enabled: true` the person has said
- * that they continue here.
+ * True if the session comes from a location of `session.inherit`. With `enabled: true` the user has decided to continue
+ * these sessions here.
  */
 export function isInherited(context: CommandContext, entry: SessionEntry): boolean {
   const { inherit } = sessionSettings(context.config);
@@ -15,10 +15,10 @@ export function isInherited(context: CommandContext, entry: SessionEntry): boole
   return typeof path === "string" && inheritSources(context, inherit.source).some((source) => isWithin(source, path));
 }
 
-/** The places that sessions are inherited from: OpenClaw's state, and the one that the settings name. */
+/** Returns OpenClaw's state directory and the configured source. */
 export function inheritSources({ host, settings }: CommandContext, source: string): readonly string[] {
   const isNamed = settings.some(({ key, source: from }) => key === "session.inherit.source" && from !== "default");
-  // A place that somebody named is the only one.
+  // A source that the user configures replaces the default.
   const paths = isNamed ? [source] : [openclawState(host.userHome), source];
   return paths.map((path) => resolve(path));
 }

@@ -14,15 +14,14 @@ import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./in
 import type { InheritState } from "./inherit-state.ts";
 
 export interface OfferOptions {
-  /** Whether a person is there who can answer. */
   readonly canAsk: boolean;
 }
 
 /**
- * Finds sessions of another program and offers to import them: once for each place, on a terminal. Without a terminal, a
- * store without a session prints one line. If `session.inherit.enabled` is true, new ones are imported before a conversation
- * starts; if false, nothing is looked at. New records go to the new store only, and the files of the other program are never
- * changed.
+ * Finds sessions of another program and offers to import them, once for each location and only on a terminal. Without a
+ * terminal, an empty store prints one line. If `session.inherit.enabled` is true, new sessions are imported before a
+ * conversation; if false, no location is read. New records go to Throughline's store only, and the other program's
+ * files are never changed.
  */
 export async function offerImport(
   context: CommandContext,
@@ -31,7 +30,7 @@ export async function offerImport(
 ): Promise<void> {
   const { fresh, ...inheriting } = await newPlaces(context);
   const { enabled } = inheriting.inherit;
-  // Only a person decides about the sessions of other programs, which are in no setting: a script is never asked.
+  // No setting covers the sessions of other programs, so only a user may decide about them and a script is never asked.
   const others = enabled === null && canAsk ? otherPlaces(context, inheriting) : [];
   if (fresh.length + others.length === 0) return;
   if (enabled === true) {
@@ -47,8 +46,9 @@ export async function offerImport(
 }
 
 /**
- * Imports new sessions before a command other than `chat` opens the store, if `session.inherit.enabled` is true; the setting
- * is the answer, so nobody is asked. A failure is printed, and the command works with what the store holds.
+ * Imports new sessions before a command other than `chat` opens the store, if `session.inherit.enabled` is true. The
+ * setting is the consent, so no question is asked. A failure is printed, and the command continues with the store's
+ * sessions.
  */
 export async function importInherited(context: CommandContext, open: () => Promise<SessionStore>): Promise<void> {
   const { fresh, ...inheriting } = await newPlaces(context);
@@ -63,14 +63,13 @@ export async function importInherited(context: CommandContext, open: () => Promi
   }
 }
 
-/** What `session.inherit` says, and what earlier runs answered. */
+/** Combines the settings of `session.inherit` with the answers of earlier runs. */
 interface InheritContext {
   readonly inherit: SessionSettings["inherit"];
   readonly state: InheritState;
   readonly statePath: string;
 }
 
-/** The places with sessions that were neither imported nor refused. */
 async function newPlaces(
   context: CommandContext,
 ): Promise<InheritContext & { readonly fresh: readonly ForeignPlace[] }> {
@@ -90,16 +89,14 @@ async function newPlaces(
   return { inherit, state: reported, statePath, fresh: found.filter((place) => !own.has(place)) };
 }
 
-/** The sessions of programs that keep theirs in a place of their own, where nobody has been asked about them. */
 function otherPlaces({ host, settings }: CommandContext, { state }: InheritContext): readonly ProgramTranscripts[] {
-  // Who names a source means that one alone.
+  // A user who configures a source means only that source.
   const isNamed = settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
   if (isNamed) return [];
   const { environment, userHome } = host;
   return programTranscripts({ environment, userHome }, (path) => state[path] === undefined);
 }
 
-/** Whether a place belongs to the store that would inherit it. */
 async function isOfStore({ host, storeUrl }: CommandContext, path: string): Promise<boolean> {
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
   if (address.scheme === "sqlite") return path === address.path;
@@ -107,8 +104,8 @@ async function isOfStore({ host, storeUrl }: CommandContext, path: string): Prom
 }
 
 /**
- * Prints once for a JSON Lines store that nothing is inherited from its own folders. The file of a SQLite store is silent:
- * the documented places of stores are among those of other programs. Gives the state with what was printed.
+ * Prints once for a JSON Lines store that its own folders are not inherited. The file of a SQLite store stays silent,
+ * because stores and other programs share documented locations. Returns the state with the printed locations.
  */
 function reportOwn(
   { host, output, storeUrl }: CommandContext,
@@ -142,7 +139,7 @@ async function ask(
   try {
     await context.confirm("Import them? Their files stay unchanged; new messages are stored here only.");
   } catch (error) {
-    // An interrupt decides nothing.
+    // An interrupt is no decision.
     if (!hasErrorCode(error, "ABORTED") || context.signal.aborted) throw error;
     const refused = Object.fromEntries(places.map((place) => [place.path, answerFor(place, "no")]));
     writeInheritState(inheriting.statePath, { ...inheriting.state, ...refused });
@@ -160,7 +157,7 @@ async function importAll(
   { inherit, state, statePath }: InheritContext,
 ): Promise<ImportSummary> {
   const { host, output, scope, signal } = context;
-  // Most starts import nothing.
+  // Most starts import nothing, so the module loads on demand.
   const { importPaths } = await import("@throughline/transfer");
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   const [counts, refused] = [{ imported: 0, grown: 0, records: 0 }, [] as string[]];

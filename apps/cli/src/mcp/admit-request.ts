@@ -5,15 +5,14 @@ import type { MemoryScope } from "@throughline/mcp";
 import { createTokenStore, defaultLimits, isValidToken, type TokenInfo, type TokenStore } from "@throughline/server";
 import { assertHost, assertOrigin, createRateLimits } from "@throughline/server/internal";
 
-/** Between two looks for tokens that were made or revoked elsewhere. */
+/** Limits how often the tokens are read again for changes by other processes. */
 const refreshEveryMs = 500;
 
-/** Decides on requests of MCP clients by the tokens of the store. */
 export interface Admission {
-  /** Whether there is a token that lets a client in. */
+  /** True if a token exists that admits a client. */
   hasToken(): Promise<boolean>;
   /**
-   * What the sender of a request may see: what the configuration and its token both allow.
+   * Returns the scope that both the configuration and the sender's token allow.
    * @throws {ThroughlineError} HOST_REFUSED, ORIGIN_REFUSED, INPUT_INVALID, UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED
    */
   admit(request: IncomingMessage): Promise<MemoryScope>;
@@ -28,7 +27,7 @@ export function createAdmission(openStore: () => Promise<SessionStore>, scope: M
       refreshedAtMs: -Infinity,
     };
     known.set(store, entry);
-    // Also a token that is known is looked for: it may have been revoked.
+    // A known token is read again too, because it may have been revoked.
     const nowMs = performance.now();
     if (nowMs - entry.refreshedAtMs >= refreshEveryMs) {
       await entry.tokens.refresh();

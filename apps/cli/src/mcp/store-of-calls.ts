@@ -4,15 +4,14 @@ import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { openStore } from "../open-store.ts";
 
-/** The store as calls need it over the time that a server runs. */
 export interface StoreOfCalls {
-  /** The store of a call. Only a writing call makes one that is not there. */
+  /** Only a writing call creates a missing store. */
   open(purpose: "read" | "write"): Promise<SessionStore>;
   close(): Promise<void>;
 }
 
 /**
- * Keeps one store open for all calls. The default store need not be there when the server starts; one that was removed
+ * Keeps one store open for all calls. The default store need not exist when the server starts. A store that was removed
  * or replaced is opened again.
  */
 export function createStoreOfCalls(context: CommandContext): StoreOfCalls {
@@ -34,7 +33,7 @@ export function createStoreOfCalls(context: CommandContext): StoreOfCalls {
   const closeKept = async (): Promise<void> => {
     const store = kept?.store;
     kept = null;
-    // One that could not be opened was reported to the call that asked for it.
+    // A failed open was already reported to the call that requested it.
     await (await store?.catch(() => null))?.close();
   };
   const isCurrent = (): boolean => kept !== null && (path === null || kept.identity === identityOf(path));
@@ -44,7 +43,7 @@ export function createStoreOfCalls(context: CommandContext): StoreOfCalls {
       if (kept !== null && !isCurrent()) await closeKept();
       if (kept !== null) return kept.store;
       if (path !== null && isDefault && purpose === "read" && identityOf(path) === null) {
-        // Nobody named it, so its absence is a beginning: there is nothing in it yet.
+        // The user did not name the default store, so a missing one is an empty store and no error.
         const { createMemoryStore } = await import("@throughline/store-memory");
         return createMemoryStore();
       }
@@ -62,7 +61,7 @@ export function createStoreOfCalls(context: CommandContext): StoreOfCalls {
   };
 }
 
-/** Which file or folder stands at a path; null for none. */
+/** Returns device and inode, so that a replaced file is detected; null if the path does not exist. */
 function identityOf(path: string): string | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;

@@ -1,21 +1,20 @@
 import type { SearchHit } from "@throughline/core";
 
-/** The hits of one session, as many of them as are shown. */
 export interface HitGroup {
-  /** The first hit that was found; it leads to the session. */
+  /** Holds the first hit of the session, which identifies it. */
   readonly first: SearchHit;
-  /** The best hits: words of people before tool output and code, then by score. Equal texts are there once. */
+  /** Sorts words of people before tool output and code, then by score. Equal texts occur once. */
   readonly best: readonly SearchHit[];
-  /** Hits with other texts that are not among the best. */
+  /** Counts hits with other texts that are not among the best. */
   readonly more: number;
 }
 
-/** Hits by session, whatever order they come in. Memory holds the shown hits of each session, and the texts of all. */
+/** Groups hits by session in any order. Memory holds only the shown hits of each session, and the texts of all. */
 export class HitGroups {
   readonly #groups = new Map<string, GrowingGroup>();
   readonly #mostShown: number;
 
-  /** @param mostShown hits of a session that are shown */
+  /** @param mostShown limit of shown hits for each session */
   constructor(mostShown: number) {
     this.#mostShown = mostShown;
   }
@@ -35,7 +34,7 @@ export class HitGroups {
     group.add(hit, this.#mostShown);
   }
 
-  /** The groups so far, those with words of people first, else in the order of their first hits; they are taken out. */
+  /** Removes and returns the groups: sessions with words of people first, then in the order of their first hits. */
   take(): readonly HitGroup[] {
     const groups = [...this.#groups.values()].map((group) => group.taken());
     this.#groups.clear();
@@ -47,7 +46,7 @@ function groupName({ ref: { agentId, key }, sessionId }: SearchHit): string {
   return JSON.stringify([agentId, key, sessionId]);
 }
 
-/** Texts of a session that are compared; behind them, equal ones may count twice. */
+/** Limits the texts that are compared in a session. Beyond this number, equal texts may count twice. */
 const mostTexts = 10_000;
 
 class GrowingGroup {
@@ -77,11 +76,11 @@ function byWorth(one: SearchHit, other: SearchHit): number {
   return Number(isProse(other)) - Number(isProse(one)) || other.score - one.score;
 }
 
-/** Marks that are common in code and data, and rare in sentences: signs, `camelCase`, and dots within words. */
+/** These marks are common in code and data, and rare in sentences: symbols, `camelCase`, and dots within words. */
 const marksOfCode = /[{}[\]()<>=;|\\"#$*_/`]|[a-z][A-Z]|\w\.\w/g;
 const mostMarksOfProse = 0.08;
 
-/** Whether a hit is what a person or a model said, and no code or output. */
+/** True for a message of a user or a model that is neither code nor output. */
 export function isProse({ role, snippet }: Pick<SearchHit, "role" | "snippet">): boolean {
   if (role !== "user" && role !== "assistant") return false;
   return (snippet.match(marksOfCode)?.length ?? 0) <= snippet.length * mostMarksOfProse;

@@ -10,17 +10,14 @@ import type { HitGroup } from "./hit-groups.ts";
 
 const indent = "   ";
 
-/** The session of hits; `state` is null when it is gone by now. */
+/** `state` is null if the session was removed meanwhile. */
 export interface FoundSession {
-  /** Its place among the sessions that are printed, from 1. */
   readonly number: number;
   readonly hit: Pick<SearchHit, "ref" | "sessionId">;
   readonly state: SessionState | null;
-  /** The name that people use for it; null when it is gone. */
   readonly name: string | null;
 }
 
-/** Prints a session with its best hits. */
 export async function showGroup(context: ShowContext, found: FoundSession, group: HitGroup): Promise<void> {
   await showHeading(context, found);
   for (const hit of group.best) await showHit(context, hit);
@@ -29,7 +26,6 @@ export async function showGroup(context: ShowContext, found: FoundSession, group
 
 type ShowContext = Pick<CommandContext, "host" | "output">;
 
-/** Prints the name of a session, its program, folder and age, and its key. */
 export async function showHeading({ host, output }: ShowContext, found: FoundSession): Promise<void> {
   const { number, hit, state } = found;
   const { ref, sessionId } = hit;
@@ -41,7 +37,7 @@ export async function showHeading({ host, output }: ShowContext, found: FoundSes
   await output.line(indent, { text: nameOf(hit), style: "dim" });
 }
 
-/** The name that leads to the session of a hit: its key, or the id of an archived one. */
+/** Returns the key, or the id of an archived session, because its key may belong to another one. */
 export function nameOf({ ref, sessionId }: Pick<SearchHit, "ref" | "sessionId">): string {
   return ref.archiveId === undefined ? ref.key : sessionId;
 }
@@ -68,7 +64,7 @@ const gap = "  ";
 const shortestName = 20;
 const shortestFolder = 12;
 
-/** A name and what follows it, in this number of cells: the folder is cut first, then left out; then the name is cut. */
+/** Fits a name and its facts into `cells`: first the folder is cut, then omitted, and finally the name is cut. */
 function fitted(name: string, facts: SessionFacts | null, cells: number): readonly [string, string] {
   const flat = name.replaceAll(/\s+/g, " ").trim();
   if (facts === null) return [shorten(flat, cells), ""];
@@ -85,7 +81,6 @@ function fitted(name: string, facts: SessionFacts | null, cells: number): readon
   return [shorten(flat, Math.max(1, cells - cellWidth(shown))), shown];
 }
 
-/** Prints one hit of a session: its number, who said it, and the text around the first match. */
 export async function showHit(context: ShowContext, { seq, role, snippet, highlights }: SearchHit): Promise<void> {
   const width = widthOf(context);
   const place = `#${seq} ${role ?? "record"}: `;
@@ -93,7 +88,7 @@ export async function showHit(context: ShowContext, { seq, role, snippet, highli
   await context.output.line(indent, { text: place, style: "cyan" }, ...snippetPieces(snippet, highlights, cells));
 }
 
-/** The part of a snippet around its first match that fits into `cells`, with the matches in bold. */
+/** Returns the part of a snippet around its first match, with matches in bold. */
 export function snippetPieces(snippet: string, highlights: SearchHit["highlights"], cells: number): readonly Piece[] {
   const [from, to] = cellWidth(snippet) <= cells ? [0, snippet.length] : windowOf(snippet, highlights, cells);
   const pieces: Piece[] = from === 0 ? [] : ["…"];
@@ -107,7 +102,7 @@ export function snippetPieces(snippet: string, highlights: SearchHit["highlights
   return [...pieces, snippet.slice(at, to), ...(to < snippet.length ? ["…"] : [])];
 }
 
-/** A part with the first match in its first quarter, in whole characters; two cells are left for its marks. */
+/** Places the first match in the first quarter, at whole characters; two cells are left for the ellipses. */
 function windowOf(snippet: string, highlights: SearchHit["highlights"], cells: number): readonly [number, number] {
   const room = cells - 2;
   const first = highlights[0]?.[0] ?? 0;
@@ -121,7 +116,7 @@ function windowOf(snippet: string, highlights: SearchHit["highlights"], cells: n
     if (cellWidth(snippet.slice(from, to + character.length)) > room) break;
     to += character.length;
   }
-  // Room that is left behind the end of the text is filled before its beginning.
+  // If the text ends early, the free cells extend the part to the left.
   if (to === snippet.length)
     for (const character of Array.from(snippet.slice(0, from)).toReversed()) {
       if (cellWidth(snippet.slice(from - character.length, to)) > room) break;

@@ -4,7 +4,6 @@ import type { HitQuery } from "@throughline/core/internal";
 import { counted } from "../counted.ts";
 import type { Output } from "../output.ts";
 
-/** A search without a hit: its query, and the options that were given. */
 interface EmptySearch {
   readonly query: HitQuery;
   readonly options: {
@@ -13,19 +12,17 @@ interface EmptySearch {
   };
 }
 
-/** Another search that may find something. */
 interface Variation {
-  /** The change, such as `with --archived`. */
+  /** Names the change, such as `with --archived`. */
   readonly what: string;
   readonly query: HitQuery;
 }
 
-/** Hits of a variation are counted up to this number. */
 const mostCounted = 100;
 
 /**
- * Says which change of a search would find something: it looks for it where there is an index, and lists the changes where
- * a search reads every record.
+ * Prints the changes of a search that would find something. With an index it runs them; otherwise it only lists them,
+ * because each would read every record.
  */
 export async function tellWhatHelps(
   output: Pick<Output, "note">,

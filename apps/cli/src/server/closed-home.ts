@@ -8,15 +8,13 @@ import { serverFilePath } from "./server-file.ts";
 
 interface Home {
   readonly path: string;
-  /** The configuration file that is in force. */
   readonly configPath: string;
-  /** The file with a token that the settings name; null: none. */
   readonly tokenPath: string | null;
 }
 
 /**
- * Makes the home a folder of this user alone: others could read the token in it, or put another in its place. True when it
- * had to be closed. A home that was open while it held a secret is refused, because others may know the secret by now.
+ * Restricts the home to this user, because other users could read or replace the token in it. Returns true if the mode
+ * changed. A home that was open while it held a secret is refused, because other users may know the secret.
  * @throws {ThroughlineError} PATH_UNSAFE
  */
 export function closeHome(home: Home): boolean {
@@ -38,7 +36,7 @@ export function closeHome(home: Home): boolean {
   return true;
 }
 
-/** The name of a file in the home that holds a secret; null: there is none. */
+/** Returns the name of the first file in the home that holds a secret; null if there is none. */
 function secretIn({ path, configPath, tokenPath }: Home, names: readonly string[]): string | null {
   const server = serverFilePath(path);
   for (const name of names) {
@@ -49,7 +47,7 @@ function secretIn({ path, configPath, tokenPath }: Home, names: readonly string[
   return null;
 }
 
-/** A field of the configuration that is a secret itself; `maskSecrets` finds URLs with a password. */
+/** Matches secret fields of the configuration; `maskSecrets` finds URLs with a password. */
 const secretField = /"(?:cursorKey|apiKey|password|secret|token)" ?: ?"[^"]/i;
 
 function holdsSecret(configPath: string): boolean {

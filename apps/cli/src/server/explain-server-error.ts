@@ -2,7 +2,9 @@ import { ThroughlineError } from "@throughline/core";
 import { withRemedy } from "../error-report.ts";
 import { loopback } from "./server-access.ts";
 
-/** An error of a server with the remedy that holds on the command line. `name`: what starts this program. */
+/**
+ * Replaces the remedy of a server error with one for the command line. `name` is the command that starts this program.
+ */
 export function explainServerError(error: unknown, url: string, name: string): unknown {
   if (!ThroughlineError.isInstance(error)) return error;
   const { code, details } = error;

@@ -12,17 +12,17 @@ interface UpstreamSetting {
   readonly sharedResources?: boolean;
 }
 
-/** The providers of the configuration, with the keys that their variables hold; null where none is configured. */
+/** Adds the API keys from the environment variables; null without upstreams. */
 export function gatewayOptions(
   valueOf: (key: string) => SettingValue,
   environment: Readonly<Record<string, string | undefined>>,
   home: string,
 ): GatewayOptions | null {
-  // The configuration is checked: each entry has the shape of its setting.
+  // The configuration is validated, so each entry has the shape of its setting.
   const setting = valueOf("gateway.upstreams") as unknown as Readonly<Record<string, UpstreamSetting>>;
   const upstreams = Object.entries(setting);
   if (upstreams.length === 0) return null;
-  // The switch by which Node lets its own requests, those of the summary models among them, use these variables.
+  // This variable also enables proxies for Node's own requests, including those of the summary models.
   const proxies = environment["NODE_USE_ENV_PROXY"] === "1" ? { proxyVariables: environment } : {};
   return {
     ...proxies,
@@ -45,13 +45,13 @@ function upstreamOf(
   const apiKey = environment[apiKeyEnv];
   if (apiKey === undefined || apiKey === "")
     throw usageError(`The variable ${apiKeyEnv}, which ${key} names, is not set.`, { key, variable: apiKeyEnv });
-  // A line break in it would be a header of its own.
+  // A line break in the key would inject another header.
   if (!/^[\x21-\x7e]+$/.test(apiKey))
     throw usageError(`The variable ${apiKeyEnv} holds no key.`, { key, variable: apiKeyEnv });
   return { ...rest, credentials, apiKey };
 }
 
-/** The variable by which the SDKs of an API learn where to send their requests, and its value. */
+/** The provider's SDK reads its base URL from this variable. */
 export function baseUrlVariable(api: UpstreamApi, name: string, url: string): string {
   switch (api) {
     case "anthropic":

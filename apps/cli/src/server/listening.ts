@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** Whether only programs of this machine reach an address. */
+/** True if only programs of this machine can reach the address. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
@@ -13,7 +13,6 @@ const refusals: ReadonlyMap<unknown, string> = new Map([
   ["EAI_AGAIN", "no address has this name"],
 ]);
 
-/** The error of a server that cannot listen; any other error as it is. */
 export function listenFailure(
   error: unknown,
   { host, port }: { readonly host: string; readonly port: number },
@@ -28,7 +27,6 @@ export function listenFailure(
   });
 }
 
-/** Resolves when the command is to end. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((done) => {
     if (signal.aborted) done();

@@ -1,15 +1,14 @@
 import { ThroughlineError } from "@throughline/core";
 import { readServerFile, serverFilePath } from "./server-file.ts";
 
-/** Where the token for a server may be. */
 export interface TokenPlaces {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly home: string;
 }
 
 /**
- * The token for a server: that of THROUGHLINE_TOKEN, else that of the server which runs in this home, if it is the one
- * that is asked. No other server gets it.
+ * Returns the token of THROUGHLINE_TOKEN, else the token of the server that runs in this home, if the URL addresses
+ * that server. No other server receives it.
  * @throws {ThroughlineError} CONFIG_INVALID for a variable that holds no token; PATH_UNSAFE for an open `server.json`
  */
 export function findToken(url: string, { environment, home }: TokenPlaces): string | undefined {
@@ -25,7 +24,7 @@ export function findToken(url: string, { environment, home }: TokenPlaces): stri
   return file !== null && isSameServer(file.url, url) ? file.token : undefined;
 }
 
-/** Names of this machine in an address. */
+/** These host names address this machine. */
 export const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 function isSameServer(one: string, other: string): boolean {

@@ -14,10 +14,10 @@ import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import { shellWord, systemRandom } from "@throughline/core/internal";
 
-/** What a running server leaves in its home for the programs of its user. */
+/** A running server stores this file in its home for programs of the same user. */
 export interface ServerFile {
   readonly url: string;
-  /** May do everything; it ends with the server. */
+  /** Grants every right and is revoked when the server ends. */
   readonly token: string;
   readonly pid: number;
 }
@@ -29,8 +29,8 @@ export function serverFilePath(home: string): string {
 }
 
 /**
- * The file of a home; null when there is none, or not one that a server wrote. It holds a secret: a link, and a file that
- * others may read or own, are refused.
+ * Returns null if the file is missing or not written by a server. The file holds a secret, so a link, and a file that
+ * other users may read or own, are refused.
  * @throws {ThroughlineError} PATH_UNSAFE
  */
 export function readServerFile(path: string): ServerFile | null {
@@ -41,14 +41,15 @@ export function readServerFile(path: string): ServerFile | null {
     if (typeof url === "string" && URL.canParse(url) && typeof token === "string" && Number.isSafeInteger(pid))
       return { url, token, pid: Number(pid) };
   } catch {
-    // Not what a server wrote: nothing is known from it.
+    // No server wrote this content, so it is ignored.
   }
   return null;
 }
 
 /**
- * The text of a file that only its owner may read; null when it is not there.
- * @throws {ThroughlineError} PATH_UNSAFE for a link, for anything but a file, and for a file that others may read or own
+ * Returns the text of a file that only its owner may read; null if the file is missing.
+ * @throws {ThroughlineError} PATH_UNSAFE for a link, for anything but a file, and for a file that others may read or
+ *   own
  */
 export function readSecretFile(path: string): string | null {
   let descriptor: number;
@@ -78,8 +79,8 @@ export function readSecretFile(path: string): string | null {
 }
 
 /**
- * Puts the file there unless another is. `stale`: the file that may be replaced, which a killed server left. False when
- * another server was faster.
+ * Writes the file unless another server's file exists. `stale` is the file of a killed server, which may be replaced.
+ * Returns false if another server was faster.
  */
 export function claimServerFile(path: string, file: ServerFile, stale: ServerFile | null): boolean {
   const temporary = `${path}.${systemRandom.uuid()}.tmp`;
@@ -94,11 +95,14 @@ export function claimServerFile(path: string, file: ServerFile, stale: ServerFil
   }
 }
 
-/** Takes the file away if it is still this one; false when it is another by now. Null: one that no server wrote. */
+/**
+ * Removes the file if it still has this content; returns false if its content is another server's. Null removes a file
+ * that no server wrote.
+ */
 export function removeServerFile(path: string, file: ServerFile | null): boolean {
   const aside = `${path}.${systemRandom.uuid()}.tmp`;
   try {
-    // By its name nobody else can take the same file away.
+    // The unique name prevents another process from removing the same file.
     renameSync(path, aside);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return true;
@@ -118,7 +122,7 @@ function isSame(one: ServerFile, other: ServerFile | null): boolean {
   return one.url === other?.url && one.token === other.token && one.pid === other.pid;
 }
 
-/** A second name for a file; false when the name is taken. */
+/** Returns false if the target name is in use. */
 function linked(from: string, to: string): boolean {
   try {
     linkSync(from, to);

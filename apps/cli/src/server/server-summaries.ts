@@ -10,7 +10,10 @@ import { chooseModel, type ChosenModel, type ModelChoice } from "../chat/choose-
 import { causeText } from "../chat/event-note.ts";
 import type { CommandContext } from "../command.ts";
 
-/** Who writes summaries and checkpoints that requests ask for: the models that conversations of this home ask, in their order. */
+/**
+ * Uses the summary models of this home's conversations, in their order, for summaries and checkpoints that requests ask
+ * for.
+ */
 export function serverSummaries(context: CommandContext): NonNullable<ServerOptions["summaries"]> {
   const { host, output, settings } = context;
   const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
@@ -33,7 +36,7 @@ export function serverSummaries(context: CommandContext): NonNullable<ServerOpti
   return { summarizers, writers, compaction, retry: intervalSeconds === 0 ? null : retry };
 }
 
-/** A server does not answer as a model: without the key of one its summaries are extracted by rules. */
+/** A server needs no model for answers. Without the model's key its summaries are extracted by rules. */
 function reachable(choice: ModelChoice, note: (message: string) => void): ChosenModel {
   try {
     return chooseModel(choice);

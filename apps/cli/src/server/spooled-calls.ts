@@ -4,7 +4,7 @@ import { parseStoreUrl } from "@throughline/config";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 
-/** Reports that calls of the gateway wait in files, which may hold what was just removed. A server counts its own. */
+/** Reports gateway calls in spool files, which may hold the removed content. A remote server reports its own. */
 export async function noteSpooledCalls({ host, output, storeUrl, tokenPlaces }: CommandContext): Promise<void> {
   if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http") return;
   const folder = join(tokenPlaces.home, "spool");

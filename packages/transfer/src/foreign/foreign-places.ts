@@ -5,26 +5,26 @@ import { foreignFormats } from "@throughline/foreign-formats";
 import { type FormatPlace } from "@throughline/foreign-formats/internal";
 import { rootOf, type UserPlaces } from "../program-places.ts";
 
-/** A place with sessions of another program, by what the file system shows; no file was read. */
+/** Describes a location with sessions of another program, from file metadata alone. */
 export interface ForeignPlace {
-  /** A folder or a database that `importPaths` takes. */
+  /** Names a folder or a database that `importPaths` accepts. */
   readonly path: string;
-  /** Files that are not empty. */
+  /** Counts files that are not empty. */
   readonly files: number;
   readonly sizeBytes: number;
-  /** The time of the newest change, by which a later look finds that nothing changed. */
+  /** Holds the time of the newest change, so that a later scan can detect that nothing changed. */
   readonly newestMs: number;
 }
 
-/** The state directory of OpenClaw and GoClaw in the user's: agents with their sessions, and GoClaw's databases. */
+/** OpenClaw and GoClaw share this state directory: it holds the agents' sessions and GoClaw's databases. */
 export function openclawState(userHome: string): string {
   return join(userHome, ".openclaw");
 }
 
 /**
- * Lists the places in a directory: for a state directory, every agent and the databases beside them; for an agent, its
- * database and its transcripts. OpenClaw keeps an agent's sessions in a database since 2026.8; `sessions` then holds
- * what the database lacks, so the database comes first.
+ * Lists the session locations in a directory: every agent and the databases beside them, or one agent's database and
+ * transcripts. Since 2026.8 OpenClaw keeps an agent's sessions in a database. `sessions` then holds the sessions that
+ * the database lacks, so the database comes first.
  */
 export function placesAt(path: string): readonly string[] {
   const agents = basename(path) === "agents" ? path : join(path, "agents");
@@ -59,7 +59,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch {
-    // Below a file, or closed to this user: nobody asked for it.
+    // The path is below a file or not readable. The user did not name it, so this is no error.
     return false;
   }
 }
@@ -70,19 +70,19 @@ function foldersIn(path: string): readonly string[] {
       .flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
       .toSorted();
   } catch {
-    // Closed to this user: nobody asked for it.
+    // The folder is not readable. The user did not name it, so this is no error.
     return [];
   }
 }
 
-/** Finds which of the paths hold sessions of another program. Paths that do not exist or cannot be read are left out. */
+/** Finds the paths that hold sessions of another program. Missing and unreadable paths are left out. */
 export function foreignPlaces(paths: readonly string[]): readonly ForeignPlace[] {
   return paths.flatMap((path) => {
     try {
       const place = statSync(path).isDirectory() ? folder(path) : file(path);
       return place.files === 0 ? [] : [place];
     } catch {
-      // Missing, or closed to this user: nobody asked for it, so there is nothing to report.
+      // The path is missing or not readable. The user did not name it, so this is no error.
       return [];
     }
   });
@@ -100,16 +100,15 @@ function folder(path: string): ForeignPlace {
   return { path, files, sizeBytes, newestMs };
 }
 
-/** The last writes of a running program are in the log beside its database. */
+/** The size includes the write-ahead log, because it holds the last writes of a running program. */
 function file(path: string): ForeignPlace {
   const facts = [path, `${path}-wal`].flatMap((each) => statSync(each, { throwIfNoEntry: false }) ?? []);
   const sizeBytes = facts.reduce((sum, { size }) => sum + size, 0);
   return { path, files: sizeBytes > 0 ? 1 : 0, sizeBytes, newestMs: Math.max(...facts.map(({ mtimeMs }) => mtimeMs)) };
 }
 
-/** A place with sessions of a program, by what the file system shows; no file was read. */
+/** Adds the program's name to a location. */
 export interface ProgramTranscripts extends ForeignPlace {
-  /** As messages name it. */
   readonly program: string;
 }
 
@@ -120,8 +119,8 @@ const pi: FormatPlace = {
 };
 
 /**
- * Finds the sessions of other programs in the places where they keep them by default. Only names that sessions have are looked
- * at. A place that `isWanted` refuses is not looked into.
+ * Finds the sessions of other programs in their default locations. Only names that sessions have are examined, and a
+ * location that `isWanted` rejects is not read.
  */
 export function programTranscripts(
   user: UserPlaces,
@@ -136,13 +135,12 @@ export function programTranscripts(
   );
 }
 
-/** A folder, and the paths of sessions below it. */
 interface PlacedSessions {
   readonly path: string;
   readonly files: readonly (readonly (string | RegExp)[])[];
 }
 
-/** Each folder that has a name of its own, so that nothing else of a user's home belongs to it. */
+/** Returns each folder that has a name of its own, so that no other folder of the user's home counts. */
 function placesOf(place: FormatPlace, user: UserPlaces): readonly PlacedSessions[] {
   const root = rootOf(place, user);
   const byFolder = Map.groupBy(place.files, ([folder]) => String(folder));
@@ -189,7 +187,7 @@ function namesIn(folder: string): readonly { readonly name: string; readonly isD
       isDirectory: entry.isDirectory(),
     }));
   } catch {
-    // Not there, or closed to this user: nobody asked for it.
+    // The folder is missing or not readable. The user did not name it, so this is no error.
     return [];
   }
 }

@@ -6,8 +6,8 @@ import { fileExists, sqliteFileOf } from "./sqlite-file.ts";
 const programNames = { openclaw: "an OpenClaw", goclaw: "a GoClaw" } as const;
 
 /**
- * Adds to STORE_FOREIGN the program that owns the database, and the command that imports it into a new store. Returns any
- * other error unchanged.
+ * Adds to STORE_FOREIGN the program that owns the database, and the command that imports it into a new store. Returns
+ * any other error unchanged.
  */
 export async function explainForeignStore(error: unknown): Promise<unknown> {
   if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
@@ -16,8 +16,9 @@ export async function explainForeignStore(error: unknown): Promise<unknown> {
 }
 
 /**
- * Creates the error of a path that holds a database of another program: which program, and the command that imports it.
- * @param code STORE_FOREIGN where a store was expected, INPUT_INVALID where a file was named to be checked
+ * Creates the error for a path that holds another program's database. It names the program and the command that imports
+ * it.
+ * @param code STORE_FOREIGN if a store was expected, INPUT_INVALID if the user named a file to check
  */
 export async function foreignDatabaseError(
   code: "STORE_FOREIGN" | "INPUT_INVALID",
@@ -43,17 +44,17 @@ export async function foreignDatabaseError(
 
 async function programOf(path: string): Promise<"openclaw" | "goclaw" | null> {
   try {
-    // Few callers meet a database of another program.
+    // Few callers meet such a database, so the module loads on demand.
     const { databaseProgram } = await import("../database-file.ts");
     return await databaseProgram(path);
   } catch (error) {
-    // A database that cannot be read belongs to no program that is known here.
+    // An unreadable database belongs to no known program.
     if (ThroughlineError.isInstance(error)) return null;
     throw error;
   }
 }
 
-/** A path beside the database that is free or holds one of our stores. */
+/** Finds a path beside the database that is free or holds a Throughline store. */
 function ownPlace(path: string): string {
   for (let number = 1; ; number++) {
     const place = join(dirname(path), number === 1 ? "throughline.db" : `throughline-${number}.db`);

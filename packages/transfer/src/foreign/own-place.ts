@@ -3,8 +3,8 @@ import { isDatabaseFile } from "../node/foreign-database.ts";
 import { isFile, isInside, isSamePath } from "../node/source-files.ts";
 
 /**
- * Whether a path belongs to a JSON Lines store: its root, or a folder or transcript in `agents` or `namespaces`. A
- * database there is one of OpenClaw's, and a folder beside them is not the store's.
+ * True if a path belongs to a JSON Lines store: its root, or a folder or transcript in `agents` or `namespaces`. A
+ * database there belongs to OpenClaw, and folders beside these two do not belong to the store.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
  */
 export async function isOwnPlace(path: string, storeRoot: string): Promise<boolean> {

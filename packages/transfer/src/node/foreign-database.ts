@@ -8,13 +8,13 @@ import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { builtinSqlite, quote } from "@throughline/core/internal";
 import { openSource } from "./source-files.ts";
 
-/** A database of another program, opened so that nothing beside it or in it changes. */
+/** Reads another program's database without changing it or the files beside it. */
 export interface ForeignDatabase {
   readonly path: string;
-  /** The names of a table's columns; empty when there is no such table. */
+  /** Returns an empty set when the table does not exist. */
   columns(table: string): ReadonlySet<string>;
   all(sql: string, ...values: readonly (string | number)[]): readonly DatabaseRow[];
-  /** Row by row: a table may be larger than memory. */
+  /** Yields row by row, because a table may be larger than memory. */
   iterate(sql: string, ...values: readonly (string | number)[]): Iterable<DatabaseRow>;
   close(): Promise<void>;
 }
@@ -28,7 +28,10 @@ const removePath = promisify(rm);
 
 const magic = "SQLite format 3\u0000";
 
-/** Whether a file begins like an SQLite database. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+/**
+ * Checks the first bytes for SQLite's signature. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE,
+ * PATH_UNSAFE
+ */
 export async function isDatabaseFile(path: string): Promise<boolean> {
   const source = await openSource(path);
   try {
@@ -42,9 +45,11 @@ export async function isDatabaseFile(path: string): Promise<boolean> {
 }
 
 /**
- * Opens a database to read. Where all of it is in its file and nobody has it open, as immutable: an ordinary read-only
- * connection would put two files beside it. Else a copy of it, in a folder of its own. Opening a database that has a
- * log writes into the index of that log, `-shm`, even for reading.
+ * Opens a database for reading. If all data is in its file and no process has it open, SQLite opens it as immutable. An
+ * ordinary read-only connection would create two files beside it.
+ *
+ * Otherwise a copy in a temporary folder is opened. Opening a database that has a log writes into the log's index,
+ * `-shm`, even for reading.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
 export async function openForeignDatabase(path: string): Promise<ForeignDatabase> {
@@ -61,13 +66,15 @@ export async function openForeignDatabase(path: string): Promise<ForeignDatabase
   }
 }
 
-/** What SQLite puts beside a database: its log, its journal, and the index of the log, which is there while it is open. */
+/**
+ * SQLite creates these files beside a database: the log, the journal, and the log's index while the database is open.
+ */
 const besides = ["-wal", "-journal", "-shm"] as const;
 const mostCopies = 5;
 
 /**
- * Copies a database that its program may be writing: the file first, then its log, which has every page that came into
- * the file meanwhile. It starts again if the log was restarted in between, or the file was written without one.
+ * Copies a database that its program may be writing. The file comes first, then the log, which holds every page that
+ * moved into the file meanwhile. The copy restarts if the log was restarted, or the file was written without a log.
  */
 async function copyDatabase(path: string, copy: string): Promise<void> {
   for (let attempt = 1; attempt <= mostCopies; attempt++) {
@@ -78,7 +85,7 @@ async function copyDatabase(path: string, copy: string): Promise<void> {
         else await copyPath(path + ending, copy + ending, constants.COPYFILE_FICLONE);
       }
     } catch (error) {
-      // Its program has just closed it.
+      // The program has just closed the database and removed the file.
       if (!isMissing(error)) throw error;
       continue;
     }
@@ -87,14 +94,16 @@ async function copyDatabase(path: string, copy: string): Promise<void> {
   throw new Error("its program kept writing it while it was copied");
 }
 
-/** What must not change while a database is copied. */
+/** Captures the state that must not change while a database is copied. */
 async function stateOf(path: string): Promise<string> {
   const journal = await versionOf(`${path}-journal`);
   const header = await logHeaderOf(`${path}-wal`);
   return header === "" ? `no log, ${journal}, ${await versionOf(path)}` : `${header}, ${journal}`;
 }
 
-/** The start of a log, with two numbers that change when it is restarted; empty without a log. */
+/**
+ * Returns the first bytes of a log, which contain two numbers that change when the log restarts; empty without a log.
+ */
 async function logHeaderOf(path: string): Promise<string> {
   const log = await openSource(path).catch((error: unknown) => {
     if (hasErrorCode(error, "FILE_NOT_FOUND")) return null;
@@ -166,7 +175,7 @@ function connect(path: string, { isImmutable }: { readonly isImmutable: boolean 
     const database = new DatabaseSync(url, { readOnly: true, enableForeignKeyConstraints: false });
     try {
       database.exec("PRAGMA busy_timeout = 2000; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON");
-      // The first look at the file: what is no database says so here.
+      // SQLite reads the file here first, so a file that is no database fails at this point.
       database.prepare("SELECT count(*) FROM sqlite_schema").get();
       return database;
     } catch (error) {

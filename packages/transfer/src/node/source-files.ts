@@ -6,14 +6,18 @@ import { quote } from "@throughline/core/internal";
 import type { ListedName } from "@throughline/openclaw-format/internal";
 
 /**
- * The files that are imported, opened to read and never otherwise. No symbolic link is followed in a file's own name:
- * a link in a sessions directory could lead to any file of the machine.
+ * Reads an imported file; it is never opened for writing.
+ * No symbolic link is followed in the file's name, because a link in a sessions directory could lead to any file of the
+ * machine.
  */
 export interface SourceFile {
   readonly path: string;
-  /** When it was opened; what is written later is not read. */
+  /** Holds the size at opening; bytes that are written later are not read. */
   readonly sizeBytes: number;
-  /** The bytes from a place on, up to the size or to `toBytes`, in one buffer that is filled again and again. */
+  /**
+   * Yields bytes from an offset to the size or to `toBytes`. All chunks share one buffer, so callers copy bytes they
+   * keep.
+   */
   chunks(options?: { readonly fromBytes?: number; readonly toBytes?: number }): AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 }
@@ -25,12 +29,12 @@ const closeFile = promisify(close);
 const openDirectory = promisify(opendir);
 
 const chunkBytes = 256 * 1024;
-/** No text that is read whole is larger. */
+/** Limits texts that are read as a whole. */
 const maxTextBytes = 64 * 1024 * 1024;
 
 /** @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
 export async function openSource(path: string): Promise<SourceFile> {
-  // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
+  // Without O_NONBLOCK, opening a named pipe would wait forever for a writer.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await openFile(path, flags).catch((error: unknown) => throwFileError(path, error));
   const facts = await statFile(handle);
@@ -42,7 +46,7 @@ export async function openSource(path: string): Promise<SourceFile> {
     path,
     sizeBytes: facts.size,
     async *chunks({ fromBytes = 0, toBytes = facts.size } = {}) {
-      // Most transcripts are smaller than a chunk, and there may be very many of them.
+      // Most transcripts are smaller than a chunk, and there may be many, so the buffer is no larger than needed.
       const buffer = new Uint8Array(Math.max(0, Math.min(chunkBytes, toBytes - fromBytes)));
       for (let at = fromBytes; at < toBytes;) {
         const wanted = Math.min(chunkBytes, toBytes - at);
@@ -62,8 +66,9 @@ export async function openSource(path: string): Promise<SourceFile> {
 }
 
 /**
- * Gives every name in a directory, as they come and without holding them. False when the path is no directory.
- * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, and what `take` throws
+ * Passes every name in a directory to `take` without keeping the names in memory. Returns false when the path is no
+ * directory.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, and errors of `take`
  */
 export async function eachSourceName(path: string, take: (entry: ListedName) => void): Promise<boolean> {
   try {
@@ -79,19 +84,19 @@ export async function eachSourceName(path: string, take: (entry: ListedName) => 
 const realPath = promisify(realpath);
 const linkStat = promisify(lstat);
 
-/** Whether a path is a directory or below it, by whatever links it is reached. False when either is not there. */
+/** True if a path is a directory or below it, after links are resolved. False when either path is missing. */
 export async function isInside(path: string, directory: string): Promise<boolean> {
   try {
     const [inner, outer] = await Promise.all([realPath(path), realPath(directory)]);
     return inner === outer || inner.startsWith(`${outer}${sep}`);
   } catch (error) {
-    // What cannot be resolved is said by whoever opens it.
+    // The code that opens the path reports why it cannot be resolved.
     if (codeOf(error) === "unknown") throw error;
     return false;
   }
 }
 
-/** The path without links; the path itself where it leads nowhere. */
+/** Resolves links; returns the path unchanged if it does not exist. */
 export async function canonicalPath(path: string): Promise<string> {
   try {
     return await realPath(path);
@@ -101,7 +106,7 @@ export async function canonicalPath(path: string): Promise<string> {
   }
 }
 
-/** Whether anything has the name. */
+/** A dangling link counts too. */
 export async function isThere(path: string): Promise<boolean> {
   try {
     await linkStat(path);
@@ -112,12 +117,12 @@ export async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Whether two paths are the same file or directory, by whatever links they are reached. False when either is missing. */
+/** Compares after links are resolved. False when either path is missing. */
 export async function isSamePath(path: string, other: string): Promise<boolean> {
   return (await isInside(path, other)) && (await isInside(other, path));
 }
 
-/** Whether a file of that name exists, and is not a link. Opening it reports any other problem. */
+/** False for a link. Opening the file reports any other problem. */
 export async function isFile(path: string): Promise<boolean> {
   try {
     return (await linkStat(path)).isFile();
@@ -127,7 +132,7 @@ export async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/** A whole file as text. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+/** @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
 export async function readSourceText(path: string): Promise<string> {
   const source = await openSource(path);
   try {

@@ -5,7 +5,7 @@ import process from "node:process";
 import { ThroughlineError, type ErrorCode, type RandomSource } from "@throughline/core";
 import { quote, systemClock } from "@throughline/core/internal";
 
-/** @throws {ThroughlineError} EXPORT_EXISTS when something has the name, be it a dangling link */
+/** @throws {ThroughlineError} EXPORT_EXISTS when the name is in use, even by a dangling link */
 export async function assertNoFile(path: string): Promise<void> {
   const isThere = await lstat(path).then(
     () => true,
@@ -18,10 +18,10 @@ export async function assertNoFile(path: string): Promise<void> {
 }
 
 /**
- * Writes a new file under a temporary name first. Then, complete and flushed, it gets its own name in one step, which
- * fails if the name is in use. Mode 0600; missing directories are created with 0700, and removed again if the file
- * cannot be written.
- * @throws {ThroughlineError} EXPORT_EXISTS, STORE_READ_ONLY, STORE_FULL, FILE_UNREADABLE, and what the chunks throw
+ * Writes a new file under a temporary name first. Once complete and flushed, the file gets its final name in one step,
+ * which fails if the name is in use.
+ * The mode is 0600. Missing directories are created with 0700, and removed again if the file cannot be written.
+ * @throws {ThroughlineError} EXPORT_EXISTS, STORE_READ_ONLY, STORE_FULL, FILE_UNREADABLE, and errors of the chunks
  */
 export async function writeNewFile(
   path: string,
@@ -37,11 +37,11 @@ export async function writeNewFile(
   }
 }
 
-/** The size of a regular file that holds exactly these bytes; null for any other. */
+/** Returns null for a file that does not hold exactly these bytes. */
 export async function sizeIfSame(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number | null> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await open(path, flags).catch(() => null);
-  // What cannot be opened, or is a link or a pipe, is not the file that would be written.
+  // A link, a pipe or an unreadable file is not the file that the export would write.
   if (handle === null) return null;
   try {
     const facts = await handle.stat();
@@ -64,7 +64,7 @@ async function writeInFolder(
   random: RandomSource,
 ): Promise<{ readonly sizeBytes: number }> {
   await removeLeftovers(dirname(path));
-  // Not made of the file's own name, which may be as long as a name can be.
+  // The name does not contain the file's name, which may already have the maximum length.
   const temporary = join(dirname(path), `.throughline-${process.pid}-${random.uuid()}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const handle = await open(temporary, flags, 0o600).catch((error: unknown) => throwUnwritable(path, error));
@@ -86,17 +86,17 @@ async function writeInFolder(
   return { sizeBytes };
 }
 
-/** Folders that this process has looked at: an export of everything writes many files into one. */
+/** Holds folders that this process already cleaned, because an export writes many files into one folder. */
 const tidied = new Set<string>();
 
-/** A process of another container has a number that means nothing here, and its file grows meanwhile. */
+/** A process of another container has an unrelated pid. Its temporary file stays newer than this while it grows. */
 const untouchedMs = 60_000;
 
-/** Removes what processes left in a folder that were killed while they wrote a file. */
+/** Removes temporary files of processes that were killed while writing. */
 async function removeLeftovers(folder: string): Promise<void> {
   if (tidied.has(folder)) return;
   tidied.add(folder);
-  // Who may not look into the folder, or remove a file, leaves it to the next.
+  // A failure is ignored: a process with permission removes the files later.
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
     const [, pid] = /^\.throughline-(\d{1,10})-[0-9a-f-]{36}\.tmp$/.exec(name) ?? [];
@@ -113,16 +113,16 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Of another user: it lives.
+    // The process belongs to another user, so it is alive.
     return codeOf(error) === "EPERM";
   }
 }
 
 /**
- * Makes a folder and those it is in, with mode 0700, and gives the ones that were not there, the innermost first. Step
- * by step, because Node's recursive mkdir reports ENOENT on a read-only disk. It never ends where the system reports
- * ENOENT for a folder that cannot be created, as in /proc.
- * @throws what the system says of the first folder that cannot be made
+ * Creates a folder and its missing parents with mode 0700, and returns the created folders, innermost first.
+ * Each level is created separately, because Node's recursive mkdir reports ENOENT on a read-only disk. It also never
+ * returns if the system reports ENOENT for a folder that cannot be created, as in /proc.
+ * @throws the system's error for the first folder that cannot be created
  */
 async function makeFolder(path: string): Promise<readonly string[]> {
   try {
@@ -137,13 +137,13 @@ async function makeFolder(path: string): Promise<readonly string[]> {
   }
 }
 
-/** Takes back folders that were made for nothing; one that holds something by now stays, as do those it is in. */
+/** Removes folders that were created for a failed export. A folder with files stays, and so do its parents. */
 async function removeEmptyFolders(innermostFirst: readonly string[]): Promise<void> {
   for (const folder of innermostFirst) {
     try {
       await rmdir(folder);
     } catch {
-      // In use by now, or beyond reach: the caller hears of the failure that led here, which is the one that matters.
+      // The folder is in use or not accessible. The caller reports the failure that led here, which matters more.
       return;
     }
   }
@@ -153,15 +153,15 @@ async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch {
-    // What cannot be looked at cannot be used as one.
+    // A path that cannot be inspected cannot be used as a folder.
     return false;
   }
 }
 
-/** Codes of file systems that know no second name of a file, as those of memory sticks. */
+/** File systems without hard links, such as those of memory sticks, report these codes. */
 const withoutLinks: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
-/** Not a rename at once: that would replace a file that appeared meanwhile. */
+/** Links instead of renaming, because a rename would replace a file that appeared meanwhile. */
 async function nameFile(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
@@ -172,7 +172,9 @@ async function nameFile(temporary: string, path: string): Promise<void> {
   }
 }
 
-/** Taking the name first refuses what exists as well; only a crash in between leaves it empty. */
+/**
+ * Reserves the name first, so an existing file still causes a refusal. Only a crash before the rename leaves it empty.
+ */
 async function takeName(temporary: string, path: string): Promise<void> {
   try {
     await (await open(path, "wx", 0o600)).close();
@@ -189,7 +191,7 @@ function exists(path: string): ThroughlineError {
   });
 }
 
-/** Why a file cannot be written, and what helps; null for what the code's own remedy says. */
+/** A null remedy keeps the default remedy of the error code. */
 interface Refusal {
   readonly code: ErrorCode;
   readonly remedy: string | null;
@@ -209,7 +211,7 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
   ["EROFS", readOnly],
   ["EACCES", readOnly],
   ["EPERM", readOnly],
-  // Every directory that was missing has been asked for: the system makes none there.
+  // Every missing directory was created one by one, so ENOENT means that the system refuses to create one.
   ["ENOENT", readOnly],
   ["ENOSPC", full],
   ["EDQUOT", full],
