@@ -20,7 +20,6 @@ import { transferRoutes } from "./routes/transfer-routes.ts";
 import { turnRoutes } from "./routes/turn-routes.ts";
 import { version } from "./version.ts";
 
-/** Every route below `/api/v1`, in the order of the document. */
 export const apiRoutes: readonly RouteDefinition[] = [
   ...storeRoutes,
   ...sessionRoutes,
@@ -42,7 +41,6 @@ export const apiRoutes: readonly RouteDefinition[] = [
   ...documentRoutes,
 ];
 
-/** The document of these routes. */
 export function apiDocument(): JsonObject {
   return openApiDocument(apiRoutes, version);
 }

@@ -10,13 +10,15 @@ import type { SessionRecord, SessionRef, SessionState, SessionStore } from "@thr
 import { refused } from "@throughline/core/internal";
 import type { SessionNames } from "./json-shapes.ts";
 
-/** A compaction as `--json` and the routes show it. What was only planned, or came to nothing, has no record. */
+/**
+ * Holds a compaction in the form that `--json` and the routes show. A planned compaction and one that changed nothing
+ * have no record, so their record fields are null.
+ */
 export interface CompactionRow {
   readonly kind: "compaction";
   readonly key: string;
   readonly sessionId: string;
   readonly state: "compacted" | "planned" | "nothing" | "superseded";
-  /** Why nothing was done; null otherwise. */
   readonly reason: NothingReason | null;
   readonly id: string | null;
   readonly seq: number | null;
@@ -44,7 +46,6 @@ const unknown = {
   needsRetry: null,
 } as const;
 
-/** What a compaction would do. */
 export async function plannedCompaction(
   store: SessionStore,
   ref: SessionRef,
@@ -58,7 +59,6 @@ export async function plannedCompaction(
   return { ...unknown, ...names, state: "planned", tokensBefore, messagesRemoved, firstKeptSeq };
 }
 
-/** What became of a compaction. */
 export async function compactionRow(
   store: SessionStore,
   ref: SessionRef,
@@ -84,12 +84,12 @@ export async function compactionRow(
   };
 }
 
-/** How many of the newest records are looked through for a compaction with a key. */
+/** Bounds the search for an idempotency key, because the store has no index of compaction keys. */
 const mostLookedThrough = 20_000;
 
 /**
- * The compaction that an earlier request with the same key made, as it was answered then; null for none.
- * @param recordId a text for the key, `-`, a text for the body
+ * Returns the stored answer of an earlier compaction request with the same key, or null.
+ * @param recordId the hash of the key, `-`, and the hash of the body
  * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH when the key was used for another body
  */
 export async function compactionByKey(
@@ -139,7 +139,7 @@ function numberOf(value: unknown): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** The seq of the first message that is kept, which the window holds. */
+/** Looks only in the window: the first kept message is always part of it. */
 async function seqOf(store: SessionStore, ref: SessionRef, id: string): Promise<number | null> {
   const { records } = await readWindow(store, ref);
   return records.find((record) => record.id === id)?.seq ?? null;

@@ -8,7 +8,6 @@ import { createTokenEstimator, emptyCalibration, estimateContext, gaugeOf, lastA
 import type { ContextBreakdown, ModelName } from "@throughline/tokens/internal";
 import type { TokenEstimator } from "@throughline/tokens";
 
-/** How full the window is, as `--json` shows it. */
 export interface ContextGauge {
   readonly tokens: number;
   readonly source: EstimateSource;
@@ -20,9 +19,9 @@ export interface ContextGauge {
 
 export interface ContextSize {
   readonly gauge: ContextGauge;
-  /** Adds up to the gauge's tokens. */
+  /** Adds up to `gauge.tokens`, so that a client can show the parts as shares of the whole. */
   readonly breakdown: ContextBreakdown;
-  /** When the call was made whose count the gauge is built on; null when it is an estimate from end to end. */
+  /** States the time of the call whose token count the gauge starts from. Null means that every token is estimated. */
   readonly countedAtMs: number | null;
 }
 
@@ -30,28 +29,30 @@ export interface ContextSizeOptions {
   /** @default the context's own model */
   readonly model: ModelName | null;
   readonly windowTokens: number | null;
-  /** What the session has learned of the model's tokenizer, as its entry keeps it. @default nothing */
+  /** Holds the calibration of the model's tokenizer from the session entry. @default nothing */
   readonly learned?: unknown;
-  /** Told when the vocabulary of the model cannot be loaded. @default nobody: the gauge states that it is rough */
+  /** Is called when the vocabulary of the model cannot be loaded. @default none: the gauge states that it is rough */
   readonly onFallback?: (vocabulary: string) => void;
-  /** Keeps the vocabularies that it has loaded. @default one for this measurement */
+  /**
+   * Caches loaded vocabularies, so callers with several measurements should share one. @default one for this
+   * measurement
+   */
   readonly estimator?: TokenEstimator;
 }
 
-/** What a model is given next, and what the session knows about its size. */
 export interface NextContext {
   readonly built: Context;
-  /** Null where nobody has named the model's window. */
+  /** Is null when neither the caller nor the session entry states the model's window. */
   readonly windowTokens: number | null;
-  /** What the session has learned of the model's tokenizer, as its entry keeps it. */
   readonly learned: unknown;
 }
 
 /**
- * The context of a session as the next call gives it, shortened where an earlier call was. It is built in slices.
+ * Builds the context of the next call, shortened in the same way as an earlier call if that call was shortened. The
+ * work runs in slices, so that it does not block the event loop.
  *
  * @param records the session's window
- * @param windowTokens the model's window; the session's own without it
+ * @param windowTokens the model's window in tokens; defaults to the window of the session entry
  */
 export async function nextContext(
   state: SessionState,
@@ -70,9 +71,9 @@ export async function nextContext(
 }
 
 /**
- * The size of the context at the next call: the provider's count at the last call that is still valid, and an estimate
- * of the records after it. The count is input, cache reads and writes, and output of one call, never a sum over calls.
- * A count does not hold after a compaction, an edit, or a change of model; then all is estimated.
+ * Measures the context of the next call from the provider's last valid count plus an estimate of the later records.
+ * The count is input, cache reads, cache writes and output of one call, never a sum over calls. A compaction, an edit
+ * or a change of model invalidates the count; then every token is estimated.
  */
 export async function measureContext(context: Context, options: ContextSizeOptions): Promise<ContextSize> {
   const { messages } = context;
@@ -86,7 +87,8 @@ export async function measureContext(context: Context, options: ContextSizeOptio
   const { tokens, source, lowTokens, highTokens, windowTokens } = gaugeOf(estimate, {
     windowTokens: options.windowTokens,
   });
-  // A count includes the system prompt and the tools of that call, which are in no log; an estimate knows of none.
+  // A provider's count includes the system prompt and the tools of that call, which the log does not store. An estimate
+  // must leave them out.
   const request = actual === null ? { messages, system: null } : { messages };
   return {
     gauge: { tokens, source, lowTokens, highTokens, windowTokens, percent: percentOf(tokens, windowTokens) },
@@ -95,7 +97,6 @@ export async function measureContext(context: Context, options: ContextSizeOptio
   };
 }
 
-/** A model as `--model` names it: `provider/name` or a name. */
 export function namedModel(name: string): ModelName {
   const slash = name.indexOf("/");
   return slash === -1
@@ -103,7 +104,7 @@ export function namedModel(name: string): ModelName {
     : { provider: name.slice(0, slash), modelId: name.slice(slash + 1) };
 }
 
-/** The branch's model; of a log that names models without providers, the last one that was heard. */
+/** Falls back to the model of the newest reply, because some imported logs name models without providers. */
 function ownModel({ model, messages }: Context): ModelName {
   if (model !== null) return model;
   const heard = messages.findLast((message) => message.role === "assistant" && message.model !== null);

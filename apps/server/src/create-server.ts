@@ -38,30 +38,33 @@ import { createTurnRules } from "./turn-rules.ts";
 import { within } from "./within.ts";
 import { version as ownVersion } from "./version.ts";
 
-/** A server that listens. */
 export interface Server {
-  /** The address it listens on: `http://127.0.0.1:4788`. */
+  /** States the bound port too, because port 0 selects a free port: `http://127.0.0.1:4788`. */
   readonly url: string;
   readonly tokens: TokenStore;
-  /** A token that may ask as often as it likes, on this node: that of the programs of its own machine. */
+  /** Exempts a token from the rate limits of this node. The programs of the server's machine use such a token. */
   exempt(tokenId: string): void;
-  /** Readiness says `draining` from now on, and event streams end; requests are still served. */
+  /** Makes readiness report `draining` and ends event streams. The server still answers requests. */
   drain(): void;
-  /** Drains, lets requests that run come to their end, 30 s at most, and closes the store. */
+  /** Drains, waits at most 30 s for running requests, and closes the store. */
   close(): Promise<void>;
 }
 
-/** How long a start waits for the tokens of a store that does not answer. */
+/** Limits how long startup waits for the token list, so that the server also starts while its store does not answer. */
 const mostTokenWaitMs = 5000;
-/** How long clients of event streams should wait before they reconnect. */
+/** Clients of event streams wait this long before they reconnect, because the node is stopping. */
 const retryMs = 1000;
-/** How often tokens of other processes are looked for: a revocation reaches every node, and every open answer, within 5 s. */
+/**
+ * Other processes revoke tokens too. At this interval a revocation reaches every node and every open response within 5
+ * s.
+ */
 const tokenEveryMs = 2000;
 
 /**
- * Opens the store and listens.
+ * Opens the store and starts to listen.
  *
- * @throws {ThroughlineError} CONFIG_INVALID, what opening the store throws; Error of the system when the address cannot be listened on
+ * @throws {ThroughlineError} CONFIG_INVALID, what opening the store throws; Error of the system when the address cannot
+ *   be listened on
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { clock = systemClock, host = "127.0.0.1", port = 4788, drainDelayMs = 0 } = options;
@@ -153,17 +156,19 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     keepAliveTimeout: 65_000,
   });
   const clientErrors = answerClientErrors(http);
-  // A client that waits to be asked for its body is asked once the request may pass.
+  // `checkContinue` has a listener so that a client with `Expect: 100-continue` sends its body only after the request
+  // passed the checks.
   for (const event of ["request", "checkContinue"] as const)
     http.on(event, (request: IncomingMessage, response: ServerResponse) => {
       clientErrors.began(response);
       void answerRequest(parts, request, response);
     });
-  // At its default Node drops the lines behind the 2,000th without a word.
+  // With the default limit, Node silently drops every header after the 2,000th.
   http.maxHeadersCount = 0;
   const connections = trackConnections(http);
   try {
-    // First the tokens: a node that has just started must not refuse one that is valid. It also starts while the store is away.
+    // Load the tokens before listening: a node that has just started must not reject a valid token. A store that is
+    // away does not prevent the start.
     await within(clock, tokens.refresh(), mostTokenWaitMs).catch((error: unknown) => {
       if (!hasErrorCode(error, "STORE_UNREACHABLE", "STORE_OVERLOADED", "STORE_LOCKED")) throw error;
       log.failed("The store cannot be reached yet; requests are answered once it can.", error);
@@ -180,7 +185,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     throw error;
   }
   const refreshing = setInterval(() => {
-    // A token also expires while the store is away.
+    // Check open responses before the refresh as well, because a token also expires while the store is away.
     live.check();
     tokens
       .refresh()
@@ -202,7 +207,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     readiness.servesWhileDraining = false;
     streams.bye(retryMs);
     await connections.end();
-    // Calls that have passed are stored before the store is closed.
+    // Close the gateway before the store: it still has to store the calls that it passed on.
     await gateway?.close();
     clearInterval(refreshing);
     streams.close();
@@ -228,7 +233,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 function sitesOf({ host = "127.0.0.1", publicUrl, allowedHosts = [], allowedOrigins = [] }: ServerOptions): SameSite {
   const own = publicUrl === undefined ? null : new URL(publicUrl);
-  // An address that stands for all interfaces is no name that anybody uses.
+  // A wildcard address such as 0.0.0.0 is never a host name that a client sends, so it allows nothing.
   const bound = host === "0.0.0.0" || host === "::" ? [] : [host.includes(":") ? `[${host}]` : host];
   return {
     hosts: [...bound, ...(own === null ? [] : [own.hostname]), ...allowedHosts].map((name) => name.toLowerCase()),

@@ -1,4 +1,5 @@
-// What the tools and tests of Throughline use of the server. It may change in any release and is no part of the public interface.
+// Exports for Throughline's own tools and tests. They may change in any release and are not part of the public
+// interface.
 export { apiDocument, apiRoutes } from "./api-routes.ts";
 export { assertHost, assertOrigin } from "./security/host-check.ts";
 export { createRateLimits } from "./security/rate-limits.ts";

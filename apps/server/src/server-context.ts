@@ -11,7 +11,6 @@ import type { TurnRules } from "./turn-rules.ts";
 import type { UsageMeter } from "./operations/usage-meter.ts";
 import type { Summaries } from "./summaries.ts";
 
-/** What every request of a server shares. */
 export interface ServerContext {
   readonly store: SessionStore;
   readonly version: string;
@@ -27,14 +26,11 @@ export interface ServerContext {
   readonly usage: UsageMeter;
   readonly summaries: Summaries;
   readonly turnRules: TurnRules;
-  /** The document of the API, as JSON. */
   document(): string;
-  /** Called when a request has changed a session. */
+  /** Is called after a request changed a session, so that the gateway drops its cached copy. */
   onChanged(ref: SessionRef): void;
-  /** Something of a session was redacted, or all of it is purged: how many spooled calls of the gateway may hold it still. */
+  /** Handles a redaction or purge. Returns how many spooled gateway calls may still hold the erased content. */
   onErased(ref: SessionRef, isPurged: boolean): Promise<number>;
-  /** Readiness says `draining` from now on. */
   drain(): void;
-  /** What the store has found wrong, by session, as far as it is remembered. */
   findingsOf(namespace: string, agentId: string | undefined): readonly Finding[];
 }

@@ -7,9 +7,12 @@ import type { SessionPolicyOptions } from "./turn-rules.ts";
 import type { TokenStore } from "./security/token-store.ts";
 
 export interface ServerLimits {
-  /** Largest body of a request: a batch of the largest size and its frame. */
+  /** Limits a request body in bytes. The default fits a batch of the largest size with its JSON around it. */
   readonly bodyBytes: number;
-  /** How long the body of a request to the own API may take to arrive, and an answer may wait to be read on. */
+  /**
+   * Limits how long a request body of the server's own API may take to arrive, in milliseconds. It also limits how long
+   * an answer may wait for its client.
+   */
   readonly bodyMs: number;
   readonly headerBytes: number;
   readonly headerLines: number;
@@ -21,10 +24,10 @@ export interface ServerLimits {
   readonly requestsPerMinute: number;
   readonly requestBurst: number;
   readonly failedTokensPerMinute: number;
-  /** Calls of one token through the gateway. */
+  /** Limits the calls of one token through the gateway. */
   readonly gatewayCallsPerMinute: number;
   readonly gatewayBurst: number;
-  /** The most bytes that the bodies of all requests that are being answered may have together. */
+  /** Limits the bytes of all request bodies that are held at the same time. */
   readonly inFlightBytes: number;
   readonly inFlightBytesPerToken: number;
 }
@@ -37,7 +40,7 @@ export const defaultLimits: ServerLimits = Object.freeze({
   headerBytes: 64 * 1024,
   headerLines: 1000,
   urlBytes: 8 * 1024,
-  // A record may have 200, and lies in a draft, the list of them and the body.
+  // A record may have 200 levels. The draft, the list of drafts and the body add the others.
   jsonLevels: 204,
   jsonValues: 1_000_000,
   streamsPerToken: 200,
@@ -54,41 +57,50 @@ export const defaultLimits: ServerLimits = Object.freeze({
 export const defaultAuditDays = 365;
 
 export interface ServerOptions {
-  /** Opens the store of the sessions, which the server closes. What the store announces goes to the listener. */
+  /** Opens the session store; the server closes it. The listener receives the events of the store. */
   readonly openStore: (onEvent: SessionEventListener) => SessionStore | Promise<SessionStore>;
   /** @default "127.0.0.1" */
   readonly host?: string;
-  /** 0 takes a free one. @default 4788 */
+  /** Sets the port; 0 selects a free port. @default 4788 */
   readonly port?: number;
-  /** The address that clients use, where a proxy stands in front. @default the own address */
+  /** Sets the address that clients use when a proxy is in front. @default the own address */
   readonly publicUrl?: string;
-  /** Names that clients use beside those of loopback and of `publicUrl`. @default none */
+  /** Allows host names that clients use, beside loopback and `publicUrl`. @default none */
   readonly allowedHosts?: readonly string[];
-  /** Pages of other origins that may call the server: `https://app.example`. @default none */
+  /** Allows pages of other origins to call the server: `https://app.example`. @default none */
   readonly allowedOrigins?: readonly string[];
-  /** Addresses of proxies whose `x-forwarded-for` counts. @default none */
+  /** Trusts the `x-forwarded-for` header of these proxy addresses. @default none */
   readonly trustedProxies?: readonly string[];
   readonly limits?: Partial<ServerLimits>;
-  /** 32 bytes that seal the cursors of lists; every node of a service has the same. @default random ones */
+  /**
+   * Authenticates the cursors of lists with these 32 bytes. All nodes of a service must share them. @default random
+   * ones
+   */
   readonly cursorKey?: Uint8Array;
-  /** Where the log goes, a line of JSON an entry. @default nowhere */
+  /** Receives the log, one line of JSON per entry. @default nowhere */
   readonly log?: DestinationStream;
   /** @default "info" */
   readonly logLevel?: LogLevel;
-  /** While draining, how long connections are still taken, so that a balancer sees it, in milliseconds. @default 0 */
+  /**
+   * Keeps accepting connections for this time after a drain starts, in milliseconds, so that a load balancer notices
+   * it. @default 0
+   */
   readonly drainDelayMs?: number;
-  /** How long events of the audit log are kept, in days; 0: for ever. Whole months are removed. @default 365 */
+  /** Keeps audit events for this number of days; 0 keeps them forever. Whole months are removed. @default 365 */
   readonly auditDays?: number;
-  /** Called when requests have ended, before the store is closed. */
+  /** Is called after the last request ended, before the store closes. */
   readonly onStopping?: (tokens: TokenStore) => Promise<void>;
-  /** In which sessions turns may begin, and when sessions reset before one. @default what their entries say, and never */
+  /**
+   * Sets the sessions in which turns may begin, and when a session resets before a turn. @default what their entries
+   * say, and never
+   */
   readonly sessionPolicy?: SessionPolicyOptions;
-  /** Who writes summaries and checkpoints. @default rules, without a model */
+  /** Configures the writers of summaries and checkpoints. @default rules, without a model */
   readonly summaries?: SummaryOptions;
-  /** Providers that requests are passed on to, and stored. @default none */
+  /** Configures the providers of the gateway, whose calls are stored. @default none */
   readonly gateway?: GatewayOptions;
   /** @default the system's clock */
   readonly clock?: Clock;
-  /** What the server calls itself. @default the version of this package */
+  /** Sets the version that the server reports. @default the version of this package */
   readonly version?: string;
 }

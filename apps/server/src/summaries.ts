@@ -9,36 +9,40 @@ import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createTokenEstimator, type TokenEstimator } from "@throughline/tokens";
 import { createSummaryRetries, type SummaryRetries } from "./summary-retries.ts";
 
-/** Who writes the summaries that requests ask for. */
 export interface SummaryOptions {
-  /** Asked in this order. @default none: summaries are extracted by rules, without a model */
+  /**
+   * Lists the summarizers in the order in which they are tried. @default none: summaries are extracted by rules,
+   * without a model
+   */
   readonly summarizers?: readonly Summarizer[];
-  /** Of checkpoints, asked in this order. @default the rules */
+  /** Lists the writers of checkpoints in the order in which they are tried. @default the rules */
   readonly writers?: readonly CheckpointWriter[];
   readonly compaction?: CompactionSettings & {
-    /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
+    /** Uses a checkpoint that covers half of the context instead of asking a model. @default true */
     readonly preferCheckpoint?: boolean;
-    /** For all summarizers of one compaction together, in milliseconds. @default 180000 */
+    /** Limits all summarizers of one compaction together, in milliseconds. @default 180000 */
     readonly deadlineMs?: number;
   };
-  /** When summaries that no model wrote are made again, with the next turn of their session; null: never. */
+  /** Sets when a summary without a model is repeated with a later turn; null disables that. */
   readonly retry?: RetryLimits | null;
 }
 
-/** Compacts sessions and makes checkpoints when a request asks for it. */
 export interface Summaries {
   readonly compactor: Compactor;
-  /** One whose compaction has this id, so that a repeat finds it. */
+  /** Returns a compactor whose record gets this id, so that a repeated request finds the record. */
   compactorOf(recordId: string): Compactor;
   readonly checkpointer: Checkpointer;
   readonly retries: SummaryRetries;
-  /** Keeps the vocabularies that requests have needed. */
+  /** Is shared by all requests, so that each vocabulary is loaded once. */
   readonly estimator: TokenEstimator;
-  /** Does the work for a session once: who asks for the same while it runs waits for it and gets its result. */
+  /** Runs the work of a session once: callers with the same name share the running work and its result. */
   once<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** One pair for all views of a store, so that two requests for the same session share the work. */
+/**
+ * Creates one compactor and one checkpointer for all views of a store, so that concurrent requests for a session share
+ * the work.
+ */
 export function createSummaries(
   store: SessionStore,
   clock: Clock,
@@ -63,7 +67,7 @@ export function createSummaries(
   return {
     estimator,
     async once<Result>(what: string, work: () => Promise<Result>) {
-      // The same words stand for the same work.
+      // The cast is safe: the same name always stands for the same work.
       const found = running.get(what) as Promise<Result> | undefined;
       if (found !== undefined) return found;
       const made = work().finally(() => running.delete(what));

@@ -8,18 +8,17 @@ export interface SummaryRetriesOptions {
   readonly clock: Clock;
   readonly summarizers: readonly Summarizer[];
   readonly estimator: TokenEstimator;
-  /** The name of this process in the leases of summaries. */
+  /** Identifies this process in the leases of summaries, so that two processes do not write the same one. */
   readonly owner: string;
-  /** When a failed summary is tried again; null: never. */
+  /** Sets when a failed summary is repeated; null disables that. */
   readonly limits: RetryLimits | null;
   readonly maxSummaryTokens: number | undefined;
   readonly toolResultChars: number | undefined;
   readonly onError: (error: unknown) => void;
 }
 
-/** Makes the summaries again that no model wrote, beside the requests of their sessions. */
 export interface SummaryRetries {
-  /** Tries the due summaries of a session in the background. It is called when somebody works in the session. */
+  /** Runs in the background, because a turn must not wait for summaries. Opening a turn calls this. */
   soon(ref: SessionRef): void;
   close(): Promise<void>;
 }

@@ -5,24 +5,23 @@ import type { ResetPolicy, SendPolicy } from "@throughline/policy";
 import { resetBeforeTurn, sendDenialOf } from "@throughline/policy/internal";
 import { processOwners, readTurnMark } from "@throughline/session/internal";
 
-/** The policies for every turn that begins at a server. */
 export interface SessionPolicyOptions {
-  /** The rules for who may answer, beside those in the entry of a session. @default null */
+  /** Adds send rules to those in the entry of a session. @default null */
   readonly sendPolicy?: SendPolicy | null;
-  /** When sessions reset before a turn. @default never */
+  /** Sets when a session resets before a turn. @default never */
   readonly reset?: ResetPolicy;
-  /** An IANA zone: daily hours of `reset` are hours of its clocks. @default the zone of this computer */
+  /** Sets the IANA time zone for the daily hours of `reset`. @default the zone of this computer */
   readonly timeZone?: string;
 }
 
-/** Asked before a turn. */
 export interface TurnRules {
   /** @throws {ThroughlineError} SEND_DENIED */
   assertMaySend(state: Pick<SessionState, "ref" | "entry">): void;
   /**
-   * Resets the session where the policy says that it is time.
+   * Resets the session if the policy requires it.
    *
-   * @param turnIdIn the id that the turn has in a session: one that is opened again does not reset what it began in
+   * @param turnIdIn returns the id of the turn in a session, so that a repeated request does not reset the session that
+   *   it began in
    * @throws {ThroughlineError} SEND_DENIED, SESSION_NOT_FOUND, REVISION_CONFLICT
    */
   prepare(store: SessionStore, ref: SessionRef, turnIdIn?: (sessionId: string) => string | null): Promise<void>;
@@ -65,7 +64,7 @@ export function createTurnRules({ sendPolicy = null, reset, timeZone }: SessionP
   return rules;
 }
 
-/** The turn whose mark is the newest; null where none is near. */
+/** Returns the turn of the newest mark. The search ends after 1,000 records, so null means that no mark is near. */
 async function newestTurnId(store: SessionStore, ref: SessionRef): Promise<string | null> {
   for await (const { records } of store.read(ref, { order: "descending", limit: 1000 }))
     for (const { record } of records) {

@@ -1,2 +1,2 @@
-/** Of this package; a test compares it with its package.json. */
+/** Is a constant; a test compares it with the version in package.json. */
 export const version = "0.1.0";

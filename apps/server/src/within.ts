@@ -1,6 +1,6 @@
 import type { Clock } from "@throughline/core";
 
-/** What a promise gives within a time; null where it takes longer. */
+/** Returns null after a timeout. The promise itself keeps running, because it cannot be canceled. */
 export async function within<Value>(clock: Clock, promise: Promise<Value>, ms: number): Promise<Value | null> {
   const ending = new AbortController();
   const late = clock.sleep(ms, ending.signal).then(

@@ -11,7 +11,6 @@ import {
 import { loadExisting, updateEntry } from "@throughline/core/internal";
 import { checkpointPatch, isClaimed, readCheckpointState, type CheckpointState } from "./checkpoint-state.ts";
 
-/** Where claims are kept. */
 export interface ClaimPlace {
   readonly store: SessionStore;
   readonly clock: Clock;
@@ -19,8 +18,8 @@ export interface ClaimPlace {
 }
 
 /**
- * Changes the state, by compare-and-swap. An expired claim may belong to a process that only sleeps: before the claim
- * is removed, the append of that process is ruled out.
+ * Changes the state by compare-and-swap. An expired claim may belong to a process that is only suspended. Before the
+ * claim is removed, an append of that process is made impossible.
  */
 export async function changeState(
   { store, clock, ref }: ClaimPlace,
@@ -44,20 +43,19 @@ export async function changeState(
   }
 }
 
-/** The record of a claim that is not believed any more. */
 function leftBehind(state: CheckpointState, nowMs: number): string | null {
   return isClaimed(state, nowMs) ? null : (state.running?.recordId ?? null);
 }
 
 /**
- * One append is ever done with a claim's key: its checkpoint, or this one without a record. A store decides between
- * them under its write lock, so that a sleeping process cannot append later.
+ * Withdraws a claim. The store accepts one append per claim key: the checkpoint, or this append without a record. It
+ * decides under its write lock, so a suspended process cannot append later.
  */
 async function withdraw(store: SessionStore, ref: SessionRef, recordId: string): Promise<void> {
   try {
     await appendOnce(store, ref, [], { entry: {}, idempotencyKey: claimKey(recordId) });
   } catch (error) {
-    // It was written after all, a moment ago: the entry says so, and is looked at again.
+    // The checkpoint was written a moment ago. The caller reads the entry again, which now states it.
     if (!hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) throw error;
   }
 }
@@ -66,12 +64,12 @@ function claimKey(recordId: string): string {
   return `checkpoint:${recordId}`;
 }
 
-/** So often turns may come between a look at the head and the append. */
+/** Limits how often an append is repeated because a turn moved the head after it was read. */
 const mostAttempts = 64;
 
 /**
- * Writes the checkpoint of a claim that still holds, in the session it was made in; else says why nothing was written.
- * `patch` is made on the entry as it is by then.
+ * Appends the checkpoint of a valid claim to the session of the claim. Otherwise returns why nothing was written.
+ * `patch` receives the entry at the time of the append.
  */
 export async function appendClaimed(
   { store, ref }: Pick<ClaimPlace, "store" | "ref">,
@@ -81,13 +79,13 @@ export async function appendClaimed(
 ): Promise<"reset" | "overtaken" | null> {
   for (let attempt = 0; attempt < mostAttempts; attempt++) {
     const now = await loadExisting(store, ref);
-    // What was said in the session before is none of the new one's.
+    // Messages of the session before a reset do not belong to the new session, so nothing is written.
     if (now.sessionId !== sessionId) return "reset";
     const { running, lastId } = readCheckpointState(now.entry);
     if (lastId === draft.id) return null;
     if (running?.recordId !== draft.id) return "overtaken";
     try {
-      // The head tells the session from the one after a reset, whose keys are its own.
+      // After a reset, the new session would accept the same claim key again. The expected head prevents that.
       const expect = { head: now.head.headId };
       await appendOnce(store, ref, [draft], {
         expect,

@@ -1,75 +1,77 @@
 import type { SessionRef } from "@throughline/core";
 
-/** Why there is no new checkpoint. */
+/** States why there is no new checkpoint. */
 export type NoCheckpointReason =
-  /** There are no new messages since the last checkpoint, or since the last compaction. */
+  /** No message is newer than the last checkpoint or the last compaction. */
   | "nothing-new"
-  /** Another process is making one. */
+  /** Another process is making a checkpoint. */
   | "in-the-making"
-  /** There are no writers. */
+  /** No writers are configured. */
   | "no-writers"
-  /** Another process was faster, and none is due any more. */
+  /** Another process wrote a checkpoint first, so none is due now. */
   | "not-due"
-  /** This process slept past its time, and another has taken the job over: what it made is dropped. */
+  /** This process exceeded its claim and another process took over, so the result is dropped. */
   | "overtaken"
-  /** The session was reset meanwhile: earlier messages do not belong to the new one. */
+  /** The session was reset meanwhile, and the earlier messages do not belong to the new session. */
   | "reset";
 
 /**
- * What happens to a session's checkpoints, for those who watch. After `started` comes one of `written`, `dropped` and
- * `failed`. A listener that throws disturbs nothing.
+ * Describes a step in the life of a checkpoint, for observers. Each `started` is followed by one of `written`,
+ * `dropped` and `failed`. Exceptions of a listener are ignored.
  */
 export type CheckpointEvent =
   /** A checkpoint is due, and this process tries to make it. */
   | {
       readonly name: "checkpoint.started";
-      /** The address of the session in the store. */
+      /** States the address of the session in the store. */
       readonly ref: SessionRef;
-      /** Which trigger fired. */
+      /** States which trigger fired. */
       readonly due: "tokens" | "messages" | "topic" | "asked";
-      /** The threshold that was crossed, in percent of the window; null for other triggers. */
+      /** States the threshold that was crossed, in percent of the window. Null for other triggers. */
       readonly percent: number | null;
     }
   /** The checkpoint is in the log. */
   | {
       readonly name: "checkpoint.written";
-      /** The address of the session in the store. */
+      /** States the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The id of the checkpoint's record. */
+      /** Names the checkpoint's record. */
       readonly recordId: string;
-      /** The name of the writer that answered. */
+      /** Names the writer that answered. */
       readonly writer: string;
-      /** Of the call that wrote it, in tokens by kind; null where that is not known. */
+      /**
+       * Counts the tokens of the call that wrote the checkpoint, by kind. Null when the writer does not report them.
+       */
       readonly usage: Readonly<Record<string, number>> | null;
     }
-  /** It came to nothing, and nothing is wrong: another process has the job or was faster, or the session was reset. */
+  /** No checkpoint was made, without an error: another process has the claim or was first, or the session was reset. */
   | {
       readonly name: "checkpoint.dropped";
-      /** The address of the session in the store. */
+      /** States the address of the session in the store. */
       readonly ref: SessionRef;
-      /** Why there is no new checkpoint. */
+      /** States why there is no new checkpoint. */
       readonly reason: NoCheckpointReason;
     }
-  /** A writer failed or gave no usable reply; the next one is asked. */
+  /** A writer failed or returned no usable reply. The next writer is asked. */
   | {
       readonly name: "checkpoint.writer-failed";
-      /** The address of the session in the store. */
+      /** States the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The name of the writer. */
+      /** Names the writer. */
       readonly writer: string;
-      /** What the writer threw, or a TypeError that says what is wrong with its reply. */
+      /** Holds the error of the writer, or a TypeError that states the problem of its reply. */
       readonly cause: unknown;
     }
-  /** No checkpoint was made: every writer failed, or the store did. */
+  /** No checkpoint was made, because every writer failed or the store failed. */
   | {
       readonly name: "checkpoint.failed";
-      /** The address of the session in the store. */
+      /** States the address of the session in the store. */
       readonly ref: SessionRef;
-      /** The error of the last writer, or of the store. */
+      /** Holds the error of the last writer, or of the store. */
       readonly cause: unknown;
-      /** The time before which no writer is asked again, UTC milliseconds. */
+      /** States the time before which no writer is asked again, in UTC milliseconds. */
       readonly notBeforeMs: number;
     };
 
-/** Receives what happens to the checkpoints of a store's sessions. */
+/** Receives the checkpoint events of all sessions of a store. */
 export type CheckpointListener = (event: CheckpointEvent) => void;

@@ -3,22 +3,27 @@ import { isRecordOfType, type StoredRecord } from "@throughline/core";
 import { type Context } from "@throughline/history";
 import { contextSteps, renderTextPieces, walkSteps } from "@throughline/history/internal";
 
-/** What a checkpoint is made of. */
 export interface CheckpointMaterial {
   readonly text: string;
-  /** Of the newest checkpoint behind the last compaction, else of that compaction. */
+  /**
+   * Holds the summary of the newest checkpoint after the last compaction. Without one it is the summary of that
+   * compaction.
+   */
   readonly previousSummary: string | null;
-  /** The compaction the whole chain of summaries begins with; null when there is none. */
+  /** Names the compaction at the start of the summary chain. Null means that there was no compaction. */
   readonly previousSummaryId: string | null;
-  /** The last record that is covered. */
+  /** Names the last covered record. */
   readonly coversToId: string;
-  /** Of the context, without what a flush put in. */
+  /** Counts the messages of the context; messages of a memory flush do not count. */
   readonly messageCount: number;
 }
 
 const toolResultChars = 2000;
 
-/** What is new since the summary before, a record a step; null when nothing is. */
+/**
+ * Collects the messages since the previous summary, with one step per record so that it can run in slices. Null when
+ * there are none.
+ */
 export function* checkpointMaterial(
   records: readonly StoredRecord[],
   headId: string | null,
@@ -65,7 +70,10 @@ function only(context: Context, messages: Context["messages"]): Context {
   return { ...context, messages };
 }
 
-/** The newest checkpoint that covers a part of the branch behind its newest compaction or reset. */
+/**
+ * Returns the newest checkpoint that covers records after the newest compaction or reset of the branch. An older
+ * checkpoint covers content that is no longer in the context.
+ */
 function newestCheckpoint(
   records: readonly StoredRecord[],
   path: readonly StoredRecord[],

@@ -1,14 +1,14 @@
 import { endOfValue } from "@throughline/core/internal";
 
-/** What a checkpoint says. */
+/** Holds the parts of a checkpoint. */
 export interface CheckpointContent {
-  /** The conversation so far in prose; never empty. */
+  /** Summarizes the conversation in prose; never empty. */
   readonly summary: string;
-  /** The topics as short phrases; empty when the reply named none. */
+  /** Lists the topics as short phrases; empty when the reply names none. */
   readonly topics: readonly string[];
-  /** What was decided, and why; empty when the reply named nothing. */
+  /** Lists the decisions with their reasons; empty when the reply names none. */
   readonly keyDecisions: readonly string[];
-  /** What is still to be done or answered; empty when the reply named nothing. */
+  /** Lists the open tasks and questions; empty when the reply names none. */
   readonly openQuestions: readonly string[];
 }
 
@@ -16,8 +16,8 @@ export const checkpointSystem =
   "You record where a conversation stands, for the person who continues it. You answer with one JSON object and nothing else.";
 
 /**
- * Asks for the parts of a checkpoint. The conversation is text in tags: the model describes it and does not continue
- * it.
+ * Builds the prompt for a checkpoint. Tags around the conversation make the model describe the conversation instead of
+ * continuing it.
  */
 export function checkpointPrompt(text: string, previousSummary: string | null): string {
   const before = previousSummary === null ? "" : `<before>\n${previousSummary}\n</before>\n\n`;
@@ -35,12 +35,12 @@ Read the conversation above.${builds} Do not answer it. Write a JSON object with
 }
 
 const longestFallback = 4000;
-/** A checkpoint has a few thousand characters; a longer reply is not a checkpoint. */
+/** A checkpoint has a few thousand characters, so a longer reply cannot be one. */
 const longestReply = 200_000;
 
 /**
- * Reads a reply: a JSON object, in a fence or among other words, under the names that models give the fields; a text
- * without one is taken as the summary. Null when there is no summary in it.
+ * Parses a reply. The JSON object may be in a code fence or inside other text, and its fields may have the names that
+ * models use. A text without an object becomes the summary. Null when the reply has no summary.
  */
 export function parseCheckpoint(reply: string): CheckpointContent | null {
   if (reply.length > longestReply) return null;
@@ -65,10 +65,9 @@ function content(fields: Readonly<Record<string, unknown>>): CheckpointContent |
   };
 }
 
-/** A reply that opens more of them is no answer. */
+/** Limits the parse attempts, because a reply with more objects is not a checkpoint. */
 const mostObjects = 50;
 
-/** The first object in a text that parses and has a summary. */
 function findObject(reply: string): Readonly<Record<string, unknown>> | null {
   const last = reply.lastIndexOf("}") + 1;
   let start = reply.indexOf("{");

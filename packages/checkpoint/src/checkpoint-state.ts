@@ -8,22 +8,22 @@ import {
 } from "@throughline/tokens/internal";
 import type { CheckpointPhase } from "./checkpoint-steps.ts";
 
-/** What the entry keeps of a session's checkpoints, under `checkpoints`. Plain JSON. */
+/** Holds the checkpoint state of a session. The session entry stores it as JSON under `checkpoints`. */
 export interface CheckpointState {
   readonly v: 1;
-  /** The compactions that had been when the thresholds were armed. */
+  /** Counts the compactions up to the time when the thresholds were last armed. */
   readonly cycle: number;
   readonly thresholds: ThresholdState;
-  /** Messages of the user, of all there were, that the last checkpoint had behind it. */
+  /** States the user message count at the last checkpoint. */
   readonly countedMessages: number;
   readonly lastId: string | null;
-  /** Failures in a row. */
+  /** Counts consecutive failures. */
   readonly failures: number;
-  /** No writer is asked before this time. */
+  /** States the time before which no writer is asked, in UTC milliseconds. */
   readonly notBeforeMs: number;
   /**
-   * The checkpoint that is being written: its process, when the claim expires, the threshold that caused it, and the id
-   * of its record. An earlier release left out the id.
+   * Holds the current claim: the process, the expiry time, the threshold that fired and the record id. Claims of an
+   * earlier release have no record id.
    */
   readonly running: {
     readonly owner: string;
@@ -46,7 +46,9 @@ export const freshCheckpointState: CheckpointState = {
   running: null,
 };
 
-/** The state kept in an entry, with the thresholds armed again when a compaction has begun a new cycle. */
+/**
+ * Reads the state of an entry. A compaction since the last read starts a new cycle, which arms the thresholds again.
+ */
 export function readCheckpointState(entry: SessionEntry): CheckpointState {
   const cycle = entry.compactionCount ?? 0;
   const kept = entry[field] as Partial<CheckpointState> | null | undefined;
@@ -58,50 +60,53 @@ export function readCheckpointState(entry: SessionEntry): CheckpointState {
 
 const countField = "userMessageCount";
 
-/** All messages the user ever sent. Kept apart from the state: turns write the one, checkpoints the other. */
+/**
+ * Returns the number of user messages so far. A separate field holds it, because turns write this count and checkpoints
+ * write the state.
+ */
 export function countUserMessages(entry: SessionEntry): number {
   const count = entry[countField];
   return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : 0;
 }
 
-/** The patch that counts further messages of the user. */
 export function countPatch(entry: SessionEntry, userMessages: number): Readonly<Record<string, unknown>> {
   return { [countField]: countUserMessages(entry) + userMessages };
 }
 
-/** The patch of an entry that keeps a state. */
 export function checkpointPatch(state: CheckpointState): Readonly<Record<string, unknown>> {
   return { [field]: state };
 }
 
-/** The phase a state is in at a time. A clock that was set back makes no wait and no claim longer than the longest there is. */
+/**
+ * Returns the phase at a time. Waits and claims are capped at their maximum, so that a clock that was set back cannot
+ * extend them.
+ */
 export function phaseAt(state: CheckpointState, nowMs: number): CheckpointPhase {
   if (isClaimed(state, nowMs)) return "running";
   return state.running !== null || waitMsAt(state, nowMs) > 0 ? "backing-off" : "idle";
 }
 
-/** Whether a process is believed to make one. */
 export function isClaimed({ running }: CheckpointState, nowMs: number): boolean {
   return running !== null && running.untilMs > nowMs && running.untilMs - nowMs <= longestClaimMs;
 }
 
-/** How long no writer is asked. */
+/** Returns how long no writer is asked, in milliseconds. */
 export function waitMsAt({ notBeforeMs }: CheckpointState, nowMs: number): number {
   const waitMs = notBeforeMs - nowMs;
   return waitMs > maxDelayMs ? 0 : Math.max(0, waitMs);
 }
 
-/** A process that is gone leaves its checkpoint behind: it counts as failed, and its threshold may fire again. */
+/** Treats an expired claim as a failure, because its process is gone. Its threshold may fire again. */
 export function afterExpiry(state: CheckpointState, nowMs: number): CheckpointState {
   return state.running === null || isClaimed(state, nowMs) ? state : afterFailure(state, nowMs);
 }
 
 const firstDelayMs = 60_000;
 const maxDelayMs = 3_600_000;
-/** A day and what an append may take: deadlines are no longer. */
+/** Equals the maximum deadline of a day plus the grace for the append. */
 const longestClaimMs = 86_460_000;
 
-/** What is kept when no writer gave one: each wait is twice the one before. */
+/** Returns the state after a failure. Each wait is twice the previous one, up to an hour. */
 export function afterFailure(state: CheckpointState, nowMs: number): CheckpointState {
   const failures = state.failures + 1;
   const percent = state.running?.percent ?? null;
@@ -114,14 +119,14 @@ export function afterFailure(state: CheckpointState, nowMs: number): CheckpointS
   };
 }
 
-/** What is kept when the work was ended from outside: it may begin again at once. */
+/** Returns the state after an abort. It is no failure, so the work may start again at once. */
 export function afterRelease(state: CheckpointState): CheckpointState {
   const percent = state.running?.percent ?? null;
   const thresholds = percent === null ? state.thresholds : rearmThreshold(state.thresholds, percent);
   return { ...state, running: null, thresholds };
 }
 
-/** What is kept with a checkpoint: messages are counted from it on, whatever set it off. */
+/** Returns the state after a checkpoint. The user messages count from here on, whichever trigger fired. */
 export function afterCheckpoint(state: CheckpointState, lastId: string, countedMessages: number): CheckpointState {
   return { ...state, countedMessages, lastId, failures: 0, notBeforeMs: 0, running: null };
 }

@@ -2,30 +2,29 @@ import type { SessionEntry } from "@throughline/core";
 import { countUserMessages, isClaimed, phaseAt, readCheckpointState, waitMsAt } from "./checkpoint-state.ts";
 import type { CheckpointPhase } from "./checkpoint-steps.ts";
 
-/** For people: where the checkpoints of a session stand. */
+/** Shows the checkpoint state of a session to people. */
 export interface CheckpointStatus {
-  /** `running`: one is being made. `backing-off`: a failure is waited out. `idle`: neither. */
+  /** States the phase: `running` while a checkpoint is made, `backing-off` after a failure, else `idle`. */
   readonly phase: CheckpointPhase;
-  /** The newest; null when there is none since the session began. */
+  /** Names the newest checkpoint. Null when the session has none. */
   readonly lastId: string | null;
-  /** Messages of the user, of all there were, and of those since the last checkpoint. */
+  /** Counts all user messages of the session. */
   readonly userMessages: number;
-  /** Messages of the user since the last checkpoint. */
+  /** Counts the user messages since the last checkpoint. */
   readonly userMessagesSince: number;
-  /** Failures in a row. */
+  /** Counts consecutive failures. */
   readonly failures: number;
-  /** Until a writer is asked again; null when nothing is waited for. */
+  /** States the milliseconds until a writer is asked again. Null when there is no wait. */
   readonly retryInMs: number | null;
-  /** Who is making one, and until when that is believed; null when nobody is. */
+  /** Holds the current claim. Null when no process holds one. */
   readonly running: {
-    /** The process that is making it. */
+    /** Names the process that makes the checkpoint. */
     readonly owner: string;
-    /** Until when it is believed, in milliseconds since 1970. */
+    /** States the time when the claim expires, in UTC milliseconds. */
     readonly untilMs: number;
   } | null;
 }
 
-/** Reads it from an entry. */
 export function checkpointStatus(entry: SessionEntry, nowMs: number): CheckpointStatus {
   const state = readCheckpointState(entry);
   const { lastId, failures, countedMessages, running } = state;

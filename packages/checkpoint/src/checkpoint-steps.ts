@@ -1,21 +1,24 @@
-/** Where the checkpoints of a session stand. `SPEC.md` is normative. */
+/** Names the phase of a session's checkpoints. `SPEC.md` is normative. */
 export type CheckpointPhase = "idle" | "running" | "backing-off";
 
 export type CheckpointStep =
-  /** A turn ended, and no trigger is met. */
+  /** A turn ended without a trigger. */
   | "not-due"
-  /** A turn ended, and one is. */
+  /** A turn ended with a trigger. */
   | "due"
   /** The checkpoint is in the log. */
   | "written"
-  /** No writer gave one, or the store refused it. */
+  /** No writer gave a checkpoint, or the store refused it. */
   | "failed"
   /** The wait after a failure is over. */
   | "elapsed"
-  /** The process that worked on it is gone. */
+  /** The process that held the claim is gone. */
   | "expired";
 
-/** The phase after each step, and whether a writer is asked; null where the step cannot happen. */
+/**
+ * Maps phase and step to the next phase, and to whether a writer is asked. Null marks a step that cannot occur in the
+ * phase.
+ */
 export const checkpointSteps: Readonly<
   Record<
     CheckpointPhase,

@@ -2,15 +2,15 @@ import { crossThresholds } from "@throughline/tokens/internal";
 import type { CheckpointState } from "./checkpoint-state.ts";
 import { optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
-/** When a checkpoint is due, and how long it may take. */
+/** Sets when a checkpoint is due, and how many tokens it needs. */
 export interface CheckpointSettings {
-  /** False: no writer is ever asked. @default true */
+  /** Allows checkpoints; false never asks a writer. @default true */
   readonly enabled?: boolean;
-  /** Of the window. @default [25, 50, 75] */
+  /** Sets the shares of the window at which a checkpoint is due, in percent. @default [25, 50, 75] */
   readonly tokenThresholdPercents?: readonly number[];
-  /** After this number of messages of the user. @default 10 */
+  /** Sets after how many user messages a checkpoint is due. @default 10 */
   readonly turnThreshold?: number;
-  /** None below this number of tokens. @default 5000 */
+  /** Sets the number of tokens below which no checkpoint is due. @default 5000 */
   readonly minTokensForGen?: number;
 }
 
@@ -19,7 +19,6 @@ const percentKind: OptionKind = {
   accepts: (value) => typeof value === "number" && value > 0 && value < 100,
 };
 
-/** The kinds of the settings of checkpoints. */
 export const checkpointSettingsTable: OptionTable<CheckpointSettings> = {
   enabled: optionKinds.flag,
   tokenThresholdPercents: optionKinds.listOf(percentKind),
@@ -27,30 +26,31 @@ export const checkpointSettingsTable: OptionTable<CheckpointSettings> = {
   minTokensForGen: optionKinds.number({ min: 0, max: 10_000_000 }),
 };
 
-/** How full the window is, and what happened since the last checkpoint. */
+/** Measures the window after a turn, and the activity since the last checkpoint. */
 export interface CheckpointMeasurement {
-  /** Of the window as it is now; null when it is not known or stale. */
+  /** Counts the tokens in the window now. Null when the number is unknown or stale. */
   readonly tokens: number | null;
-  /** Null and 0 stand for unknown: then only messages are counted. */
+  /** States the size of the window in tokens. Null and 0 mean unknown; then only messages are counted. */
   readonly windowTokens: number | null;
-  /** Messages of the user since the last checkpoint. */
+  /** Counts the user messages since the last checkpoint. */
   readonly userMessages: number;
-  /** Whether the caller's topic detection says so. @default false */
+  /** States whether the caller detected a change of topic. @default false */
   readonly topicChanged?: boolean;
 }
 
 export interface CheckpointTrigger {
-  /** With the thresholds as they stand after the measurement. */
+  /** Contains the thresholds after the measurement. */
   readonly state: CheckpointState;
-  /** Null: none is due. */
+  /** Names the trigger that fired. Null when no checkpoint is due. */
   readonly due: "tokens" | "messages" | "topic" | null;
-  /** The threshold that was crossed, the highest of several; null for other triggers. */
+  /** States the highest threshold that was crossed, in percent. Null for other triggers. */
   readonly percent: number | null;
 }
 
 /**
- * Whether a checkpoint is due: at a share of the window, after a number of messages, or when a hook says so, whichever
- * comes first. Pure. Under the floor of tokens nothing is crossed, so that a threshold below it fires when it is reached.
+ * Decides whether a checkpoint is due: at a share of the window, after a number of messages, or on a change of topic.
+ * Below the token floor no threshold counts as crossed, so that it can still fire when the floor is reached. The
+ * function is pure.
  */
 export function checkpointTrigger(
   state: CheckpointState,

@@ -11,27 +11,27 @@ import type { AssistantMessage, Summarizer } from "@throughline/core";
 import type { SessionModel } from "@throughline/core/internal";
 import { checkpointPrompt, checkpointSystem } from "./checkpoint-prompt.ts";
 
-/** What a checkpoint writer is asked to write about. */
+/** Holds the input of a checkpoint writer. */
 export interface CheckpointRequest {
-  /** The conversation since the summary before, as plain text. */
+  /** Holds the conversation since the previous summary, as plain text. */
   readonly text: string;
-  /** The summary that the new one continues; null for the first one. */
+  /** Holds the summary to continue. Null for the first checkpoint. */
   readonly previousSummary: string | null;
-  /** The longest reply, in tokens. */
+  /** Limits the reply, in tokens. */
   readonly maxOutputTokens: number;
-  /** Aborted at the deadline and when the checkpointer closes; the reply is then dropped. */
+  /** Is aborted at the deadline and when the checkpointer closes. A later reply is dropped. */
   readonly signal: AbortSignal;
 }
 
-/** What a writer gave. */
+/** Holds the reply of a writer. */
 export interface CheckpointReply {
-  /** Read leniently: JSON, or prose. */
+  /** Holds the checkpoint as JSON or as prose; both are parsed leniently. */
   readonly text: string;
-  /** What the call cost, in tokens by kind; null where that is not known. */
+  /** Counts the tokens of the call by kind. Null when the writer does not know them. */
   readonly usage: Readonly<Record<string, number>> | null;
 }
 
-/** Writes checkpoints. A writer that knows nothing of usage gives the text alone. */
+/** Writes checkpoints. A writer without usage numbers may return the text alone. */
 export interface CheckpointWriter {
   /** Names the writer in events and as `model` in the record, such as `anthropic/claude-haiku-4-5`. */
   readonly name: string;
@@ -40,8 +40,8 @@ export interface CheckpointWriter {
 }
 
 /**
- * A writer that asks a model for the parts as JSON. For models whose messages are `{role, content}`: all but Google's
- * and Bedrock's.
+ * Creates a writer that asks a model for the parts of a checkpoint as JSON. The model must take `{role, content}`
+ * messages, which excludes the models of Google and Bedrock.
  *
  * @throws {ThroughlineError} INPUT_INVALID for a model without `chat` or `modelId`
  */
@@ -66,7 +66,7 @@ export function chatCheckpointWriter(model: SessionModel): CheckpointWriter {
 }
 
 /**
- * A writer over a summarizer, whose prose becomes the summary; what it finds of topics and decisions is in it.
+ * Creates a writer from a summarizer. Its prose becomes the summary; topics and decisions stay part of that prose.
  *
  * @throws {ThroughlineError} INPUT_INVALID for a summarizer without `summarize`, or a name that is no text
  */
@@ -87,7 +87,7 @@ function tokensOf({ input, output, cacheRead, cacheWrite }: CallUsage): Readonly
 }
 
 function textOf({ content, stopReason }: AssistantMessage): string {
-  // A reply that called a tool or broke off says nothing that could be relied on.
+  // A reply that called a tool or ended early is incomplete, so it is not used.
   if (stopReason === "toolUse" || stopReason === "error" || stopReason === "aborted") return "";
   if (typeof content === "string") return content;
   return content

@@ -5,84 +5,83 @@ import { checkpointSettingsTable, type CheckpointMeasurement, type CheckpointSet
 import type { CheckpointWriter } from "./checkpoint-writer.ts";
 import { optionKinds, portKinds, type OptionTable } from "@throughline/core/internal";
 
-/** Options of `createCheckpointer`. */
+/** Sets the store, the writers and the limits of `createCheckpointer`. */
 export interface CheckpointerOptions {
-  /** Holds the sessions, and gets the checkpoints. */
+  /** Holds the sessions and receives the checkpoint records. */
   readonly store: SessionStore;
   /** Times the claims, the deadlines and the waits. @default the system's clock */
   readonly clock?: Clock;
-  /** Makes the ids of new records. @default the process's */
+  /** Creates the ids of new records. @default the process's */
   readonly ids?: RecordIds;
-  /** Asked in this order until one answers. @default none: no checkpoint is made */
+  /** Lists the writers in the order in which they are tried. @default none: no checkpoint is made */
   readonly writers?: readonly CheckpointWriter[];
-  /** When a checkpoint is due. @default those of `CheckpointSettings` */
+  /** Sets when a checkpoint is due. @default those of `CheckpointSettings` */
   readonly settings?: CheckpointSettings;
-  /** Of this process: no other that shares the store may have the same. */
+  /** Names this process. No other process that shares the store may use the same name. */
   readonly owner: string;
-  /** For all writers of one checkpoint. @default 600000 */
+  /** Limits all writers of one checkpoint together, in milliseconds. @default 600000 */
   readonly deadlineMs?: number;
-  /** The longest reply of a writer, in tokens. @default 2000 */
+  /** Limits the reply of a writer, in tokens. @default 2000 */
   readonly maxOutputTokens?: number;
-  /** Called with each event; what it throws is ignored. @default none */
+  /** Is called with each event; its exceptions are ignored. @default none */
   readonly onEvent?: CheckpointListener;
 }
 
-/** How the making of a checkpoint ended. */
+/** States how an attempt to make a checkpoint ended. */
 export type CheckpointResult =
   /** The checkpoint is in the log. */
   | ({
       readonly kind: "written";
-      /** The id of the checkpoint's record. */
+      /** Names the checkpoint's record. */
       readonly recordId: string;
-      /** The id of the last record that the checkpoint covers. */
+      /** Names the last record that the checkpoint covers. */
       readonly coversToId: string;
     } & CheckpointContent)
-  /** There is no new checkpoint, and nothing is wrong. */
+  /** There is no new checkpoint, and no error occurred. */
   | {
       readonly kind: "nothing";
-      /** Why there is none. */
+      /** States why there is none. */
       readonly reason: NoCheckpointReason;
     }
-  /** Every writer failed, or the store did. */
+  /** Every writer failed, or the store failed. */
   | {
       readonly kind: "failed";
-      /** The error of the last writer, or of the store. */
+      /** Holds the error of the last writer, or of the store. */
       readonly cause: unknown;
     };
 
-/** A checkpoint in the making: why it is due, and its end. */
+/** Describes a running checkpoint. */
 export interface CheckpointRun {
-  /** Which trigger fired. */
+  /** States which trigger fired. */
   readonly due: "tokens" | "messages" | "topic" | "asked";
-  /** Never rejects. */
+  /** Resolves with the result and never rejects. */
   readonly done: Promise<CheckpointResult>;
 }
 
-/** How full the window is after a turn. */
+/** Measures the window after a turn. */
 export type TurnSize = Omit<CheckpointMeasurement, "userMessages">;
 
-/** Makes checkpoints of the sessions of a store, beside their turns. */
+/** Makes checkpoints of the sessions of a store, in the background of their turns. */
 export interface Checkpointer {
   /**
-   * The fields to set in the entry with the append that ends a turn: they count the messages of the user. One commit
-   * does for both.
+   * Returns the entry fields that count the user messages of a turn. Set them with the append that ends the turn, so
+   * that one commit does both.
    */
   turnPatch(entry: SessionEntry, userMessages: number): Readonly<Record<string, unknown>>;
   /**
-   * Begins a checkpoint when one is due after a turn, and returns at once; null when none is due. `entry` is as the
-   * turn left it. Never waits, never holds a turn.
-   * @throws {ThroughlineError} INPUT_INVALID for a size that is none
+   * Starts a checkpoint if one is due after a turn, and returns at once. Null means that none is due. `entry` is the
+   * entry at the end of the turn. The call never delays a turn.
+   * @throws {ThroughlineError} INPUT_INVALID for an invalid size
    */
   afterTurn(ref: SessionRef, entry: SessionEntry, size: TurnSize): CheckpointRun | null;
-  /** Makes one now, whatever the triggers say. */
+  /** Makes a checkpoint now, whatever the triggers say. */
   make(ref: SessionRef, tokens: number | null): Promise<CheckpointResult>;
-  /** Ends what is in the making and waits for it. */
+  /** Aborts running checkpoints and waits until they have ended. */
   close(): Promise<void>;
 }
 
 const { callback, filledText, flag, listOf, number, objectOf, objectWith, orNull, required } = optionKinds;
 
-/** The kinds of the options of `createCheckpointer`. */
 export const checkpointerTable: OptionTable<CheckpointerOptions> = {
   store: required(portKinds.store),
   clock: portKinds.clock,
@@ -95,7 +94,6 @@ export const checkpointerTable: OptionTable<CheckpointerOptions> = {
   onEvent: callback,
 };
 
-/** The types of the input of `afterTurn` about a turn. */
 export const turnSizeTable: OptionTable<TurnSize> = {
   tokens: required(orNull(number({ min: 0 }))),
   windowTokens: required(orNull(number({ min: 0 }))),

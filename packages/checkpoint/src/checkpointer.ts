@@ -41,33 +41,32 @@ import {
 
 interface WrittenWith {
   readonly tokens: number | null;
-  /** Messages of the user it has behind it. */
+  /** States the user message count that the checkpoint covers. */
   readonly counted: number;
   readonly writer: string;
   readonly usage: CheckpointReply["usage"];
 }
 
-/** What is made, from the claim to the append. */
 interface Job {
   readonly ref: SessionRef;
-  /** The id of the checkpoint, which stands in the claim too. */
+  /** Equals the record id of the claim, so that the claim can be matched with its checkpoint. */
   readonly recordId: string;
-  /** The session the claim was made in. */
+  /** Names the session of the claim, because a reset may give the key to another session. */
   readonly sessionId: string;
 }
 
-/** The state with which a checkpoint begins; null when it is not due any more. */
+/** Returns the state for the start of a checkpoint, or null when it is no longer due. */
 type Claim = (state: CheckpointState, entry: SessionEntry) => CheckpointState | null;
 
 /**
- * Makes checkpoints of the sessions of a store, beside their turns: a summary of the conversation so far, as a record.
+ * Creates a checkpointer, which writes summaries of sessions as records in the background of their turns.
  *
  * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
  * @example
  * const checkpointer = createCheckpointer({
- *   store,
- *   owner: "worker-1",
- *   writers: [chatCheckpointWriter(model)],
+ * store,
+ * owner: "worker-1",
+ * writers: [chatCheckpointWriter(model)],
  * });
  * await checkpointer.afterTurn(ref, entry, { tokens: 60_000, windowTokens: 200_000 })?.done;
  */
@@ -103,7 +102,7 @@ class StoreCheckpointer implements Checkpointer {
       return null;
     }
     const claim: Claim = (now, newest) => {
-      // The entry may have moved on since the turn ended: the claim is made on what it says now.
+      // The entry may have changed since the turn ended, so the claim uses the current entry.
       const trigger = checkpointTrigger(now, measured(newest, now, size), settings);
       return phaseAt(now, clock.nowMs()) === "idle" && trigger.due !== null ? trigger.state : null;
     };
@@ -116,7 +115,7 @@ class StoreCheckpointer implements Checkpointer {
     if (known !== undefined) return known;
     if ((this.options.writers ?? []).length === 0) return Promise.resolve({ kind: "nothing", reason: "no-writers" });
     return this.start(ref, async () => {
-      // Asked twice it claims nothing and writes nothing, the entry included.
+      // A second request without new messages writes nothing, so that repeats do not change the entry.
       if ((await this.read(ref)).material === null) return { kind: "nothing", reason: "nothing-new" };
       tellListener(this.options.onEvent, { name: "checkpoint.started", ref, due: "asked", percent: null });
       return this.generate(ref, tokens, null, (now) => now);
@@ -168,7 +167,10 @@ class StoreCheckpointer implements Checkpointer {
     }
   }
 
-  /** Whoever comes back after its time has no say any more: its failure is none of the session's. */
+  /**
+   * Handles a failure. After the claim expired, another process owns the checkpoint, so this failure must not count
+   * against the session.
+   */
   private async failed(job: Job, cause: unknown): Promise<CheckpointResult> {
     const { ref, recordId, sessionId } = job;
     const isEnded = this.closing.signal.aborted;
@@ -197,7 +199,7 @@ class StoreCheckpointer implements Checkpointer {
     return { material: await runInSlices(checkpointMaterial(records, state.head.headId)), state };
   }
 
-  /** No refusal: it is this one's to make. */
+  /** Claims the checkpoint. A null `refusal` means that this process holds the claim. */
   private async claim(
     ref: SessionRef,
     running: NonNullable<CheckpointState["running"]>,
@@ -275,7 +277,6 @@ class StoreCheckpointer implements Checkpointer {
   }
 }
 
-/** Whether the claim is still this one's. */
 function isOf({ recordId }: Job, { running }: CheckpointState): boolean {
   return running?.recordId === recordId;
 }
@@ -284,7 +285,7 @@ function measured(entry: SessionEntry, state: CheckpointState, size: TurnSize): 
   return { ...size, userMessages: countUserMessages(entry) - state.countedMessages };
 }
 
-/** A claim outlives the deadline of its writers by what the append may take. */
+/** Keeps a claim valid for the append, after the deadline of the writers. */
 const graceMs = 60_000;
 
 function keyOf({ namespace, agentId, key, archiveId }: SessionRef): string {

@@ -1,37 +1,37 @@
 import { assertKnownOptions, findRecordProblem, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { isRecordOfType, type SessionRef, type SessionStore } from "@throughline/core";
 
-/** A checkpoint as it is shown. */
+/** Shows a checkpoint of a session. */
 export interface ListedCheckpoint {
-  /** The id of the checkpoint's record. */
+  /** States the id of the checkpoint's record. */
   readonly id: string;
-  /** The sequence number of the checkpoint's record. */
+  /** States the sequence number of the checkpoint's record. */
   readonly seq: number;
-  /** Null when the record it covers to is not in the log. */
+  /** States the seq of the last covered record. Null when the log does not have that record. */
   readonly coversToSeq: number | null;
-  /** How many tokens the context had; 0 when that was unknown. */
+  /** Counts the tokens of the context at the checkpoint; 0 when the number was unknown. */
   readonly tokensAtCheckpoint: number;
-  /** How many messages the context had, without those of a memory flush. */
+  /** Counts the messages of the context at the checkpoint, without those of a memory flush. */
   readonly messageCountAtCheckpoint: number;
-  /** The conversation up to there in prose. */
+  /** Summarizes the conversation up to the checkpoint in prose. */
   readonly summary: string;
-  /** The topics as short phrases; empty when the checkpoint names none. */
+  /** Lists the topics as short phrases; empty when the checkpoint names none. */
   readonly topics: readonly string[];
-  /** What was decided; empty when the checkpoint names nothing. */
+  /** Lists the decisions; empty when the checkpoint names none. */
   readonly keyDecisions: readonly string[];
-  /** What was still open; empty when the checkpoint names nothing. */
+  /** Lists the open questions; empty when the checkpoint names none. */
   readonly openQuestions: readonly string[];
-  /** The name of the writer, such as `anthropic/claude-haiku-4-5`; null when the record names none. */
+  /** Names the writer, such as `anthropic/claude-haiku-4-5`. Null when the record names none. */
   readonly model: string | null;
-  /** When the record was written, UTC milliseconds; null when its timestamp is no time. */
+  /** States the time of the record in UTC milliseconds. Null when its timestamp is invalid. */
   readonly atMs: number | null;
 }
 
-/** The kinds of the options of `listCheckpoints`. */
 export const listTable: OptionTable<{ readonly signal?: AbortSignal }> = { signal: optionKinds.signal };
 
 /**
- * The checkpoints of a session, oldest first. Reads the heads of all records and the checkpoints themselves.
+ * Returns the checkpoints of a session, oldest first. It reads the heads of all records and then the checkpoint
+ * records.
  *
  * @throws {ThroughlineError} SESSION_NOT_FOUND, INPUT_INVALID, and what the store throws
  */

@@ -1,6 +1,5 @@
 import type { SettingFragment } from "@throughline/core/internal";
 
-/** What configuration may say of checkpoints. */
 export const checkpointSettings: SettingFragment = {
   area: "session.checkpoint",
   fields: [

@@ -1,28 +1,29 @@
-/** What a breaker says of a summarizer; `SPEC.md` is normative. */
+/** Names the state of a summarizer's circuit breaker. `SPEC.md` is normative. */
 export type BreakerState =
-  /** It is asked. */
+  /** The summarizer is asked. */
   | "closed"
-  /** It failed too often and is not asked. */
+  /** The summarizer failed too often and is not asked. */
   | "open"
-  /** One call is under way to see whether it works again; no other is let through. */
+  /** One trial call is running. Other calls are refused until it ends. */
   | "half-open";
 
 export type BreakerStep =
-  /** A call gave a summary. */
+  /** A call returned a summary. */
   | "succeeded"
-  /** A call failed, and fewer than the threshold in a row did. */
+  /** A call failed, and the number of consecutive failures is below the threshold. */
   | "failed"
-  /** A call failed that made it too many. */
+  /** A call failed, and the number of consecutive failures reached the threshold. */
   | "tripped"
-  /** A call comes after the pause is over. */
+  /** The first call after the pause starts. */
   | "probed"
-  /** The caller ended the call: it says nothing of the summarizer. */
+  /** The caller aborted the call, so its end says nothing about the summarizer. */
   | "aborted";
 
-/** The state after each step; null where the step cannot happen. */
+/** Maps state and step to the next state. Null marks a step that cannot occur in the state. */
 export const breakerSteps: Readonly<Record<BreakerState, Readonly<Record<BreakerStep, BreakerState | null>>>> = {
   closed: { succeeded: "closed", failed: "closed", tripped: "open", probed: null, aborted: "closed" },
-  // Calls that began before it opened may end while it is open.
+  // Calls that started before the breaker opened may end while it is open, so every result must be possible in this
+  // state.
   open: { succeeded: "closed", failed: "open", tripped: "open", probed: "half-open", aborted: "open" },
   "half-open": { succeeded: "closed", failed: "open", tripped: "open", probed: null, aborted: "open" },
 };

@@ -24,29 +24,29 @@ import { nextChunk } from "./split-input.ts";
 import { summaryPrompt, summarySystemOf, type SummaryStyle } from "./summary-prompt.ts";
 import { readTranscript, writeTranscript, type Segment } from "./transcript.ts";
 
-/** Options of `createChatSummarizer`. */
+/** Sets the model, the style and the limits of `createChatSummarizer`. */
 export interface ChatSummarizerOptions {
   /**
-   * The model that writes: any whose messages are `{role, content}`, as those of Anthropic, OpenAI and Ollama are. Its
-   * `windowTokens` bounds a call; where it states none, what its provider says does.
+   * Sets the model that writes. Its messages must be `{role, content}`, as with Anthropic, OpenAI and Ollama. Its
+   * `windowTokens` limits a call; without it the provider's value does.
    */
   readonly model: SessionModel;
-  /** What it calls itself in records. @default "<provider>/<model>" */
+  /** Names the summarizer in records. @default "<provider>/<model>" */
   readonly name?: string;
-  /** How the model is asked. @default "sections" */
+  /** Sets how the model is asked. @default "sections" */
   readonly style?: SummaryStyle;
-  /** For all calls of one summary. @default 180000 */
+  /** Limits all calls of one summary together, in milliseconds. @default 180000 */
   readonly deadlineMs?: number;
   /** Counts the tokens of a text, so that each call fits the window. @default a token for four characters */
   readonly countText?: (text: string) => number;
-  /** Whether a call failed because it was too long. @default by the providers' usual words */
+  /** Returns whether a call failed because it was too long. @default by the providers' usual words */
   readonly isOverflow?: (error: unknown) => boolean;
   /**
-   * Longer messages are cut to their beginning and end.
+   * Limits a message in characters. The middle of a longer message is cut out.
    * @default a quarter of the model's window, from 2,000 to 20,000 characters; 20,000 where the window is unknown
    */
   readonly messageChars?: number;
-  /** What becomes of tool results that are no failures. @default "marker" */
+  /** Sets how successful tool results are passed to the model. @default "marker" */
   readonly toolResults?: ShapeOptions["toolResults"];
   /** Times the deadline. @default the system's */
   readonly clock?: Clock;
@@ -64,7 +64,7 @@ const table: OptionTable<ChatSummarizerOptions> = {
   clock: optionKinds.objectWith("nowMs", "sleep"),
 };
 
-/** What of a model counts here. */
+/** Accepts a whole session model, so the table lists the fields that the summarizer ignores as well. */
 const modelTable: OptionTable<SessionModel> = {
   chat: optionKinds.required(optionKinds.objectWith("chat")),
   modelId: optionKinds.required(optionKinds.filledText),
@@ -74,32 +74,35 @@ const modelTable: OptionTable<SessionModel> = {
   thinkingLevel: optionKinds.any,
 };
 
-/** Estimates may be off by a fifth before a request is too long. */
+/** Leaves room for token estimates that are a fifth too low. */
 const margin = 1.2;
-/** One part of a conversation takes so much of the window, and never less than the smaller share. */
+/**
+ * Sets the share of the window for one part of a conversation, and the minimum share. The rest is needed for the
+ * prompt, the earlier summary and the answer.
+ */
 const chunkShare = 0.4;
 const leastChunkShare = 0.15;
-/** No more of the window than this goes to the answer, or to the summary before. */
+/** Limits the answer to a share of the window, and the previous summary as well. */
 const answerShare = 0.25;
 const shrinkFactor = 0.75;
 const mostShrinks = 2;
 const leastTokens = 500;
-/** One long message must not take the place of a whole conversation. */
+/** Limits one long message, so that it does not displace the rest of the conversation. */
 const mostMessageChars = 20_000;
 const leastMessageChars = 2000;
 
 /**
- * A summarizer that calls a model. A conversation too long for the model's window is summarized part by part, each on
- * top of the parts before. A part that is still too long is split, and nothing is left out.
+ * Creates a summarizer that calls a model. A conversation above the model's window is summarized in parts, each
+ * together with the summary of the earlier parts. A part that is still too long is split, so nothing is left out.
  * @throws {ThroughlineError} from `summarize`: ABORTED by the caller's signal, SUMMARY_REJECTED for a text that cannot
- * stand for the conversation, SUMMARY_FAILED after the deadline; else the model's own error
+ *   stand for the conversation, SUMMARY_FAILED after the deadline; else the model's own error
  */
 export function createChatSummarizer(options: ChatSummarizerOptions): Summarizer {
   assertKnownOptions<ChatSummarizerOptions>("createChatSummarizer", options, table);
   assertKnownOptions<SessionModel>("createChatSummarizer", options.model, modelTable, "model");
   const { chat, modelId, windowTokens: givenTokens } = options.model;
   let known: { readonly tokens: number | null } | null = null;
-  // Asked once: a model's window stays what it is.
+  // The provider is asked once, because the window of a model does not change.
   const windowTokens = async (signal: AbortSignal): Promise<number | null> => {
     if (givenTokens !== undefined) return givenTokens;
     known ??= { tokens: (await chat.windowTokens?.(modelId, signal)) ?? null };
@@ -108,7 +111,6 @@ export function createChatSummarizer(options: ChatSummarizerOptions): Summarizer
   return { summarize: (request) => new SummaryRun(options, request, windowTokens).run() };
 }
 
-/** One summary, in as many calls as it takes. */
 class SummaryRun {
   readonly #options: ChatSummarizerOptions;
   readonly #request: SummaryRequest;
@@ -157,7 +159,7 @@ class SummaryRun {
     const mostOutput = this.#mostOutput(windowTokens);
     let rest = shapeInput(await readTranscript(this.#request.text), { messageChars, toolResults });
     let previous = this.#request.previousSummary;
-    // A summary that would fill the window is conversation like the rest of it.
+    // A previous summary that would fill the window is summarized as a part of the conversation.
     if (previous !== null && windowTokens !== null && this.#countText(previous) > windowTokens * answerShare) {
       rest = [{ speaker: "Summary of the earlier messages", text: previous }, ...rest];
       previous = null;
@@ -183,7 +185,7 @@ class SummaryRun {
     return windowTokens === null ? asked : Math.min(asked, Math.floor(windowTokens * answerShare));
   }
 
-  /** All of it where it fits, else a share of the window. */
+  /** Returns the token limit for one part: the whole window if everything fits, else a share of the window. */
   #mostInput(
     windowTokens: number | null,
     mostOutput: number,
@@ -196,7 +198,7 @@ class SummaryRun {
     );
     const room = Math.floor((windowTokens - mostOutput) / margin) - fixed;
     if (this.#countText(writeTranscript(rest)) <= room) return Math.max(room, leastTokens);
-    // Later parts carry the summary of the earlier ones, which may become as long as an answer.
+    // Later parts include the summary of the earlier parts, which may be as long as an answer.
     const later = room - (previous === null ? mostOutput : 0);
     const share = Math.floor((windowTokens * chunkShare) / margin);
     return Math.max(Math.min(share, later), Math.floor((windowTokens * leastChunkShare) / margin), 1);
@@ -254,7 +256,7 @@ class SummaryRun {
     const text = textOf(message);
     const said = stopProblem(message);
     if (said !== null) throw this.#rejected(said, text);
-    // What no summary of that many tokens could be is not read.
+    // A text of this length cannot be a summary within the token limit, so it is not parsed.
     if (text.length > Math.max(maxOutputTokens * 4, 250) * 40) throw this.#rejected("too-large", text);
     const summary = parseSummary(text).text;
     const problem = auditSummary(summary, { maxOutputTokens, coveredTokens, countText: this.#countText });
@@ -268,7 +270,9 @@ class SummaryRun {
   }
 }
 
-/** A quarter of the window at four characters a token. */
+/**
+ * Takes a quarter of the window: with four characters per token, that is as many characters as the window has tokens.
+ */
 function usualMessageChars(windowTokens: number | null): number {
   return Math.max(leastMessageChars, Math.min(mostMessageChars, windowTokens ?? mostMessageChars));
 }
@@ -281,7 +285,6 @@ function textOf({ content }: AssistantMessage): string {
     .trim();
 }
 
-/** What the model itself said of its end. */
 function stopProblem({ content, stopReason }: AssistantMessage): AuditProblem | null {
   const hasCall = typeof content !== "string" && content.some(({ type }) => type === "toolCall");
   if (hasCall || stopReason === "toolUse") return "tool-call";

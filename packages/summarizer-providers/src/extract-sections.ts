@@ -2,12 +2,16 @@ import { createWorkSlices } from "@throughline/core/internal";
 import { emptySections, sectionNames, type SummarySections } from "./summary-sections.ts";
 import { headAndTail, isAssistant, isCall, isFailedResult, isUser, type Segment } from "./transcript.ts";
 
-/** Of one request of the user's; the newest is kept longer. */
+/**
+ * Limits the characters of a user request, so that old requests do not fill the summary. The newest request keeps more.
+ */
 const requestChars = 240;
 const newestRequestChars = 800;
 const lastWordsChars = 600;
 
-/** The sections that rules can extract from a conversation without a model, newest last. Works in slices. */
+/**
+ * Extracts sections from a conversation by rules, without a model. The newest items come last. The work runs in slices.
+ */
 export async function extractSections(segments: readonly Segment[]): Promise<SummarySections> {
   const sections = emptySections();
   const work = new Work();
@@ -25,7 +29,7 @@ export async function extractSections(segments: readonly Segment[]): Promise<Sum
   }
   sections.state.push(...work.items(), ...work.identifiers(), ...lastWordsIn(segments));
   sections.open.push(...openIn(segments, newest));
-  // Of a text in which nobody speaks its ends are taken.
+  // A text without speakers yields no items, so its beginning and end are taken.
   const isEmpty = sectionNames.every((name) => sections[name].length === 0);
   const whole = isEmpty ? oneLine(segments.map(({ text }) => text).join(" "), lastWordsChars) : "";
   if (whole !== "") sections.state.push(whole);
@@ -37,7 +41,7 @@ const decision =
 
 const settled = /\b(?:decided|agreed|going with|chose|chosen|settled on|rejected|ruled out)\b/i;
 
-/** The sentences that decide something; of the assistant only those that mention a decision. */
+/** Returns the sentences that state a decision. Sentences of the assistant count only when they mention a decision. */
 function decisionsIn(segment: Segment): readonly string[] {
   const pattern = isUser(segment) ? decision : isAssistant(segment) ? settled : null;
   if (pattern === null) return [];
@@ -56,7 +60,6 @@ const pathNames = ["path", "file_path", "filePath", "filename", "file", "noteboo
 const commandNames = ["command", "cmd", "script"];
 const changes = /write|edit|create|patch|replace|delete|remove|move|rename|append|update|insert/i;
 
-/** Files and commands by the arguments of calls, what failed, and identifiers that were named. */
 class Work {
   readonly #changed = new Set<string>();
   readonly #read = new Set<string>();
@@ -84,7 +87,7 @@ class Work {
     ];
   }
 
-  /** The newest. */
+  /** Keeps only the newest identifiers, so that the section stays short. */
   identifiers(): readonly string[] {
     const newest = [...new Set(this.#identifiers.toReversed())].slice(0, mostIdentifiers).toReversed();
     return newest.map((identifier) => `Identifier: ${identifier}`);
@@ -98,7 +101,7 @@ function callOf(text: string): Call | null {
     const args: unknown = JSON.parse(match[2] ?? "");
     return typeof args === "object" && args !== null ? { tool: match[1] ?? "", args: args as Call["args"] } : null;
   } catch (error) {
-    // A call that was cut in the middle says nothing that can be relied on.
+    // The arguments were cut in the middle, so they are not reliable.
     if (error instanceof SyntaxError) return null;
     throw error;
   }
@@ -118,7 +121,7 @@ const identifiers: readonly RegExp[] = [
 ];
 const mostIdentifiers = 12;
 
-/** In their order; a part of one that was found is none of its own. */
+/** Returns identifiers in text order. A match inside an earlier match is dropped, for example a hash in a URL. */
 function identifiersOf(text: string): readonly string[] {
   const matches = identifiers.flatMap((pattern) => [...text.matchAll(pattern)]);
   const found: string[] = [];
@@ -131,7 +134,10 @@ function identifiersOf(text: string): readonly string[] {
   return found;
 }
 
-/** Letters alone are a word, and digits alone a number; a part of a commit's name has both. */
+/**
+ * A match of letters only is a word and one of digits only is a number, so neither is an identifier. A commit hash has
+ * both.
+ */
 function isPlainWord(match: string): boolean {
   return /^(?:[a-f]+|\d+)$/.test(match);
 }
@@ -143,7 +149,6 @@ function lastWordsIn(segments: readonly Segment[]): readonly string[] {
 
 const pending = /\b(?:todo|next step|still (?:to|need|have)|remaining|not yet|left to do|follow[- ]up|waiting for)\b/i;
 
-/** What nobody has answered or done, as far as the words tell. */
 function openIn(segments: readonly Segment[], newest: Segment | undefined): readonly string[] {
   const lastAnswer = segments.findLastIndex((segment) => isAssistant(segment) && segment.text.trim() !== "");
   const isUnanswered = newest !== undefined && segments.lastIndexOf(newest) > lastAnswer;

@@ -6,9 +6,9 @@ import { parseSummary } from "./parse-summary.ts";
 import { emptySections, sectionNames, writeSections, type SummarySections } from "./summary-sections.ts";
 import { readTranscript } from "./transcript.ts";
 
-/** Options of `createExtractiveSummarizer`. */
+/** Sets the name and the token counter of `createExtractiveSummarizer`. */
 export interface ExtractiveSummarizerOptions {
-  /** What it calls itself in records. @default "extractive" */
+  /** Names the summarizer in records. @default "extractive" */
   readonly name?: string;
   /** Counts the tokens of a text, so that the summary fits its limit. @default a token for four characters */
   readonly countText?: (text: string) => number;
@@ -20,9 +20,9 @@ const table: OptionTable<ExtractiveSummarizerOptions> = {
 };
 
 /**
- * A summarizer without a model: what the user asked, in their words; what was decided; files, commands and failures; what
- * is open. It takes and never rewords, gives the same text for the same conversation, and builds on the summary before
- * under the same headings.
+ * Creates a summarizer that needs no model. It extracts the user's requests, decisions, files, commands, failures and
+ * open items. It copies text without rewording, is deterministic, and extends the previous summary under the same
+ * headings.
  * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARY_REJECTED when there is nothing to take
  */
 export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions = {}): Summarizer {
@@ -35,7 +35,7 @@ export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions 
       }
       const before = previousSummary === null ? emptySections() : parseSummary(previousSummary).sections;
       const merged = mergeSections(before, await extractSections(await readTranscript(text)));
-      // A text at its limit looks cut off; this one never is.
+      // The audit treats a text at its limit as cut off, so the summary stays below the limit.
       const summary = writeSections(fitSections(merged, Math.floor(maxOutputTokens * 0.9), countText));
       if (summary !== "") return { summary, source: name, usage: null };
       throw new ThroughlineError("SUMMARY_REJECTED", "There is nothing in the conversation that could be taken.", {
@@ -45,7 +45,7 @@ export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions 
   };
 }
 
-/** The assistant's last message, and the open items, hold until a newer message. */
+/** Matches items that are valid only until a newer message: the assistant's last message, and open items. */
 const passing = /^(?:The assistant (?:said last|asked): |Not answered yet: )/;
 
 function mergeSections(before: SummarySections, after: SummarySections): SummarySections {
@@ -53,7 +53,8 @@ function mergeSections(before: SummarySections, after: SummarySections): Summary
   const merged = emptySections();
   for (const name of sectionNames) {
     const isNew = new Set(after[name]);
-    // Said again, it counts as new; what was left out before stays left out.
+    // A repeated item counts as new. The counts of omitted items are dropped, because they apply to the earlier text
+    // only.
     const kept = before[name].filter(
       (item) => !isNew.has(item) && !(hasSpoken && passing.test(item)) && !/^\(\d+ more, left out\)$/.test(item),
     );
@@ -63,7 +64,7 @@ function mergeSections(before: SummarySections, after: SummarySections): Summary
   return { ...merged, state: merged.state.filter((item) => !isOutdated(item, all)) };
 }
 
-/** A changed file is not listed as read. */
+/** A file that was changed later is not listed as read too. */
 function isOutdated(item: string, state: ReadonlySet<string>): boolean {
   return item.startsWith("Read: ") && state.has(item.replace("Read: ", "Changed: "));
 }

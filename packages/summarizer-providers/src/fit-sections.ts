@@ -6,12 +6,12 @@ import {
   type SummarySections,
 } from "./summary-sections.ts";
 
-/** How much of the room each section may have for itself; what one leaves the others get. */
+/** Sets the share of the room that each section may use. The other sections get what a section leaves. */
 const shares: Readonly<Record<SectionName, number>> = { topics: 0.35, decisions: 0.2, state: 0.3, open: 0.15 };
 
 /**
- * The sections within a number of tokens: the newest items of each, and the first topic, which names the subject. What
- * is left out is counted.
+ * Limits the sections to a number of tokens. It keeps the newest items of each section, and the first topic, because it
+ * names the subject. The number of omitted items is stated.
  */
 export function fitSections(
   sections: SummarySections,
@@ -58,8 +58,8 @@ function newest(
 }
 
 /**
- * The largest number up to `most` that fits, 0 for none. It doubles the number until one is too large, so that what it
- * looks at grows with what fits and not with what there is.
+ * Returns the largest number up to `most` that fits, or 0. It doubles the number until one is too large, so that the
+ * cost grows with the result and not with `most`.
  */
 function mostThatFit(most: number, fits: (count: number) => boolean): number {
   let fitting = 0;

@@ -1,6 +1,6 @@
 import { linearExpression } from "@throughline/core/internal";
 
-/** What is wrong stands at the beginning; the rest may quote the prompt. */
+/** The beginning of a message states the problem. The rest may quote the prompt, which could match by accident. */
 const mostCharacters = 8000;
 const wordings = linearExpression(
   "context.{0,20}(?:length|window|size|limit)|(?:prompt|input|request).{0,30}too (?:long|large)|too many (?:input )?tokens|maximum.{0,20}(?:prompt|context|input)|longer than the context|reduce the length|exceeds?.{0,40}(?:context|token)",
@@ -9,8 +9,8 @@ const wordings = linearExpression(
 const notThis = /rate limit|tokens per (?:minute|day)|quota|per-minute|TPM/i;
 
 /**
- * Whether an error means that the request was too long, in the words of the three providers and most other servers.
- * Callers with the guard's classifier pass that instead, because it recognizes more.
+ * Returns whether an error means that the request was too long. It knows the wording of the three providers and most
+ * other servers. Callers with the guard's classifier should pass that one, because it recognizes more errors.
  */
 export function saysOverflow(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return false;

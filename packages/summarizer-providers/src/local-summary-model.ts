@@ -1,16 +1,16 @@
 /**
- * A local summarizer as the documents this project began with describe it: a small model of Ollama, with a window that
- * takes a whole conversation and time to read it. Data for whoever configures one; nothing here uses it by itself.
+ * Holds the settings of a local summarizer: a small Ollama model with a window for a whole conversation and time to
+ * read it. They are defaults for configurations; no code of this package uses the model by itself.
  */
 export const localSummaryModel: {
   readonly provider: "ollama";
-  /** The address of an Ollama server on this machine. */
+  /** States the address of an Ollama server on this machine. */
   readonly baseUrl: string;
-  /** The model by Ollama's own name. */
+  /** Names the model as Ollama does. */
   readonly modelId: string;
-  /** How long one summary may take, in milliseconds. */
+  /** Limits one summary, in milliseconds. */
   readonly deadlineMs: number;
-  /** Asked for with every request, and the window conversations are cut to. */
+  /** States the window in tokens that each request asks for. Conversations are cut to it. */
   readonly windowTokens: number;
 } = {
   provider: "ollama",

@@ -8,17 +8,16 @@ import {
   type SummarySections,
 } from "./summary-sections.ts";
 
-/** A summary as a model wrote it, read leniently. */
+/** Holds a parsed summary of a model. */
 export interface ParsedSummary {
-  /** Without what models put around an answer. */
+  /** Holds the summary without the introductions, tags and fences that models put around it. */
   readonly text: string;
-  /** What stands under the headings; what stands before the first is the state. */
+  /** Holds the items under each heading. Text before the first heading belongs to `state`. */
   readonly sections: SummarySections;
-  /** At least one heading was found. */
+  /** States whether the text has at least one heading. */
   readonly isStructured: boolean;
 }
 
-/** What models call the sections. */
 const names: Readonly<Record<SectionName, RegExp>> = {
   topics: /^(?:topics?|requests?|goals?|what was asked|subject|user requests?|context)$/,
   decisions:
@@ -29,11 +28,11 @@ const names: Readonly<Record<SectionName, RegExp>> = {
 };
 
 /**
- * Reads the answer of a summarizer: a fence, tags, thinking or an introduction around it are taken off, JSON becomes
- * text, headings are known by the names models give them.
+ * Parses the answer of a summarizer leniently. Fences, tags, thinking and introductions around the summary are removed,
+ * JSON becomes text, and common variants of the headings are recognized.
  */
 export function parseSummary(answer: string): ParsedSummary {
-  // Half of a character is refused by providers, and would stand in every request from here on.
+  // Providers refuse half a surrogate pair, and the summary would repeat it in every later request.
   const plain = unwrapped(answer.toWellFormed());
   const fields = objectIn(plain);
   if (fields !== null) {
@@ -58,7 +57,7 @@ const closingTags: Readonly<Record<string, RegExp>> = {
   output: /<\/output>/i,
 };
 
-/** The content of the first tag, to its end or the end of the text; empty without a tag. */
+/** Returns the content of the first tag, up to its end or the end of the text. Empty without a tag. */
 function insideTag(text: string): string {
   const opening = /<(summary|answer|output)>/i.exec(text);
   if (opening === null) return "";
@@ -67,7 +66,7 @@ function insideTag(text: string): string {
   return (end === -1 ? inside : inside.slice(0, end)).trim();
 }
 
-/** The content of a fence that is the whole text except for a first line; empty without a fence. */
+/** Returns the content of a fence that covers the text except for a first line. Empty without a fence. */
 function insideFence(text: string): string {
   const at = text.indexOf("```");
   const before = text.slice(0, Math.max(0, at));
@@ -78,7 +77,7 @@ function insideFence(text: string): string {
 
 const thinkingTags = /<(\/?)(think|thinking|analysis|reasoning|scratchpad)>/gi;
 
-/** One pass, because a model that never closes a tag may open it thousands of times. */
+/** Removes thinking in one pass, because a model that never closes a tag may open it thousands of times. */
 function withoutThinking(answer: string): string {
   const tags = [...answer.matchAll(thinkingTags)];
   const nextClosing = new Map<string, number>();
@@ -101,7 +100,7 @@ function withoutThinking(answer: string): string {
   return text + answer.slice(from);
 }
 
-/** "Here is the summary of the conversation:", on a line of its own. */
+/** Matches a line such as "Here is the summary of the conversation:". */
 const introduction = linearExpression(
   "^(?:(?:sure|okay|ok|certainly|of course)[,.!]? *)?(?:here(?:'s| is)|below is|this is)[^\\n]{0,120}(?:summary|update)[^\\n]{0,80}:[ \\t]*$",
   "i",
@@ -129,7 +128,7 @@ function readSections(text: string): { readonly sections: SummarySections; reado
   return { sections, isStructured };
 }
 
-/** Another line of an item continues it. */
+/** An indented line without a bullet continues the previous item. */
 function addLine(items: string[], line: string): void {
   const item = line.replace(/^\s*(?:[-*•]|\d{1,2}[.)])\s+/, "").trim();
   if (item === "") return;
@@ -151,7 +150,7 @@ function headingOf(line: string): { readonly name: SectionName; readonly rest: s
 
 const longestTitleLine = 80;
 
-/** The words of a heading without the marks and numbers around them; null when it is none. */
+/** Returns the words of a heading without marks and numbers, or null for another line. */
 function titleOf(line: string): string | null {
   if (line.length > longestTitleLine || /^\s{4}/.test(line)) return null;
   const bare = line.trim().replace(/^(?:#{1,6}\s|\d{1,2}[.)]\s)/, "");
@@ -163,11 +162,10 @@ function titleOf(line: string): string | null {
   return words.length >= 3 && words.length <= 41 && /^[A-Za-z][A-Za-z &/,-]*$/.test(words) ? words : null;
 }
 
-/** An object that is the whole text, or stands in it. */
 function objectIn(text: string): Readonly<Record<string, unknown>> | null {
   const start = text.indexOf("{");
   const end = text.lastIndexOf("}");
-  // A text that mentions an object is no answer in JSON.
+  // A longer text around the object means that the text only mentions an object.
   if (start < 0 || end < start || start > 200 || text.length - end > 200) return null;
   try {
     const value: unknown = JSON.parse(text.slice(start, end + 1));
@@ -193,7 +191,7 @@ function fromFields(fields: Readonly<Record<string, unknown>>): SummarySections 
     if (name !== undefined) sections[name].push(...textsOf(value));
     else others.push(...textsOf(value).map((text) => `${key}: ${text}`));
   }
-  // What it calls by another name says something too; an object with nothing but such names is no summary.
+  // Fields with other names are kept too. An object with only such names is not a summary.
   if (writeSections(sections) !== "") sections.state.push(...others);
   return sections;
 }

@@ -1,7 +1,6 @@
 import type { SettingFragment } from "@throughline/core/internal";
 import { localSummaryModel } from "./local-summary-model.ts";
 
-/** What configuration may say of who writes summaries. */
 export const summarizerSettings: SettingFragment = {
   area: "session.compaction",
   fields: [

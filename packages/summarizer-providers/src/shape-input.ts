@@ -1,13 +1,13 @@
 import { headAndTail, isFailedResult, isResult, type Segment } from "./transcript.ts";
 
 export interface ShapeOptions {
-  /** Longer messages are cut to their beginning and end. */
+  /** Limits a message in characters. The middle of a longer message is cut out. */
   readonly messageChars: number;
-  /** `marker`: what tools gave is named and left out, except failures. */
+  /** `marker` replaces successful tool results by their length. Failures keep their text in both modes. */
   readonly toolResults: "marker" | "keep";
 }
 
-/** A conversation with what a summarizer can do without taken out: it costs the most and says the least. */
+/** Shortens tool results and long messages, because they cost most tokens and add least to a summary. */
 export function shapeInput(
   segments: readonly Segment[],
   { messageChars, toolResults }: ShapeOptions,

@@ -1,8 +1,8 @@
 import { headAndTail, writeTranscript, type Segment } from "./transcript.ts";
 
 /**
- * The next part of a conversation that fits, and what is left of it. A single message that does not fit is cut: with
- * it the next part would never come.
+ * Splits off the next part that fits. A single message above the limit is cut, because otherwise no part would ever
+ * contain it.
  */
 export function nextChunk(
   segments: readonly Segment[],

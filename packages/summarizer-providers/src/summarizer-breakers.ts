@@ -2,59 +2,65 @@ import { hasErrorCode, ThroughlineError, type Clock, type Summarizer } from "@th
 import { assertKnownOptions, optionKinds, type OptionTable, systemClock } from "@throughline/core/internal";
 import { breakerSteps, type BreakerState, type BreakerStep } from "./breaker-steps.ts";
 
-/** What is kept of one summarizer's failures; plain JSON. */
+/** Holds the failures of one summarizer as JSON. */
 interface BreakerEntry {
-  /** In a row, counted up to the threshold. */
+  /** Counts consecutive failures, up to the threshold. */
   readonly failures: number;
-  /** When it was last taken out; null while it is asked. */
+  /** States the time when the summarizer was last excluded, in UTC milliseconds. Null while it is asked. */
   readonly openedAtMs: number | null;
-  /** The newest failure, shortened; null after a success. */
+  /** Holds the newest failure, shortened to 200 characters. Null after a success. */
   readonly lastError: string | null;
 }
 
-/** Everything to keep over a restart; plain JSON. */
+/** Holds the state of all breakers as JSON, so that it survives a restart. */
 export interface BreakerSnapshot {
   readonly v: 1;
-  /** The failures of each summarizer by its name. */
+  /** Holds the failures of each summarizer, by name. */
   readonly summarizers: Readonly<Record<string, BreakerEntry>>;
 }
 
-/** For people: what a summarizer's breaker stands at. */
+/** Shows the state of a summarizer's breaker to people. */
 export interface BreakerStatus extends BreakerEntry {
-  /** The name that `guard` was given. */
+  /** States the name that `guard` received. */
   readonly name: string;
-  /** Whether the summarizer is asked, left out, or tried again. */
+  /** States whether the summarizer is asked, excluded, or on trial. */
   readonly state: BreakerState;
-  /** After how many failures in a row it is left out. */
+  /** States the number of consecutive failures that exclude the summarizer. */
   readonly threshold: number;
-  /** Until it is tried again; 0 when the next call tries it, null while it is asked. */
+  /**
+   * States the milliseconds until a trial call. 0 means that the next call is the trial; null means that the summarizer
+   * is asked.
+   */
   readonly retryInMs: number | null;
 }
 
-/** Options of `createSummarizerBreakers`. */
+/** Sets the threshold, the pause and the stored state of `createSummarizerBreakers`. */
 export interface SummarizerBreakersOptions {
-  /** Failures in a row that take a summarizer out. @default 3 */
+  /** Sets how many consecutive failures exclude a summarizer. @default 3 */
   readonly threshold?: number;
-  /** How long it stays out. @default 1800000 */
+  /** Sets how long a summarizer stays excluded, in milliseconds. @default 1800000 */
   readonly resetMs?: number;
-  /** A snapshot from before; one that cannot be read counts as none. @default none */
+  /** Restores an earlier snapshot. An unreadable snapshot is ignored. @default none */
   readonly snapshot?: unknown;
-  /** Called with every change, to be kept. What it throws costs the state its life beyond the process and no summary. */
+  /**
+   * Is called after each change, so that the caller can store the snapshot. If it throws, the state is not stored, and
+   * the summary is still returned.
+   */
   readonly onChange?: (snapshot: BreakerSnapshot) => void;
-  /** Times how long a summarizer stays out. @default the system's */
+  /** Times how long a summarizer stays excluded. @default the system's */
   readonly clock?: Clock;
 }
 
-/** A breaker for each summarizer, so that one that does not work is not waited for with every summary. */
+/** Holds a circuit breaker per summarizer, so that a failing summarizer does not delay every summary. */
 export interface SummarizerBreakers {
   /**
-   * The summarizer behind the breaker of that name.
+   * Returns the summarizer behind the breaker of that name.
    * @throws {ThroughlineError} from `summarize`: SUMMARIZER_PAUSED while it is out, else what the summarizer throws
    */
   guard(name: string, summarizer: Summarizer): Summarizer;
-  /** Returns what `snapshot` of the options restores after a restart. */
+  /** Returns the state that the option `snapshot` restores after a restart. */
   snapshot(): BreakerSnapshot;
-  /** Of every summarizer that was guarded or is in the snapshot, by name. */
+  /** Returns the status of every summarizer that was guarded or is in the snapshot, sorted by name. */
   status(): readonly BreakerStatus[];
 }
 
@@ -67,7 +73,7 @@ const table: OptionTable<SummarizerBreakersOptions> = {
 };
 
 /**
- * Counts failures of summarizers and leaves those out that keep failing.
+ * Creates breakers that count the failures of summarizers and exclude those that keep failing.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export function createSummarizerBreakers(options: SummarizerBreakersOptions = {}): SummarizerBreakers {
@@ -78,7 +84,7 @@ export function createSummarizerBreakers(options: SummarizerBreakersOptions = {}
     try {
       onChange?.(snapshot());
     } catch {
-      // A disk that is full must not turn a summary that is there into a failure of its model.
+      // A full disk must not turn a finished summary into a failure of its model.
     }
   };
   const breakerOf = (name: string, entry: BreakerEntry = freshEntry): Breaker => {
@@ -120,11 +126,11 @@ class Breaker {
   #state: BreakerState;
 
   constructor(name: string, entry: BreakerEntry, settings: BreakerSettings) {
-    // Also of a snapshot that was kept under a higher threshold.
+    // The snapshot may come from a configuration with a higher threshold, so the count is capped.
     this.entry = { ...entry, failures: Math.min(entry.failures, settings.threshold) };
     this.#name = name;
     this.#settings = settings;
-    // What was tried when the process ended was not answered: it is tried again.
+    // A trial call that was running when the process ended has no result, so the trial is repeated.
     this.#state = entry.openedAtMs === null ? "closed" : "open";
   }
 
@@ -152,7 +158,7 @@ class Breaker {
   #fail(error: unknown): void {
     const failures = Math.min(this.entry.failures + 1, this.#settings.threshold);
     const lastError = shortError(error);
-    // A probe that fails begins the pause anew, whatever the count says.
+    // A failed trial restarts the pause, whatever the count is.
     const isTripping = failures >= this.#settings.threshold || this.#state === "half-open";
     const openedAtMs = isTripping ? this.#settings.clock.nowMs() : this.entry.openedAtMs;
     this.#step(isTripping ? "tripped" : "failed", { failures, openedAtMs, lastError });
@@ -167,7 +173,7 @@ class Breaker {
     if (isChanged) this.#settings.changed();
   }
 
-  /** A clock that was set back does not make the pause longer than it is. */
+  /** Caps the wait at `resetMs`, so that a clock that was set back does not extend the pause. */
   #waitMs(): number {
     const { openedAtMs } = this.entry;
     if (openedAtMs === null) return 0;

@@ -8,31 +8,31 @@ import {
 } from "@throughline/core/internal";
 import type { SummarizerBreakers } from "./summarizer-breakers.ts";
 
-/** A summarizer that gave no summary, and why. */
+/** Describes a failed summarizer. */
 interface FailedSummarizer {
-  /** The name of the summarizer in the chain. */
+  /** States the name of the summarizer in the chain. */
   readonly name: string;
-  /** What it threw; SUMMARY_REJECTED when its text failed the audit. */
+  /** Holds the error of the summarizer, or SUMMARY_REJECTED when its text failed the audit. */
   readonly cause: unknown;
 }
 
-/** A summarizer of a chain, and its name. */
+/** Names a summarizer of a chain. */
 export interface ChainedSummarizer {
-  /** Names it in failures, and its breaker. */
+  /** Names the summarizer in failures, and its breaker. */
   readonly name: string;
-  /** Gives the summaries. */
+  /** Writes the summaries. */
   readonly summarizer: Summarizer;
-  /** Whether it has a breaker; the last of the chain never has one. @default true */
+  /** Sets whether the summarizer has a breaker. The last summarizer of the chain never has one. @default true */
   readonly hasBreaker?: boolean;
 }
 
-/** Options of `createSummarizerChain`. */
+/** Sets the members, the breakers and the audit of `createSummarizerChain`. */
 export interface SummarizerChainOptions {
-  /** Asked in this order. */
+  /** Lists the summarizers in the order in which they are tried. */
   readonly summarizers: readonly ChainedSummarizer[];
-  /** Leaves out summarizers that keep failing. @default none: every one is asked every time */
+  /** Excludes summarizers that keep failing. @default none: every one is asked every time */
   readonly breakers?: SummarizerBreakers;
-  /** Called for each one that failed, before the next is asked. */
+  /** Is called for each failed summarizer, before the next one is tried. */
   readonly onFailed?: (failed: FailedSummarizer) => void;
   /** Counts the tokens of a text, for the audit of its length. @default a token for four characters */
   readonly countText?: (text: string) => number;
@@ -54,18 +54,18 @@ const table: OptionTable<SummarizerChainOptions> = {
 };
 
 /**
- * The first summary that can be used, of whoever gives it: `source` of the reply says who did. A text that fails the
- * audit is a failure like any other, for the breaker too.
+ * Creates a summarizer that tries others in order and returns the first usable summary. The `source` of the reply names
+ * the summarizer that wrote it. A text that fails the audit counts as a failure, also for the breaker.
  * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARIZER_PAUSED if every summarizer is paused, with
- * `retryInMs` of the first that is tried again; SUMMARY_FAILED if none gave a summary, with every attempt in its
- * details
+ *   `retryInMs` of the first that is tried again; SUMMARY_FAILED if none gave a summary, with every attempt in its
+ *   details
  */
 export function createSummarizerChain(options: SummarizerChainOptions): Summarizer {
   assertKnownOptions<SummarizerChainOptions>("createSummarizerChain", options, table);
   const { summarizers, breakers, onFailed, countText } = options;
   const members = summarizers.map(({ name, summarizer, hasBreaker = true }, index) => {
     const audited = audit(name, summarizer, countText);
-    // The last one has no successor: leaving it out would only put off the summary.
+    // The last summarizer has no successor, so excluding it would only delay the summary.
     const isGuarded = hasBreaker && index < summarizers.length - 1;
     return { name, summarizer: breakers === undefined || !isGuarded ? audited : breakers.guard(name, audited) };
   });
@@ -99,7 +99,7 @@ export function createSummarizerChain(options: SummarizerChainOptions): Summariz
   };
 }
 
-/** Until the first of them is tried again; null when one was asked, or there is none. */
+/** Returns the shortest pause in milliseconds. Null when a summarizer was asked, or when the chain is empty. */
 function pauseOf(failed: readonly FailedSummarizer[]): number | null {
   const waits = failed.map(({ cause }) =>
     ThroughlineError.isInstance(cause) && cause.code === "SUMMARIZER_PAUSED" ? cause.details["retryInMs"] : null,

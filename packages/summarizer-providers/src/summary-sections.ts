@@ -1,10 +1,10 @@
-/** What a summary is asked for. */
+/** Names a section of a summary. */
 export type SectionName = "topics" | "decisions" | "state" | "open";
 
-/** What stands under each heading of a summary, one text for each item. */
+/** Holds the items of each section, one text per item. */
 export type SummarySections = Readonly<Record<SectionName, readonly string[]>>;
 
-/** The headings as they are asked for and written. */
+/** Holds the headings for prompts and for written summaries. The parser accepts more variants. */
 export const sectionTitles: Readonly<Record<SectionName, string>> = {
   topics: "Topics",
   decisions: "Decisions",
@@ -18,7 +18,6 @@ export function emptySections(): Record<SectionName, string[]> {
   return { topics: [], decisions: [], state: [], open: [] };
 }
 
-/** The sections as text; those without an item are left out. */
 export function writeSections(sections: SummarySections): string {
   return sectionNames
     .filter((name) => sections[name].length > 0)

@@ -1,17 +1,16 @@
 import { createWorkSlices } from "@throughline/core/internal";
 
-/** A part of a conversation as text: who says it, and what. */
 export interface Segment {
   readonly speaker: string;
   readonly text: string;
 }
 
-/** Beginning of a message: `[User]: …`. Further lines of a message are indented by two spaces. */
+/** Matches the start of a message, `[User]: …`. The other lines of a message are indented by two spaces. */
 const labelPattern = /^\[([^\]\n]{1,200})\]: ?/;
 
 /**
- * Reads a conversation as `renderText` of history writes it. Text before the first label, or without any, is a segment
- * of its own. Works in slices.
+ * Parses a conversation in the format of history's `renderText`. Text before the first label becomes a segment without
+ * a speaker. The work runs in slices.
  */
 export async function readTranscript(text: string): Promise<readonly Segment[]> {
   const segments: { speaker: string; lines: string[] }[] = [];
@@ -34,7 +33,9 @@ export async function readTranscript(text: string): Promise<readonly Segment[]> 
   return read;
 }
 
-/** The text again; no line of a message can be taken for the beginning of another. */
+/**
+ * Writes the segments as text. Continuation lines are indented, so that no line can look like the start of a message.
+ */
 export function writeTranscript(segments: readonly Segment[]): string {
   return segments
     .map(({ speaker, text }) => (speaker === "" ? text : `[${speaker}]: ${text.replaceAll("\n", "\n  ")}`))
@@ -61,7 +62,7 @@ export function isFailedResult(segment: Segment): boolean {
   return isResult(segment) && segment.speaker.endsWith(", failed");
 }
 
-/** The beginning and the end of a text that is too long; what matters of one is there. */
+/** Shortens a text by its middle, because its beginning and end usually matter most. */
 export function headAndTail(text: string, mostChars: number): string {
   if (text.length <= mostChars) return text;
   const half = Math.floor(mostChars / 2);

@@ -1,10 +1,10 @@
 /**
- * The version of OpenTelemetry's conventions that the names are of. All names of `gen_ai` have the status "Development" there:
- * they may change, and this table with them.
+ * Names the version of the OpenTelemetry conventions that this table follows. All `gen_ai` names have the status
+ * "Development" there, so they may change, and this table with them.
  */
 export const schemaUrl = "https://opentelemetry.io/schemas/1.45.0";
 
-/** The names that spans of sessions use, in one place. */
+/** Holds all attribute names in one place, because a new version of the conventions may rename them. */
 export const names = {
   operation: "gen_ai.operation.name",
   provider: "gen_ai.provider.name",
@@ -29,7 +29,7 @@ export const names = {
   error: "error.type",
 } as const;
 
-/** The event that has the content of a call where a logger is given. */
+/** With a logger, the content of a call is written as this event instead of as attributes. */
 export const contentEvent = "gen_ai.client.inference.operation.details";
 
 const providers: ReadonlyMap<string, string> = new Map([
@@ -40,7 +40,7 @@ const providers: ReadonlyMap<string, string> = new Map([
   ["azure", "azure.ai.openai"],
 ]);
 
-/** A provider as the conventions call it. */
+/** The conventions use names of their own for some providers. */
 export function providerName(provider: string): string {
   return providers.get(provider) ?? provider;
 }
@@ -53,7 +53,7 @@ const finishReasons: ReadonlyMap<unknown, string> = new Map([
   ["aborted", "error"],
 ]);
 
-/** Why a reply ended, as the conventions call it; null when the record does not say. */
+/** Returns null when the record states no stop reason. */
 export function finishReason(stopReason: unknown): string | null {
   return finishReasons.get(stopReason) ?? (typeof stopReason === "string" ? stopReason : null);
 }

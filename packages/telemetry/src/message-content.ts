@@ -2,19 +2,17 @@ import type { NeutralMessage } from "@throughline/history/internal";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { finishReason } from "./attribute-names.ts";
 
-/** Messages in the form that the conventions have for `gen_ai.input.messages`, as JSON. */
 export function inputMessages(messages: readonly NeutralMessage[]): string {
-  // Their interface has no index signature.
+  // The message interfaces have no index signature, so they need a cast.
   return JSON.stringify(messages.map(({ role, ...message }) => messageOf(roleOf(role), message as unknown as Fields)));
 }
 
-/** A reply in the form of `gen_ai.output.messages`, as JSON. */
 export function outputMessages(message: Fields): string {
   const finish_reason = finishReason(message["stopReason"]) ?? "stop";
   return JSON.stringify([{ ...messageOf("assistant", message), finish_reason }]);
 }
 
-/** What a tool gave, as text. */
+/** Blocks that are not text appear by their type, because a span holds text only. */
 export function resultText({ content }: Fields): string {
   return blocksOf(content)
     .map(({ type, text }) => (type === "text" && typeof text === "string" ? text : `[${String(type)}]`))
@@ -38,7 +36,7 @@ function messageOf(role: string, message: Fields): Fields {
   return { role, parts: blocksOf(message["content"]).map(partOf) };
 }
 
-/** Images and files are named, not copied: a span is no place for them. */
+/** Images and files appear by their type only, because their data would make the span too large. */
 function partOf({ type, text, thinking, id, name, arguments: given }: Fields): Fields {
   switch (type) {
     case "text":

@@ -5,17 +5,17 @@ import { names, schemaUrl } from "./attribute-names.ts";
 import type { AttributeValue, Attributes, SessionSpan } from "./session-span.ts";
 import { SpanBuilder } from "./span-builder.ts";
 
-/** Options of `otlpLines`. */
+/** Sets the content, the resource and the abort signal of `otlpLines`. */
 export interface OtlpOptions {
-  /** Whether spans have what was sent and said, and what tools were given and gave. @default false */
+  /** Adds messages, tool arguments and tool results to the spans. @default false */
   readonly includeContent?: boolean;
-  /** The `service.name` of the resource. @default "throughline" */
+  /** Sets the `service.name` of the resource. @default "throughline" */
   readonly serviceName?: string;
-  /** Ends the reading, which then throws ABORTED. */
+  /** Aborts the export, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** The kinds of the options of `otlpLines`. */
+/** Holds the option kinds of `otlpLines`, for callers that validate the options themselves. */
 export const otlpTable: OptionTable<OtlpOptions> = {
   includeContent: optionKinds.flag,
   serviceName: optionKinds.filledText,
@@ -23,8 +23,9 @@ export const otlpTable: OptionTable<OtlpOptions> = {
 };
 
 /**
- * The spans of a session as OTLP JSON, a line for each turn: what a collector's `otlpjsonfile` receiver reads, and what the body
- * of a request to `/v1/traces` is. The same records give the same ids, so a second export repeats no trace.
+ * Exports the spans of a session as OTLP JSON, one line per turn. A collector's `otlpjsonfile` receiver reads such
+ * lines, and `/v1/traces` accepts each line as a body. Equal records give equal ids, so a repeated export creates no
+ * new traces.
  *
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, ABORTED, and what the store throws
  * @example
@@ -64,7 +65,7 @@ function documentOf(spans: readonly SessionSpan[], sessionId: string, serviceNam
   return `${JSON.stringify({ resourceSpans: [{ resource, scopeSpans, schemaUrl }] })}\n`;
 }
 
-/** Numbers of enumerations in OTLP. */
+/** OTLP JSON encodes these enumerations as numbers. */
 const [internalKind, clientKind, errorStatus] = [1, 3, 2];
 
 function otlpSpan(span: SessionSpan, sessionId: string): object {
@@ -91,10 +92,10 @@ function hashOf(parts: readonly string[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** The last millisecond that 64 bits of nanoseconds hold: in the year 2554. */
+/** Limits a time in milliseconds to the largest one whose nanoseconds fit into 64 bits, in the year 2554. */
 const lastMs = 18_446_744_073_709;
 
-/** A record may state any time. A collector refuses the whole line for one that the field cannot hold. */
+/** Clamps a time, because a record may state any time. A collector rejects the whole line for a time out of range. */
 function nanoseconds(ms: number): string {
   return `${BigInt(Math.round(Math.min(Math.max(ms, 0), lastMs))) * 1_000_000n}`;
 }
@@ -105,7 +106,7 @@ function attributesOf(attributes: Attributes): readonly object[] {
 
 function valueOf(value: AttributeValue): object {
   if (typeof value === "string") return { stringValue: value.toWellFormed() };
-  // Beyond 64 bits there is no integer, and JSON has no infinity.
+  // An OTLP integer has 64 bits, and JSON has no infinity.
   if (typeof value === "number")
     return Number.isSafeInteger(value)
       ? { intValue: value }

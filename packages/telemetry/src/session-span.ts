@@ -1,28 +1,28 @@
-/** A value of an attribute. */
 export type AttributeValue = string | number | readonly string[];
 
-/** What a span says. */
 export type Attributes = Readonly<Record<string, AttributeValue>>;
 
-/** Something of a session that took time. */
 export interface SessionSpan {
-  /** Names it in its session: the same for every reader of the same records. */
+  /** The id is derived from the records, so that every reader of the same records gets the same id. */
   readonly id: string;
-  /** The turn that it belongs to; of a turn its own id. */
+  /** Links the span to its turn. For a turn it equals the span's own id. */
   readonly turnId: string;
   readonly kind: "turn" | "chat" | "tool";
   readonly name: string;
-  /** UTC milliseconds. */
+  /** Counts UTC milliseconds, like `endMs`. */
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** What was sent and said; only where it was asked for. */
+  /** Holds messages, arguments and results; empty unless the caller asked for content. */
   readonly content: Attributes;
-  /** Why it failed; null when it did not. */
+  /** States why the span failed. Null means success. */
   readonly error: string | null;
 }
 
-/** What becomes known of a session's spans, in order: a turn begins, its calls end, it ends. */
+/**
+ * Reports spans in order: a turn begins, its calls end, the turn ends. A turn is reported early, because its calls need
+ * it as their parent.
+ */
 export type SpanStep =
   | { readonly what: "begin"; readonly turn: Pick<SessionSpan, "id" | "turnId" | "name" | "startMs" | "attributes"> }
   | { readonly what: "end"; readonly span: SessionSpan };

@@ -5,15 +5,14 @@ import { finishReason, names, providerName } from "./attribute-names.ts";
 import { blocksOf, inputMessages, outputMessages, resultText } from "./message-content.ts";
 import type { Attributes, AttributeValue, SessionSpan, SpanStep } from "./session-span.ts";
 
-/** A turn that has not ended. */
 interface OpenTurn {
   readonly id: string;
-  /** Whether its beginning and end are records of their own. */
+  /** Is true when turn records mark the start and the end. */
   readonly isMarked: boolean;
   readonly startMs: number;
 }
 
-/** A reply whose call may still follow. */
+/** Holds a reply until its call record follows, which has the exact facts of the call. */
 interface Reply {
   readonly stored: StoredRecord;
   message: Fields;
@@ -29,22 +28,21 @@ interface OpenTool {
 }
 
 /**
- * Makes spans of the records of a session, one after the other: a turn is `invoke_agent`, a call of a model `chat`, a call of a
- * tool `execute_tool`. Of a session without marks of turns and calls, a turn begins with what the user says, and each reply is a
- * call.
+ * Builds spans from the records of a session. A turn becomes `invoke_agent`, a model call `chat`, a tool call
+ * `execute_tool`. Without turn and call records, each user message starts a turn and each reply is a call.
  */
 export class SpanBuilder {
   readonly #conversation: Attributes;
   readonly #agentId: string;
   readonly #hasContent: boolean;
-  /** Only where content is asked for. */
+  /** Filled only when content is requested, because the records of a session may need much memory. */
   readonly #records: StoredRecord[] = [];
   #turn: OpenTurn | null = null;
   #reply: Reply | null = null;
   readonly #tools = new Map<string, OpenTool>();
-  /** When the last records were made, by seq: a call begins with the last one that it was given. */
+  /** Holds the times of the last records by seq, because a call starts at the time of the last record that it sent. */
   readonly #times = new Map<number, number>();
-  /** When exchanges with a provider began and ended. */
+  /** Holds the start and end times of exchanges, which are more exact than the times of records. */
   readonly #exchanges = new Map<string, readonly [number, number]>();
   #lastMs = 0;
 
@@ -56,7 +54,7 @@ export class SpanBuilder {
 
   *take(stored: StoredRecord): Generator<SpanStep> {
     const { record, seq, side, tsMs, storedAtMs } = stored;
-    // A clock may go back; a span must not.
+    // A clock may be set back, but the times of spans must not decrease.
     const atMs = Math.max(this.#lastMs, tsMs ?? storedAtMs ?? this.#lastMs);
     if (this.#hasContent) this.#records.push(stored);
     const kind = throughlineKind(record);
@@ -70,7 +68,7 @@ export class SpanBuilder {
     if (this.#times.size > mostTimes) this.#times.delete(this.#times.keys().next().value as number);
   }
 
-  /** Ends what the session left open. */
+  /** Ends the spans that the session left open. */
   *finish(): Generator<SpanStep> {
     yield* this.#endTurn(this.#lastMs, null);
   }
@@ -160,7 +158,7 @@ export class SpanBuilder {
     };
   }
 
-  /** A reply without a record of its call: of another program. */
+  /** Creates the span of a reply without a call record, as other programs write it. */
   *#endReply(): Generator<SpanStep> {
     const reply = this.#reply;
     const turn = this.#turn;
@@ -247,20 +245,25 @@ export class SpanBuilder {
     return { what: "end", span: { id, turnId, kind: "chat", name, startMs, endMs, attributes, content, error } };
   }
 
-  /** What a call was given, of the records: without what the guard shortened. */
+  /**
+   * Rebuilds the messages of a call from the records. The result lacks the changes that the guard made to the request.
+   */
   #sent(toSeq: number, headId: string | null): string {
     const seen = this.#records.filter(({ seq }) => seq <= toSeq);
     return inputMessages(buildContext(seen, { headId }).messages);
   }
 }
 
-/** Calls of tools that wait for their result: a program may hand it over in its next turn, or never. */
+/** Limits the open tool calls, because a program may store a tool's result turns later or never. */
 const mostTools = 1000;
 
-/** Calls look back this far at most for the time of what they were given. */
+/**
+ * Limits the remembered record times. A call that sent an older record starts at the time of its reply or of its own
+ * record.
+ */
 const mostTimes = 10_000;
 
-/** As the conventions count: the input includes what was cached. */
+/** The conventions include cached tokens in the input, while records count them separately. */
 function usageAttributes(input: number, output: number, cacheRead: number, cacheWrite: number): Attributes {
   return {
     [names.inputTokens]: input + cacheRead + cacheWrite,

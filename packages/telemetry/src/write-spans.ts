@@ -4,7 +4,7 @@ import { contentEvent, names } from "./attribute-names.ts";
 import type { AttributeValue, SessionSpan } from "./session-span.ts";
 import { SpanBuilder } from "./span-builder.ts";
 
-/** What is used of a span of `@opentelemetry/api`. */
+/** Declares the methods of an `@opentelemetry/api` span that this package uses. */
 export interface OpenSpan {
   /** Adds attributes to the span. */
   setAttributes(attributes: Record<string, string | number | string[]>): unknown;
@@ -14,9 +14,9 @@ export interface OpenSpan {
   end(endTime?: number): void;
 }
 
-/** What is used of a tracer of `@opentelemetry/api`: a tracer of any version 1 fits. */
+/** Declares the methods of an `@opentelemetry/api` tracer that this package uses. A tracer of any version 1 fits. */
 export interface SpanTracer<Span extends OpenSpan = OpenSpan, Context = never> {
-  /** Begins a span whose parent is the span of the context. */
+  /** Starts a span whose parent is the span of the context. */
   startSpan(
     name: string,
     options: {
@@ -29,7 +29,7 @@ export interface SpanTracer<Span extends OpenSpan = OpenSpan, Context = never> {
   ): Span;
 }
 
-/** What is used of a logger of `@opentelemetry/api-logs`. */
+/** Declares the methods of an `@opentelemetry/api-logs` logger that this package uses. */
 export interface EventLogger<Context = never> {
   /** Writes one event; `timestamp` is in milliseconds since 1970. */
   emit(event: {
@@ -40,23 +40,23 @@ export interface EventLogger<Context = never> {
   }): void;
 }
 
-/** Options of `writeSpans`. */
+/** Sets the session, the tracer and the content of `writeSpans`. */
 export interface WriteSpansOptions<Span extends OpenSpan, Context> {
-  /** The store of the session. */
+  /** Provides the session's records; the store must support watching. */
   readonly store: SessionStore;
-  /** The session whose turns become spans. */
+  /** Names the session whose turns become spans. */
   readonly ref: SessionRef;
-  /** Of `trace.getTracer(name)`. */
+  /** Creates the spans. Pass the result of `trace.getTracer(name)`. */
   readonly tracer: SpanTracer<Span, Context>;
-  /** The context in which a span is the parent: `(span) => trace.setSpan(ROOT_CONTEXT, span)`. */
+  /** Returns the context in which a span is the parent: `(span) => trace.setSpan(ROOT_CONTEXT, span)`. */
   readonly contextOf: (span: Span) => Context;
-  /** Gets the content of calls as events; without one it becomes attributes. @default none */
+  /** Receives the content of calls as events; without a logger the content becomes attributes. @default none */
   readonly logger?: EventLogger<Context>;
-  /** Whether what was sent and said is written. @default false */
+  /** Writes messages, tool arguments and tool results. @default false */
   readonly includeContent?: boolean;
-  /** Records behind this one. @default 0 */
+  /** Starts after the record with this seq. @default 0 */
   readonly afterSeq?: number;
-  /** Ends it. */
+  /** Ends the writing when it is aborted. */
   readonly signal: AbortSignal;
 }
 
@@ -72,21 +72,23 @@ const table: OptionTable<WriteSpansOptions<OpenSpan, unknown>> = {
   signal: required(signalKind),
 };
 
-/** Numbers of enumerations of `@opentelemetry/api`. */
+/** The enumerations of `@opentelemetry/api` have these numbers. */
 const [internalKind, clientKind, errorStatus] = [0, 2, 2];
 
 /**
- * Writes the spans of a session as its records come, whoever writes them, until the signal ends it. A turn begins when it begins,
- * and a call is written when it has ended, with the times of the records. Nothing of an SDK is loaded: the tracer is the caller's.
+ * Writes the spans of a session while its records arrive from any process, until the signal is aborted. The span of a
+ * turn starts with the turn. The span of a call is written when the call has ended, with the times of the records. The
+ * function loads no SDK: the tracer belongs to the caller.
  *
- * @throws {ThroughlineError} INPUT_INVALID; CAPABILITY_UNSUPPORTED for a store that cannot be watched; what the store throws
+ * @throws {ThroughlineError} INPUT_INVALID; CAPABILITY_UNSUPPORTED for a store that cannot be watched; what the store
+ *   throws
  * @example
  * const done = writeSpans({ store, ref, tracer, contextOf: (span) => trace.setSpan(ROOT_CONTEXT, span), signal });
  */
 export async function writeSpans<Span extends OpenSpan, Context>(
   options: WriteSpansOptions<Span, Context>,
 ): Promise<void> {
-  // A table says nothing of the kinds of spans and contexts, which are the caller's.
+  // The cast is safe, because the table does not check the caller's span and context types.
   assertKnownOptions("writeSpans", options as unknown as WriteSpansOptions<OpenSpan, unknown>, table);
   const { store, ref, afterSeq = 0, includeContent = false, signal } = options;
   if (store.watch === undefined)
@@ -112,7 +114,7 @@ const mostTurns = 100;
 
 class SpanWriter<Span extends OpenSpan, Context> {
   readonly #options: WriteSpansOptions<Span, Context>;
-  /** The last turns: the result of a tool may come when the turn of its call has ended. */
+  /** Keeps the last turns, because the result of a tool may arrive after the turn of its call has ended. */
   readonly #turns = new Map<string, { readonly span: Span; readonly context: Context }>();
 
   constructor(options: WriteSpansOptions<Span, Context>) {

@@ -10,11 +10,10 @@ interface OpenBlock {
   signature: string;
   json: string;
   readonly citations: unknown[];
-  /** What a delta states of the block as a whole: the summary of a compaction. */
+  /** Holds fields of the whole block that a delta states, such as the summary of a compaction. */
   stated: Fields;
 }
 
-/** The message that a stream of Anthropic's API gives. */
 export function collectAnthropic(events: readonly StreamEvent[]): CollectedReply {
   const reply = new AnthropicReply();
   for (const { data } of events) reply.take(data);
@@ -117,7 +116,7 @@ function blockOf({ start, text, thinking, signature, json, citations, stated }: 
     case "compaction":
       return { ...start, ...stated };
     default:
-      // A call that was broken off keeps what was written of it.
+      // A call that ended early keeps the text of its incomplete arguments.
       return json === "" ? start : { ...start, input: parsedFields(json) ?? json };
   }
 }

@@ -2,7 +2,6 @@ import { type Fields, isFields, parsedFields } from "@throughline/core/internal"
 import type { CollectedReply } from "./collected-reply.ts";
 import { listOf, textOr } from "./json-fields.ts";
 
-/** The answer that the lines of Ollama's API give, of `/api/chat` and of `/api/generate`. */
 export function collectOllama(lines: readonly string[]): CollectedReply {
   const calls: unknown[] = [];
   const unknown: string[] = [];

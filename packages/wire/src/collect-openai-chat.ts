@@ -3,10 +3,10 @@ import type { CollectedReply } from "./collected-reply.ts";
 import { listOf, textOr } from "./json-fields.ts";
 import type { StreamEvent } from "./read-events.ts";
 
-/** Texts of a delta that grow from chunk to chunk; servers other than OpenAI's write thinking beside the content. */
+/** Lists the texts that grow from chunk to chunk. Servers other than OpenAI's send thinking beside the content. */
 const texts = ["content", "refusal", "reasoning_content", "reasoning", "thinking"] as const;
 
-/** The completion that a stream of Chat Completions gives. Of several choices the first one counts, as everywhere. */
+/** Collects a streamed completion. Only the first choice counts, as in every other reader. */
 export function collectOpenAiChat(events: readonly StreamEvent[]): CollectedReply {
   const message: Record<string, unknown> = {};
   const calls = new Map<number, Record<string, unknown>>();
@@ -40,7 +40,7 @@ export function collectOpenAiChat(events: readonly StreamEvent[]): CollectedRepl
     head === null
       ? null
       : { id: head["id"], model: head["model"], choices: [{ index: 0, message: whole, finish_reason: finish }], usage };
-  // Some servers end the connection after the last chunk without a word.
+  // Some servers close the connection after the last chunk without sending `[DONE]`.
   return { reply, isEnded: isEnded || finish !== null, error, unknown };
 }
 
@@ -61,7 +61,7 @@ function addDelta(delta: Fields, message: Record<string, unknown>, calls: Map<nu
   }
 }
 
-/** The name comes once, and arguments piece by piece. */
+/** The name of a call arrives once, its arguments in pieces, so strings are concatenated. */
 function joined(before: Fields, more: Fields): Fields {
   const all: Record<string, unknown> = { ...before };
   for (const [name, value] of Object.entries(more))

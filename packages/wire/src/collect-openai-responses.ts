@@ -5,7 +5,10 @@ import type { StreamEvent } from "./read-events.ts";
 
 const endings = new Set<unknown>(["response.completed", "response.incomplete", "response.failed"]);
 
-/** The response that a stream of the Responses API gives: its last event has all of it. */
+/**
+ * Collects a streamed response. The last event contains the whole response, so the other events matter only for a
+ * stream that ended early.
+ */
 export function collectOpenAiResponses(events: readonly StreamEvent[]): CollectedReply {
   const items = new Map<number, Fields>();
   const texts = new Map<number, string>();

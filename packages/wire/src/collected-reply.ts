@@ -1,13 +1,12 @@
 import type { Fields } from "@throughline/core/internal";
 
-/** What the events of a stream said together. */
 export interface CollectedReply {
-  /** The reply as the API gives it when nobody asks for a stream; null when nothing of one came. */
+  /** Holds the reply in the form of an unstreamed answer. Null when no part of it arrived. */
   readonly reply: Fields | null;
-  /** Whether the provider ended it. */
+  /** Is true when the provider ended the reply. An aborted stream has no end. */
   readonly isEnded: boolean;
-  /** An error that came in place of the rest, as the provider wrote it. */
+  /** Holds an error event that replaced the rest of the stream, unchanged. */
   readonly error: string | null;
-  /** Events that are not known, as they came. */
+  /** Lists events of unknown types unchanged, so that the call's record keeps them. */
   readonly unknown: readonly string[];
 }

@@ -2,95 +2,105 @@ import type { Patch } from "./template.ts";
 import type { FormText } from "./wire-node.ts";
 
 /**
- * A piece of a request: text, a part by its hash, a run of messages, or one message in a form by its number. That form is its newest from then on. Between messages that follow each other stands the separator.
+ * Describes a piece of a request body: literal text, a part by its hash, a run of messages, or one message in a
+ * numbered form. That form becomes the message's newest form. Consecutive messages are joined by the separator.
  */
 export type FrameEntry =
   | string
   | {
-      /** The hash of a part that the log has. */
+      /** Refers to a part in the log by its hash. */
       readonly part: string;
     }
   | FrameRun
   | {
-      /** The id of a message that the log has. */
+      /** Names a message in the log. */
       readonly id: string;
-      /** The number of its form; 0 is the JSON of its record. */
+      /** States the number of its form; 0 is the JSON of its record. */
       readonly form: number;
     };
 
-/** Messages that follow each other, each in its newest form. */
+/** Describes consecutive messages, each in its newest form. */
 export interface FrameRun {
-  /** The id of the last message of the run. */
+  /** Names the last message of the run. */
   readonly last: string;
-  /** How many messages the run has, counted back from `last` by their parents. */
+  /** Counts the messages of the run, backwards from `last` along their parents. */
   readonly count: number;
-  /** The numbers of the forms of as many of the newest of them, where these are others. */
+  /** Lists the form numbers of the newest messages of the run, if they differ from the newest forms. */
   readonly forms?: readonly number[];
-  /** The first of them: earlier versions state it. */
+  /** Names the first message of the run. Only earlier versions write it. */
   readonly first?: string;
 }
 
-/** A summary that was sent in place of the beginning of a conversation. */
+/** Describes a summary that was sent in place of the beginning of a conversation. */
 export interface CompactedHistory {
-  /** The id of the last message that it stands for. */
+  /** Names the last message that the summary replaces. */
   readonly last: string;
-  /** The messages in their place, as JSON; absent where an earlier exchange with this `last` states them. */
+  /** Holds the summary messages as JSON. Absent when an earlier exchange with this `last` states them. */
   readonly text?: string;
 }
 
-/** Data of a `throughline.exchange`, as far as requests are rebuilt from it. */
+/** Holds the fields of a `throughline.exchange` that a request is rebuilt from. */
 export interface ExchangeData {
-  /** Left out: the id of the record without `x-`. */
+  /** States the id of the call. Absent when it equals the record id without `x-`. */
   readonly callId?: string;
-  /** How often the same body was sent before, without an answer. Left out: 0. */
+  /** Counts the earlier attempts with the same body that got no answer. Absent means 0. */
   readonly attempt?: number;
-  /** How the call ended: `answered`, `partial`, `failed`, `aborted` or `overflowed`. */
+  /** States how the call ended: `answered`, `partial`, `failed`, `aborted` or `overflowed`. */
   readonly outcome: string;
-  /** The SHA-256 of the body that was sent, in hexadecimal. `rebuildRequest` checks against it when it is there. */
+  /**
+   * States the SHA-256 of the body that was sent, in hexadecimal. If present, `rebuildRequest` verifies the body with
+   * it.
+   */
   readonly requestSha256?: string;
-  /** Of a request that was sent in place of another one: the hash of that. */
+  /** States the SHA-256 of the client's request, if the gateway sent a rebuilt request in its place. */
   readonly rebuiltFrom?: string;
-  /** Of such a request whose conversation was summed up. */
+  /** Holds the summary that a rebuilt request contains. */
   readonly compacted?: CompactedHistory;
-  /** Up to where the log was known to whoever wrote the frame: forms of later records do not count in it. */
+  /** States the last seq that the writer of the frame had read. Forms of later records do not count in the frame. */
   readonly knownSeq: number;
-  /** Forms that the request was the first to show, by message. */
+  /** Holds the new forms of messages in this request, by message id. */
   readonly forms?: Readonly<Record<string, FormText>>;
-  /** Messages whose text the exchange holds itself. */
+  /**
+   * Lists the messages whose text the exchange itself contains. A redaction of such a message must erase the exchange
+   * too.
+   */
   readonly copies?: readonly string[];
-  /** The pieces that the body is rebuilt from, in order. Empty where nothing of the body may be kept. */
+  /** Lists the pieces of the body in order. Empty when the body must not or cannot be stored. */
   readonly frame: readonly FrameEntry[];
-  /** Left out: a comma. */
+  /** States the text between consecutive messages. Absent means a comma. */
   readonly separator?: string;
   /**
-   * The frame is of a body that was not read: it has one entry, in base64, and none where the body is larger than 1 MiB. It has
-   * none either for a body whose frame would be larger than a record.
+   * Marks the frame of a body that was not parsed. It has one entry in base64, or none for a body above 1 MiB. A body
+   * whose frame would exceed a record has no entry either.
    */
   readonly encoding?: "base64";
-  /** The message that the reply is kept as. */
+  /** Names the reply's message. */
   readonly replyId?: string;
-  /** The id that the provider gave the reply; absent when it gave none. */
+  /** States the provider's id of the reply; absent when the provider gave none. */
   readonly responseId?: string;
-  /** The hash of the tools of the request; absent where it has none. */
+  /** States the hash of the request's tools; absent when it has none. */
   readonly toolsHash?: string;
   readonly [field: string]: unknown;
 }
 
-/** Data of a `throughline.prompt`: a part of requests, whole or as another one with something put in place of its middle. */
+/** Holds the fields of a `throughline.prompt`: a part of requests as a whole text, or as a patch of another part. */
 export type PromptData = {
-  /** The member of the request that holds the part, such as `tools`, or `system`. */
+  /** Names the request member that holds the part, such as `tools`, or `system`. */
   readonly name: string;
-  /** The hash that frames name it by; a piece of a part that is larger than 4 Mi characters adds its index, as `.0`. */
+  /**
+   * States the hash that frames use. A part above 4 Mi characters is stored in pieces, whose hashes end in an index
+   * such as `.0`.
+   */
   readonly hash: string;
 } & (
   | {
-      /** The whole text. */
+      /** Holds the whole text. */
       readonly text: string;
     }
   | {
-      /** The hash of the part that the patch changes. */
+      /** States the hash of the part that the patch changes. */
       readonly base: string;
-      /** What makes the text of the base's. */
+      /** Changes the text of the base into the text of this part. */
       readonly patch: Patch;
     }
 );

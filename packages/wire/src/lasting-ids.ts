@@ -3,12 +3,12 @@ import type { WireNode } from "./wire-node.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How a reader names a call that came without an id: by its place. */
+/** Matches the id that the message reader gives to a call without an id: its position in the reply. */
 const placeId = /^call_([1-9][0-9]{0,3})$/;
 
 /**
- * Calls that came without ids, and their results, with ids that no other call of the session has. A result has the id of the
- * call at the same place of the reply before it.
+ * Gives calls without ids, and their results, ids that are unique in the session. A result takes the id of the call at
+ * the same position in the previous reply.
  */
 export function withLastingIds(
   drafts: readonly UnitDraft[],
@@ -28,7 +28,7 @@ export function withLastingIds(
         ? { ...block, id: `call_${hash.slice(0, 12)}_${placeOf(block["id"]) + 1}` }
         : block,
     );
-    // The blocks are those of the message, with other ids.
+    // The cast is safe, because only the ids of the blocks change.
     return { ...draft, message: { ...message, content } } as unknown as UnitDraft;
   });
 }
@@ -37,7 +37,7 @@ function placeOf(id: unknown): number {
   return Number(placeId.exec(String(id))?.[1] ?? 0) - 1;
 }
 
-/** The ids of the calls in the newest reply. */
+/** Returns the call ids of the newest reply, in order, because results refer to calls by position. */
 function callIds(parent: WireNode | null): readonly string[] {
   let node = parent;
   while (node !== null && !node.isReply) node = node.parent;

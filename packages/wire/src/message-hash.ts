@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { textOfParts, withoutMarks } from "./message-parts.ts";
 import { apiReadings, type WireApi } from "./wire-api.ts";
 
-/** What a chain begins with. */
+/** Is the parent hash of the first message of a chain. */
 export const rootHash = "";
 
 /**
- * Names a message by what it says and by all that stands before it. Marks of a cache, thinking, and what a program may leave
- * out of a reply that it sends back do not count. Neither do ids of calls where the API has none that last.
+ * Hashes a message together with all messages before it. Cache marks, thinking, and fields that a program may drop from
+ * a reply do not count. Call ids do not count for an API without lasting ids.
  *
  * @param messages the messages of the records that the message is kept as
  */
@@ -23,7 +23,7 @@ export function chainHash(parent: string, messages: readonly unknown[], api: Wir
 }
 
 function sayingOf(message: unknown, isWithoutIds: boolean): unknown {
-  // What no message can say counts as it came.
+  // A value without a role is not a message, so all of its fields count.
   if (!isFields(message) || message["role"] === undefined) return sorted(message);
   const { role, content, toolCallId, isError, name } = message;
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
@@ -51,7 +51,7 @@ function saidText(text: string): readonly unknown[] {
   return text === "" ? [] : [text];
 }
 
-/** In one order of names, without marks of a cache and without what is null: programs write these as they like. */
+/** Sorts members and drops cache marks and null values, because programs differ in these. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isFields(value)) return value;

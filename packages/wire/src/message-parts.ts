@@ -1,34 +1,34 @@
-/** A store takes records of 16 MiB: a message whose text is larger lies in several. */
+/** A store accepts records up to 16 MiB, so a longer message is split into several records. */
 const mostBytes = 15 * 1024 * 1024;
-/** In characters. As JSON in UTF-8 one takes a few times as many bytes, which still is a record. */
+/** Counts characters. In UTF-8 JSON a part is a few times larger and still fits into a record. */
 const partLength = 2 * 1024 * 1024;
 
-/** A piece of the text of a message that is too large for a record. */
+/** Holds a piece of a message that is too large for one record. */
 export interface MessagePart {
   readonly part: number;
   readonly of: number;
   readonly text: string;
 }
 
-/** The text of a large message in parts; null for one that a record can hold. */
+/** Splits the text of a large message. Null when one record can hold the message. */
 export function partsOf(text: string): readonly MessagePart[] | null {
   if (text.length * 3 <= mostBytes || Buffer.byteLength(text) <= mostBytes) return null;
   const starts = Array.from({ length: Math.ceil(text.length / partLength) }, (_, index) => index * partLength);
   return starts.map((from, index) => ({
     part: index + 1,
     of: starts.length,
-    // A character of two halves must not be cut: alone a half is no text in UTF-8.
+    // A surrogate pair must not be split, because UTF-8 cannot encode half of it.
     text: text.slice(wholeAt(text, from), wholeAt(text, from + partLength)),
   }));
 }
 
-/** The next place in a text that is not in the middle of a character. */
+/** Moves a position out of the middle of a surrogate pair. */
 export function wholeAt(text: string, at: number): number {
   const code = at < text.length ? text.charCodeAt(at) : 0;
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : at;
 }
 
-/** The text that parts hold together; null where records hold a message, and where a part is missing or redacted. */
+/** Joins the parts of a large message. Null for a message that is not split, and when a part is missing or redacted. */
 export function textOfParts(contents: readonly unknown[]): string | null {
   const parts = contents.filter(isPart);
   const [first] = parts;
@@ -42,7 +42,7 @@ export function isPart(content: unknown): content is MessagePart {
   return typeof part === "number" && typeof of === "number" && typeof text === "string";
 }
 
-/** Marks of a cache move from call to call, in a large message too. */
+/** Removes cache marks, because they move from call to call and must not change the hash. */
 export function withoutMarks(text: string): string {
   return text.replaceAll(/,"cache_control":\{[^{}]{0,200}\}/g, "");
 }

@@ -3,17 +3,17 @@ import { wholeAt } from "./message-parts.ts";
 import type { RequestPart } from "./split-request.ts";
 import { applyPatch, patchOf } from "./template.ts";
 
-/** Of a piece that is stored. As JSON in UTF-8 it is a record whatever it is made of. */
+/** Limits a stored piece in characters, so that its JSON in UTF-8 always fits into a record. */
 const mostCharacters = 4 * 1024 * 1024;
 
-/** The parts of requests that a log has: system prompts, tools. */
+/** Holds the parts of requests that the log has stored, such as system prompts and tools. */
 export class PartTexts {
   readonly #texts = new Map<string, string>();
-  /** The hash of the newest part of each name that is kept whole. */
+  /** Maps each name to the hash of its newest part that is stored as a whole. Patches use it as their base. */
   readonly #whole = new Map<string, string>();
   readonly #names = new Map<string, string>();
 
-  /** Takes the data of the log's next `throughline.prompt`. A patch of a base that the log lacks adds no text. */
+  /** Applies the data of the log's next `throughline.prompt`. A patch whose base is missing adds no text. */
   apply(data: PromptData): void {
     const { name, hash } = data;
     this.#names.set(hash, name);
@@ -26,24 +26,24 @@ export class PartTexts {
     if (base !== undefined) this.#texts.set(hash, applyPatch(data.patch, base));
   }
 
-  /** The name of the part with this hash: `system`, or that of its member in the request; null for an unknown hash. */
+  /** Returns the name of the part with this hash: `system`, or the request member. Null for an unknown hash. */
   nameOf(hash: string): string | null {
     return this.#names.get(hash) ?? null;
   }
 
-  /** Whether the log has the text of the part with this hash. */
+  /** Returns whether the log has the text of the part with this hash. */
   has(hash: string): boolean {
     return this.#texts.has(hash);
   }
 
-  /** The text of the part with this hash. @throws {RangeError} when the log does not have it */
+  /** Returns the text of the part with this hash. @throws {RangeError} when the log does not have it */
   text(hash: string): string {
     const text = this.#texts.get(hash);
     if (text === undefined) throw new RangeError(`The log has no part ${hash}.`);
     return text;
   }
 
-  /** What is to be stored of a part that the log does not have yet: one piece, several of one that is too large for a record. */
+  /** Returns the data to store for a new part. A part that is too large for one record becomes several pieces. */
   dataOf({ name, hash, text }: RequestPart): readonly PromptData[] {
     const base = this.#whole.get(name);
     if (base !== undefined) {

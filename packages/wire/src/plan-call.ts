@@ -9,29 +9,32 @@ import { unreadFrame } from "./unread-request.ts";
 import { apiReadings } from "./wire-api.ts";
 import { type FormText, WireNode } from "./wire-node.ts";
 
-/** What is to be stored of a request before it is answered. */
+/** Describes the records to store for a request before it is answered. */
 export interface CallPlan {
-  /** Parts and messages that the log does not have yet. */
+  /** Holds the drafts of the parts and messages that the log does not have yet. */
   readonly drafts: readonly RecordDraft[];
-  /** The last message of the request; null for one without messages. */
+  /** Names the last message of the request. Null for a request without messages. */
   readonly tip: WireNode | null;
-  /** All messages of the request, in order. */
+  /** Lists all messages of the request, in order. */
   readonly nodes: readonly WireNode[];
-  /** Messages that the log has once the drafts are stored. */
+  /** Lists the messages that the drafts add to the log. */
   readonly added: readonly WireNode[];
 }
 
-/** How a request is rebuilt. */
+/** Describes how a request can be rebuilt from the log. */
 export interface FramePlan {
-  /** The fields that the exchange states so that the request can be rebuilt. */
+  /** Holds the fields that the exchange needs so that the request can be rebuilt. */
   readonly data: Pick<ExchangeData, "knownSeq" | "frame" | "forms" | "separator" | "encoding">;
-  /** Messages of which the forms hold text. */
+  /** Lists the ids of the messages whose text the forms contain. */
   readonly copies: readonly string[];
-  /** Whether a message of the request is redacted: what the provider says of it must not be stored. */
+  /**
+   * States whether a message of the request is redacted. The provider's answer may quote it, so errors and unknown
+   * events must not be stored.
+   */
   readonly hasRedacted: boolean;
 }
 
-/** Plans what is stored of a request, from where it stands in the conversation. Changes nothing of the log. */
+/** Plans the records of a request from its match in the conversation. It does not change the log. */
 export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): CallPlan {
   const drafts: RecordDraft[] = [];
   const parts = new Map<string, RequestPart>();
@@ -55,20 +58,20 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
   return { drafts, tip, nodes, added };
 }
 
-/** A message that the log has, as it was written where a request was made of it. */
+/** Holds a message of the log with its text in the original request. */
 export interface KnownText {
-  /** The message in the log. */
+  /** Names the message in the log. */
   readonly node: WireNode;
-  /** Null: it cannot be given any more. */
+  /** Holds the text of the message. Null when it is no longer available. */
   readonly text: string | null;
 }
 
 /**
- * Plans the frame of a request that was made of messages of the log. An unchanged message is named, and a shortened one is
- * a further form of it. What stands in place of others is written out.
+ * Plans the frame of a request that was rebuilt from messages of the log. An unchanged message is referenced, a
+ * shortened one becomes a new form, and a replacement is written as text.
  */
 export function planRebuiltFrame(log: WireLog, known: readonly KnownText[], rebuilt: SplitRequest): FramePlan {
-  // What stands in place of a redacted message may say what that said: nothing of the request is kept.
+  // The replacement of a redacted message may repeat its content, so no part of the request is stored.
   if (known.some(({ node }) => node.isRedacted))
     return { data: { knownSeq: log.lastSeq, frame: [] }, copies: [], hasRedacted: true };
   const aligned = alignedUnits(known, rebuilt);
@@ -79,7 +82,7 @@ export function planRebuiltFrame(log: WireLog, known: readonly KnownText[], rebu
   const unchanged = new Set(
     aligned.flatMap((index, at) => (index !== null && known[index]?.text === rebuilt.units[at]?.text ? [index] : [])),
   );
-  // A summary may repeat anything of what it stands for.
+  // A summary may repeat any part of the messages that it replaces, so these messages count as copied.
   const copied = known.flatMap(({ node }, index) => (unchanged.has(index) ? [] : [node.id]));
   const own = rebuilt.separator === "," ? {} : { separator: rebuilt.separator };
   const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };
@@ -92,7 +95,7 @@ export function planRebuiltFrame(log: WireLog, known: readonly KnownText[], rebu
   };
 }
 
-/** For each unit of a rebuilt request the message that it was; null for one that stands for others. */
+/** Maps each item of the rebuilt request to the message that it came from, or null for a replacement. */
 function alignedUnits(known: readonly KnownText[], rebuilt: SplitRequest): readonly (number | null)[] {
   const places = new Map<string, number[]>();
   for (const [index, { text }] of known.entries())
@@ -101,7 +104,7 @@ function alignedUnits(known: readonly KnownText[], rebuilt: SplitRequest): reado
       if (same === undefined) places.set(text, [index]);
       else same.push(index);
     }
-  // The next place of a text comes first.
+  // Reverse the lists, so that `pop` returns the next position of a text first.
   for (const same of places.values()) same.reverse();
   const shift = known.length - rebuilt.units.length;
   let next = 0;
@@ -109,14 +112,14 @@ function alignedUnits(known: readonly KnownText[], rebuilt: SplitRequest): reado
     const left = places.get(text);
     while ((left?.at(-1) ?? next) < next) left?.pop();
     const same = left?.at(-1) ?? null;
-    // What was shortened is where it was, counted from the end: a summary stands before what it leaves.
+    // A shortened message keeps its position counted from the end, because a summary replaces the beginning.
     const found = same ?? (at + shift >= next ? at + shift : null);
     if (found !== null) next = found + 1;
     return found;
   });
 }
 
-/** Plans the frame of a request whose messages are those of a plan. Changes nothing of the log. */
+/** Plans the frame of a request whose messages are those of the plan. It does not change the log. */
 export function planFrame(log: WireLog, split: SplitRequest, { nodes }: Pick<CallPlan, "nodes">): FramePlan {
   if (split.unread !== null)
     return { data: { knownSeq: log.lastSeq, ...unreadFrame(split.unread) }, copies: [], hasRedacted: false };
@@ -129,15 +132,18 @@ export function planFrame(log: WireLog, split: SplitRequest, { nodes }: Pick<Cal
   return { data, copies: [...forms.keys()], hasRedacted };
 }
 
-/** A record holds 16 MiB, and the exchange has more in it than its frame. */
+/** A record holds 16 MiB, and the exchange has more fields than its frame. */
 const mostFrameBytes = 15 * 1024 * 1024;
 
-/** Whether the frame of a request is no record, as where a body is blank for megabytes. In JSON a character takes six bytes at most. */
+/**
+ * Returns whether the frame is too large for a record, for example because the body has megabytes of blanks. The text
+ * length is checked first, because a character takes at most six bytes in JSON.
+ */
 function isTooLarge({ text }: SplitRequest, data: FramePlan["data"]): boolean {
   return text.length * 6 > mostFrameBytes && Buffer.byteLength(JSON.stringify(data)) > mostFrameBytes;
 }
 
-/** What is stored of a body that is too large to be kept: its hash and size are. */
+/** Stores no frame for a body that is too large. Its hash and size are still stored. */
 function withoutFrame({ lastSeq }: WireLog): FramePlan["data"] {
   return { knownSeq: lastSeq, frame: [], encoding: "base64" };
 }
@@ -147,7 +153,7 @@ function nodeOf(id: string, parent: WireNode | null, drafts: readonly UnitDraft[
   return new WireNode(parent, id, id.slice(1), contents);
 }
 
-/** The records of a message: the first has its id, the others are derived from it. */
+/** The first record has the message's id. The ids of the other records are derived from it. */
 function messageDrafts({ id, parent }: WireNode, drafts: readonly UnitDraft[]): readonly RecordDraft[] {
   return drafts.map((draft, index) => {
     if (index === 0) return { ...draft, id, parentId: parent?.lastId ?? null };
@@ -158,7 +164,7 @@ function messageDrafts({ id, parent }: WireNode, drafts: readonly UnitDraft[]): 
 
 class FrameWriter {
   readonly #split: SplitRequest;
-  /** Null: a message that the log does not have, and that is written out. */
+  /** Holds null for an item that is not in the log, because such an item is written as text. */
   readonly #nodes: readonly (WireNode | null)[];
   readonly frame: FrameEntry[] = [];
   readonly forms = new Map<string, FormText>();
@@ -184,12 +190,11 @@ class FrameWriter {
     return this;
   }
 
-  /** Whether a piece is a message that the log has. */
   #isUnit(piece: RequestPiece | undefined): boolean {
     return piece !== undefined && "unit" in piece && this.#nodes[piece.unit] !== null;
   }
 
-  /** An empty text between two messages is one too: it says that no separator stands there. */
+  /** An empty text between two messages counts too: it states that no separator is there. */
   #addLiteral(text: string): void {
     this.#endRun();
     this.#literal += text;
@@ -207,12 +212,12 @@ class FrameWriter {
     if (node === undefined || text === undefined) throw new RangeError("A request has no such message.");
     if (node === null) return this.#addLiteral(text);
     this.#endLiteral();
-    // What was redacted must not come back as the form of a later request.
+    // A redacted message must not reappear as the form of a later request.
     if (node.isRedacted) return this.#addRedacted(node);
     const form = node.findForm(text);
     const isNewest = form === node.current;
     const before = this.#run;
-    // Of a run, only the newest messages may be in other forms than their newest.
+    // A run states explicit form numbers for its newest messages only, so any other message ends the run.
     if (before === null || before.last !== node.parent || (isNewest && before.forms.length > 0)) this.#endRun();
     const run = (this.#run ??= { last: node, count: 0, forms: [] });
     run.last = node;

@@ -5,17 +5,17 @@ import type { WireApi } from "./wire-api.ts";
 import type { WireLog } from "./wire-log.ts";
 import { WireNode } from "./wire-node.ts";
 
-/** What is to be stored of a reply. */
+/** Describes the record to store for a reply. */
 export interface ReplyPlan {
-  /** Null where the log has a reply of the same words at this place. */
+  /** Holds the draft of the reply. Null when the log already has a reply with the same content at this position. */
   readonly draft: RecordDraft | null;
-  /** The message that the reply is: the one in the log, or a new one that is not added to the log yet. */
+  /** Names the message of the reply. A new message is not yet part of the log. */
   readonly node: WireNode;
 }
 
-/** Plans what is stored of the reply to a request. */
+/** Plans the record of the reply to a request. */
 export function planReply(log: WireLog, api: WireApi, tip: WireNode | null, reply: ReplyDraft): ReplyPlan {
-  // As a store gives it back.
+  // The round trip gives the message the form that a store returns, so that both have the same hash.
   const message = JSON.parse(JSON.stringify(reply.message)) as unknown;
   const hash = chainHash(tip?.hash ?? rootHash, [message], api);
   const id = `m${hash}`;

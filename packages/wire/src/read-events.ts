@@ -1,12 +1,12 @@
-/** An event of a stream: its name and its data. */
+/** Holds one server-sent event. */
 export interface StreamEvent {
-  /** The event's name; empty where the stream names none. */
+  /** States the name of the event; empty when the stream states none. */
   readonly name: string;
-  /** Its data, the lines joined. */
+  /** Holds the data of the event, with its lines joined by line feeds. */
   readonly data: string;
 }
 
-/** The events of a stream of server-sent events. An event that is not ended by an empty line is no event yet. */
+/** Parses a stream of server-sent events. An event without its closing empty line is incomplete and left out. */
 export function readEvents(text: string): readonly StreamEvent[] {
   const events: StreamEvent[] = [];
   let name = "";
@@ -22,7 +22,7 @@ export function readEvents(text: string): readonly StreamEvent[] {
   return events;
 }
 
-/** The lines that are ended, by LF, CR LF or CR alone. */
+/** Yields the complete lines. LF, CR LF and a lone CR end a line. */
 export function* linesOf(text: string): Generator<string, void, void> {
   let from = text.startsWith("\uFEFF") ? 1 : 0;
   while (from < text.length) {
@@ -30,7 +30,7 @@ export function* linesOf(text: string): Generator<string, void, void> {
     const own = text.slice(from, feed === -1 ? text.length : feed);
     if (own.includes("\r")) {
       const parts = (feed !== -1 && own.endsWith("\r") ? own.slice(0, -1) : own).split("\r");
-      // Behind the last CR stands the beginning of a line that is not ended.
+      // The text after the last CR is the start of an incomplete line.
       yield* feed === -1 ? parts.slice(0, -1) : parts;
     } else if (feed !== -1) yield own;
     if (feed === -1) return;

@@ -8,24 +8,24 @@ import type { CollectedReply } from "./collected-reply.ts";
 import { linesOf, readEvents } from "./read-events.ts";
 import { apiReadings, type WireApi } from "./wire-api.ts";
 
-/** A reply as the log keeps it. */
+/** Holds a reply in the form that the log stores. */
 export interface ReadReply {
-  /** Null where nothing came that a reply could be made of. */
+  /** Holds the draft of the reply. Null when the answer contains none. */
   readonly draft: ReplyDraft | null;
-  /** Whether the provider ended it; what was broken off is kept as aborted. */
+  /** States whether the provider ended the reply. An incomplete reply is stored as aborted. */
   readonly isEnded: boolean;
-  /** The provider's error inside of a stream, as it came. */
+  /** Holds the provider's error inside a stream, unchanged. Null when there is none. */
   readonly error: string | null;
-  /** The events of the stream that are of no known type, as they came; empty for a whole reply. */
+  /** Lists events of unknown types, unchanged; empty for an answer that is not a stream. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Reads a reply of a provider, whole or as a stream, also one that was broken off.
+ * Parses the reply of a provider, streamed or not. An incomplete reply is accepted.
  *
- * @param contentType of the answer
- * @param text the body as far as it came
- * @param model the model that was asked for
+ * @param contentType the content type of the answer
+ * @param text the body as far as it arrived
+ * @param model the model that was requested
  */
 export function readReply(api: WireApi, contentType: string, text: string, model: string | undefined): ReadReply {
   const { reply, isEnded, error, unknown } = collect(api, contentType, text);
@@ -38,7 +38,7 @@ export function readReply(api: WireApi, contentType: string, text: string, model
 
 function collect(api: WireApi, contentType: string, text: string): CollectedReply {
   const isEvents = /^text\/event-stream/i.test(contentType);
-  // A line that has no end yet may be the last one.
+  // The line feed completes the last line, which may be the final event.
   if (api === "ollama" && !isEvents) return collectOllama([...linesOf(`${text}\n`)]);
   if (!isEvents) {
     const reply = parsedFields(text);

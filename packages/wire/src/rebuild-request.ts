@@ -4,17 +4,17 @@ import { throughlineKind } from "@throughline/core/internal";
 import type { ExchangeData } from "./exchange-data.ts";
 import { WireLog } from "./wire-log.ts";
 
-/** The data of an exchange; null for every other record. */
+/** Returns the data of an exchange record, or null for another record. */
 export function readExchange({ record }: Pick<StoredRecord, "record">): ExchangeData | null {
   const data = throughlineKind(record) === "exchange" ? (record["data"] as ExchangeData | null) : null;
   return data !== null && typeof data === "object" && Array.isArray(data.frame) ? data : null;
 }
 
 /**
- * The bytes of a request as it was sent, from the records of the log before its exchange.
+ * Rebuilds the exact bytes of a request from the log records before its exchange.
  *
  * @param pages the log from its first record up to the exchange
- * @throws {RangeError} where something that it was made of is redacted or missing
+ * @throws {RangeError} when a record that the request was made of is redacted or missing
  */
 export async function rebuildRequest(
   pages: AsyncIterable<{ readonly records: readonly StoredRecord[] }>,
@@ -26,7 +26,8 @@ export async function rebuildRequest(
   const log = new WireLog();
   for await (const { records } of pages)
     for (const stored of records)
-      // Whoever wrote the frame did not know what others stored meanwhile.
+      // Skip exchanges that other writers stored after `knownSeq`, because their forms would change the form numbers of
+      // this frame.
       if (stored.seq <= knownSeq || throughlineKind(stored.record) !== "exchange") log.apply(stored);
   log.addForms(exchange);
   const body = new TextEncoder().encode(log.frameText(frame, separator));

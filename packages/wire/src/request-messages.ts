@@ -4,22 +4,22 @@ import { membersOf } from "./scan-json.ts";
 import type { RequestPiece, SplitRequest } from "./split-request.ts";
 import { apiReadings, type WireApi } from "./wire-api.ts";
 
-/** The messages of a request as values, without those of the system that stand before them. */
+/** Holds the messages of a request as values, without the leading system messages. */
 export interface RequestMessages {
-  /** The messages in order, parsed. A unit of the Responses API may hold several. */
+  /** Lists the parsed messages in order. An item of the Responses API may hold several. */
   readonly values: readonly unknown[];
-  /** For each value the index of the unit that it stands in. */
+  /** Maps each value to the index of its item in the request. */
   readonly unitOf: readonly number[];
   /**
-   * The text of the request with other messages in their place; null where the request takes no list. A value that is one of
-   * `values` keeps the text that it came with.
+   * Returns the text of the request with other messages. Null when the request has no list of messages. A value from
+   * `values` keeps its original text.
    *
-   * @param known texts of further values
+   * @param known original texts of further values
    */
   replaced(messages: readonly unknown[], known?: ReadonlyMap<unknown, string>): string | null;
 }
 
-/** The messages of a request, to be replaced. */
+/** Returns the messages of a request in a form that allows replacing them. */
 export function requestMessages(split: SplitRequest): RequestMessages {
   const values: unknown[] = [];
   const unitOf: number[] = [];
@@ -45,7 +45,7 @@ export function requestMessages(split: SplitRequest): RequestMessages {
       if (first === -1) return null;
       const [before, after] = [textOf(pieces.slice(0, first)), textOf(pieces.slice(last + 1))];
       if (!isPlain) return `${before}${list}${after}`;
-      // A prompt is a text and no list of messages.
+      // The member `prompt` holds a text, so it cannot hold a list of messages.
       return apiReadings[split.api].plainText === apiReadings[split.api].list ? `${before}[${list}]${after}` : null;
     },
   };
@@ -56,14 +56,14 @@ function textOf(pieces: readonly RequestPiece[]): string {
 }
 
 /**
- * The text of an object with another value for a member, which is added where the object has no such member.
+ * Sets a member in the text of a JSON object and adds the member when it is missing.
  * @throws {RangeError} when the text is not a JSON object
  */
 export function withMember(text: string, name: string, value: unknown): string {
   const written = JSON.stringify(value);
   const members = membersOf(text);
   if (members === null) throw new RangeError("The text is not a JSON object.");
-  // A parser takes the last of several members with one name.
+  // JSON parsers use the last of several members with one name.
   const found = members.findLast((member) => member.name === name);
   if (found !== undefined) return text.slice(0, found.from) + written + text.slice(found.to);
   const end = text.lastIndexOf("}");
@@ -71,7 +71,7 @@ export function withMember(text: string, name: string, value: unknown): string {
 }
 
 /**
- * The text of an object without the members that a test takes, each as often as it is there.
+ * Removes members from the text of a JSON object, including repeated ones.
  * @throws {RangeError} when the text is not a JSON object
  */
 export function withoutMembers(text: string, isDropped: (name: string) => boolean): string {
@@ -82,7 +82,7 @@ export function withoutMembers(text: string, isDropped: (name: string) => boolea
   return `{${kept.map(({ nameFrom, to }) => text.slice(nameFrom, to)).join(",")}}`;
 }
 
-/** The records that messages of an API are kept as. @throws {ThroughlineError} INPUT_INVALID */
+/** Converts messages of an API to record drafts. @throws {ThroughlineError} INPUT_INVALID */
 export function messageDrafts(
   api: WireApi,
   messages: readonly unknown[],

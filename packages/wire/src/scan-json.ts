@@ -1,21 +1,19 @@
-/** A stretch of a text. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** A member of an object, with where its value stands. */
 export interface MemberSpan extends Span {
   readonly name: string;
-  /** Where its name begins. */
+  /** States where the member's name starts, so that the member can be removed with its name. */
   readonly nameFrom: number;
 }
 
-/** A record may have 200 levels, and a value of a message lies in a few of its own. */
+/** Limits the nesting of a value. A record may have 200 levels, and it wraps each value in a few levels. */
 const mostLevels = 180;
 const [quote, backslash, openArray, closeArray, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 
-/** The members of the object that a text is; null for a text that is none. What stands inside of values is not judged. */
+/** Returns the members of a JSON object, or null for another text. Nested values are only skipped, not validated. */
 export function membersOf(text: string): readonly MemberSpan[] | null {
   const members: MemberSpan[] = [];
   let at = skipBlank(text, 0);
@@ -40,7 +38,7 @@ export function membersOf(text: string): readonly MemberSpan[] | null {
   }
 }
 
-/** The elements of the list that stands there; null where none stands. */
+/** Returns the elements of the list at a position, or null when there is no list. */
 export function elementsOf(text: string, { from, to }: Span): readonly Span[] | null {
   const elements: Span[] = [];
   if (text.charCodeAt(from) !== openArray) return null;
@@ -57,7 +55,10 @@ export function elementsOf(text: string, { from, to }: Span): readonly Span[] | 
   }
 }
 
-/** Where the string ends that begins there, behind its quotation mark; -1 where none begins or none ends. */
+/**
+ * Returns the position after the closing quotation mark of the string that starts at `from`. The result is -1 when no
+ * string starts there or the string has no end.
+ */
 export function endOfString(text: string, from: number): number {
   if (text.charCodeAt(from) !== quote) return -1;
   for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
@@ -89,7 +90,7 @@ function endOfValue(text: string, from: number): number {
   return -1;
 }
 
-/** A number, true, false or null. */
+/** Finds the end of a number, true, false or null without validating it. */
 function endOfWord(text: string, from: number): number {
   let at = from;
   while (at < text.length && !isBlank(text.charCodeAt(at)) && !",]}".includes(text[at] as string)) at++;

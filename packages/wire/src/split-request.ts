@@ -2,76 +2,82 @@ import { createHash } from "node:crypto";
 import { elementsOf, type MemberSpan, membersOf, type Span } from "./scan-json.ts";
 import { apiReadings, isReply, type WireApi } from "./wire-api.ts";
 
-/** A message of a request: its text, and the values that it is read from. */
+/** Holds a message of a request: its original text and its parsed values. */
 export interface RequestUnit {
-  /** The part of the body that holds the message, as it was sent. */
+  /** Holds the text of the message in the body, unchanged. */
   readonly text: string;
-  /** One message; several items where a reply of the Responses API lies in several. */
+  /**
+   * Parses the values on demand. A reply of the Responses API may consist of several items; every other message is one
+   * value.
+   */
   readonly values: () => readonly unknown[];
 }
 
-/** A long value that stays the same from call to call: the system prompt, the tools. */
+/** Holds a long value that many requests share, such as the system prompt or the tools. */
 export interface RequestPart {
-  /** The member of the request that holds it, such as `tools`; `system` for a system message in the list. */
+  /** Names the request member that holds the part, such as `tools`; `system` for a system message in the list. */
   readonly name: string;
-  /** The JSON of the value as it was sent. */
+  /** Holds the JSON of the value, unchanged. */
   readonly text: string;
-  /** The first 16 hexadecimal digits of the SHA-256 of its text. */
+  /** States the first 16 hexadecimal digits of the SHA-256 of its text. */
   readonly hash: string;
 }
 
-/** The text of a request, in order: what is written out, a part, or a unit by its index. */
+/** Describes a piece of the body: literal text, a part, or a message by its index. */
 export type RequestPiece =
   | {
-      /** Text that is written out. */
+      /** Holds text that is written out. */
       readonly literal: string;
     }
   | {
-      /** A long value that other requests share. */
+      /** Holds a long value that other requests share. */
       readonly part: RequestPart;
     }
   | {
-      /** The index of a message in `units`. */
+      /** States the index of a message in `units`. */
       readonly unit: number;
     };
 
-/** The body of a request, cut at its messages. */
+/** Holds the body of a request, split at its messages. */
 export interface SplitRequest {
-  /** The API that it was read as, given by the caller. */
+  /** States the API that the caller named for the request. */
   readonly api: WireApi;
-  /** The whole body; empty for one that was not read. */
+  /** Holds the whole body; empty for a body that was not parsed. */
   readonly text: string;
-  /** Messages of the system at the beginning of the list, as they came. */
+  /** Lists the leading system messages, unchanged. */
   readonly systemParts: readonly string[];
-  /** The body in pieces; joined, they are its text. Empty for a body that was not read. */
+  /** Lists the body in pieces, which give its text when joined. Empty for a body that was not parsed. */
   readonly pieces: readonly RequestPiece[];
-  /** The messages behind the system's own, in order; a piece names one by its index. */
+  /** Lists the messages after the leading system messages, in order. A piece refers to one by its index. */
   readonly units: readonly RequestUnit[];
-  /** What stands between two units, unless the pieces say otherwise. */
+  /** States the most frequent text between two messages. The pieces state each exception. */
   readonly separator: string;
-  /** A text stands in place of the list of messages. */
+  /** States whether the body has a text in place of the list of messages. */
   readonly isPlain: boolean;
-  /** The bytes of a body that was not read, see `unreadRequest`; null for every other. */
+  /** Holds the bytes of a body that was not parsed, see `unreadRequest`. Null for every other body. */
   readonly unread: Uint8Array | null;
-  /** A member of the body beside its messages; undefined without one, and for one whose value is no JSON. */
+  /**
+   * Returns the value of a member other than the messages. Undefined when the member is missing or its value is not
+   * JSON.
+   */
   member(name: string): unknown;
-  /** The text of a member's value; null without one. */
+  /** Returns the text of a member's value, or null without the member. */
   memberText(name: string): string | null;
-  /** The names of the members, in their order; one that was written twice is there twice. */
+  /** Lists the names of the members in order, with repeats. */
   readonly names: readonly string[];
   /**
-   * The hash of a member that is a part, or of all messages of the system at the beginning; null without one. `tools` are also
-   * those that the list of the Responses API begins with.
+   * Returns the hash of a member, or of all leading system messages. Null without such a value. `tools` also covers
+   * tools at the start of the list in the Responses API.
    */
   partHash(name: string): string | null;
 }
 
-/** A shorter value is written out: a reference takes as much. */
+/** A shorter value is written out, because a reference would be as long. */
 const leastPart = 160;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The text of a body; null where it is not UTF-8. */
+/** Decodes a body. Null when it is not UTF-8. */
 export function bodyText(body: Uint8Array): string | null {
   try {
     return decoder.decode(body);
@@ -81,11 +87,11 @@ export function bodyText(body: Uint8Array): string | null {
   }
 }
 
-/** Cuts the body of a request at its messages; null for one that has none, and for text that is not a JSON object. */
+/** Splits the body of a request at its messages. Null when the body has none, or when the text is not a JSON object. */
 export function splitRequest(api: WireApi, text: string): SplitRequest | null {
   const members = membersOf(text);
   if (members === null) return null;
-  // A parser takes the last of several members with one name.
+  // JSON parsers use the last of several members with one name.
   const byName = new Map(members.map((member) => [member.name, member]));
   const reading = apiReadings[api];
   const list = byName.get(reading.list);
@@ -114,7 +120,7 @@ class Splitter {
   readonly #units: RequestUnit[] = [];
   readonly #gaps = new Map<string, number>();
   readonly #system: RequestPart[] = [];
-  /** The hash of the tools that stand in the list. */
+  /** Holds the hash of tools that are an element of the list instead of a member. */
   #tools: string | null = null;
   #done = 0;
   #isPlain = false;
@@ -131,7 +137,7 @@ class Splitter {
     }
   }
 
-  /** A text in place of a list: one message of the user. */
+  /** A text in place of the list means one user message. */
   takePlain(span: Span): void {
     const value = JSON.parse(this.#text.slice(span.from, span.to)) as string;
     this.#isPlain = true;
@@ -153,7 +159,10 @@ class Splitter {
     for (const element of elements.slice(from)) this.#unit(element, () => [this.#valueOrText(element)]);
   }
 
-  /** Codex has its tools in an item before the messages, under an id that differs from session to session. */
+  /**
+   * Codex sends its tools as an item before the messages. The item's id differs between sessions, so only the tools
+   * become a part.
+   */
   #takeTools({ from, to }: Span): void {
     const tools = membersOf(this.#text.slice(from, to))?.findLast(({ name }) => name === "tools");
     if (tools === undefined) return;
@@ -162,7 +171,7 @@ class Splitter {
     if (span.to - span.from >= leastPart) this.#part("tools", span);
   }
 
-  /** What the model wrote in a row is one reply, as it came. */
+  /** Consecutive items of the model form one reply, because records keep a reply as one message. */
   #takeItems(items: readonly Span[]): void {
     let reply: Span[] = [];
     const endReply = (): void => {
@@ -184,7 +193,7 @@ class Splitter {
     endReply();
   }
 
-  /** What stands inside of a message is not judged before it is read: one that is no JSON counts as its text. */
+  /** Nested values are not validated before they are read, so a message that is not JSON counts as its text. */
   #valueOrText(span: Span): unknown {
     const value = parsedValue(this.#text.slice(span.from, span.to));
     return value === undefined ? this.#text.slice(span.from, span.to) : value;
@@ -254,7 +263,7 @@ function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** The value of a JSON text; undefined for a text that is none. */
+/** Returns undefined for a text that is not JSON, because null is a JSON value. */
 function parsedValue(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

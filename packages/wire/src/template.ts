@@ -1,16 +1,17 @@
 import { endOfString } from "./scan-json.ts";
 
 /**
- * A text as pieces of another one: a text stands for itself, a pair for a number of characters of the other text from a place on.
+ * Describes a text as pieces of a base text. A string stands for itself; a pair names a position and a number of
+ * characters in the base.
  */
 export type Template = readonly (string | readonly [from: number, length: number])[];
 
-/** Shorter strings are written out: a pair of numbers takes as much. */
+/** A shorter string is written out, because a pair of numbers would be as long. */
 const leastCopied = 12;
 
 /**
- * Says a text by what it shares with a base. Both are JSON. A string that both have is an
- * anchor, and what stands around it is taken along as far as it is the same.
+ * Describes a text by the pieces that it shares with a base. Both texts are JSON. Each string that occurs in both is an
+ * anchor, which is extended in both directions while the texts are equal.
  */
 export function templateOf(text: string, base: string): Template {
   if (text === base) return [[0, base.length]];
@@ -39,7 +40,7 @@ export function templateOf(text: string, base: string): Template {
   return pieces;
 }
 
-/** Text that was taken along may end inside of a string: the search goes on behind that string. */
+/** An extended match may end inside a string, so the search continues after that string. */
 function nextOutside(text: string, from: number, done: number): number {
   let at = from;
   while (at < done) {
@@ -52,7 +53,6 @@ function nextOutside(text: string, from: number, done: number): number {
   return at;
 }
 
-/** The text that a template stands for. */
 export function applyTemplate(template: Template, base: string): string {
   return template
     .map((piece) => (typeof piece === "string" ? piece : base.slice(piece[0], piece[0] + piece[1])))
@@ -70,7 +70,7 @@ function stringsOf(base: string): ReadonlyMap<string, number> {
   return places;
 }
 
-/** A text as another one with something put in place of its middle. */
+/** Describes a text as a base text whose middle is replaced. */
 export type Patch = readonly [keepStart: number, keepEnd: number, insert: string];
 
 export function patchOf(text: string, base: string): Patch {

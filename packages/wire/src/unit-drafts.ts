@@ -4,17 +4,17 @@ import { partsOf } from "./message-parts.ts";
 import type { RequestUnit } from "./split-request.ts";
 import { apiReadings, isReply, type WireApi } from "./wire-api.ts";
 
-/** What a message is kept as: a message, or as it came where no record can say it. */
+/** Holds a message as a message record, or as a custom record when the message format cannot express it. */
 export type UnitDraft =
   | MessageDraft
   | { readonly type: "custom"; readonly customType: "throughline-gateway.message"; readonly data: unknown };
 
 const customType = "throughline-gateway.message";
 
-/** Results stand near the reply that called for them. */
+/** Limits the search for the reply of a tool result, because results stand near their reply. */
 const farthestCall = 64;
 
-/** The records that a message of a request is kept as, in their order; one at least. */
+/** Returns the records of a message in order. There is at least one. */
 export function unitDrafts(api: WireApi, units: readonly RequestUnit[], index: number): readonly UnitDraft[] {
   const parts = partsOf(units[index]?.text ?? "");
   if (parts !== null) return parts.map((data) => ({ type: "custom", customType, data }));
@@ -30,12 +30,12 @@ export function unitDrafts(api: WireApi, units: readonly RequestUnit[], index: n
 
 function asItCame(values: readonly unknown[]): UnitDraft {
   const [only] = values;
-  // In an object: nothing but a redaction leaves none.
+  // The value is wrapped in an object, because only a redaction may leave a record without data.
   const data = { value: values.length === 1 ? only : values };
   return { type: "custom", customType, data };
 }
 
-/** A result names no tool: the reply before it does. */
+/** Reads a tool result together with the reply before it, because only that reply names the tool. */
 function readUnit(
   api: WireApi,
   units: readonly RequestUnit[],
@@ -54,7 +54,7 @@ function readUnit(
   try {
     return read([...before, ...own], {}).slice(read(before, {}).length);
   } catch (error) {
-    // What stands before may be what cannot be read.
+    // The messages before may be unreadable themselves. Then the result stays without the tool's name.
     if (!hasErrorCode(error, "INPUT_INVALID")) throw error;
     return drafts;
   }

@@ -5,18 +5,16 @@ import * as anthropic from "@throughline/history/anthropic";
 import * as ollama from "@throughline/history/ollama";
 import * as openai from "@throughline/history/openai";
 
-/** A provider's API whose calls are understood, by the name that records have for it. */
+/** Names a supported provider API, as records name it. */
 export type WireApi = "anthropic-messages" | "openai-completions" | "openai-responses" | "ollama";
 
-/** How requests of an API are read. */
 export interface ApiReading {
-  /** The member that holds the messages. */
   readonly list: "messages" | "input";
-  /** Where a text may stand for one message of the user. */
+  /** Names the member that may hold one user message as a text. */
   readonly plainText: "input" | "prompt" | null;
-  /** Roles whose messages at the beginning are the system prompt. */
+  /** Lists the roles of leading messages that form the system prompt. */
   readonly systemRoles: ReadonlySet<unknown>;
-  /** Calls have no ids that last. */
+  /** Is true when the API has no call ids that last across requests, so that ids must not count in hashes. */
   readonly isWithoutIds: boolean;
   recordsFromMessages(messages: readonly unknown[], options: RecordsFromMessagesOptions): readonly MessageDraft[];
   recordFromReply(reply: unknown, options: RecordFromReplyOptions): ReplyDraft;
@@ -24,7 +22,9 @@ export interface ApiReading {
 
 const system = new Set<unknown>(["system", "developer"]);
 
-/** Each API, read by the package that reads messages everywhere else. */
+/**
+ * Maps each API to its reader. The readers are those of the history package, so that all packages parse messages alike.
+ */
 export const apiReadings: Readonly<Record<WireApi, ApiReading>> = {
   "anthropic-messages": {
     list: "messages",
@@ -60,7 +60,7 @@ export const apiReadings: Readonly<Record<WireApi, ApiReading>> = {
   },
 };
 
-/** Whether the model wrote them. What cannot be read is no reply. */
+/** Returns whether the model wrote the values. Unreadable values are not a reply. */
 export function isReply(api: WireApi, values: readonly unknown[]): boolean {
   try {
     return apiReadings[api].recordsFromMessages(values, {}).some(({ message }) => message.role === "assistant");

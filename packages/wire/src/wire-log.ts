@@ -9,68 +9,68 @@ import { WireNode } from "./wire-node.ts";
 
 const messageId = /^m([0-9a-f]{32})(~d[1-9][0-9]{0,5})?$/;
 
-/** A call that was recorded. */
+/** Describes a call that was recorded. */
 export interface RecordedCall {
-  /** The id that the exchange states; where it states none, the id of its record without `x-`. */
+  /** States the call id of the exchange. Without one, it is the id of the exchange record without `x-`. */
   readonly callId: string;
-  /** How often the same body was sent before; 0 for the first time. */
+  /** Counts the earlier attempts with the same body; 0 for the first attempt. */
   readonly attempt: number;
-  /** How it ended, as `ExchangeData.outcome`. */
+  /** States how the call ended, as in `ExchangeData.outcome`. */
   readonly outcome: string;
 }
 
-/** Where a request stands in a conversation. */
+/** Describes how much of a request a log already has. */
 export interface ChainMatch {
-  /** The last message that is known; null: none is. */
+  /** Names the last message that the log has. Null when it has none of the request. */
   readonly node: WireNode | null;
-  /** How many messages of the request are known, from the first on. */
+  /** Counts the leading messages of the request that the log has. */
   readonly known: number;
-  /** Nodes of these, in order. */
+  /** Lists the nodes of these messages, in order. */
   readonly nodes: readonly WireNode[];
 }
 
 /**
- * What a gateway knows of a session: its messages as chains, the forms they were sent in, and the calls. Made of the records
- * of its log alone, in their order.
+ * Holds the gateway's state of a session: message chains, the forms in which messages were sent, and calls. It is built
+ * only from the records of the log, in their order.
  */
 export class WireLog {
-  /** The system prompts and tools that its requests were made of. */
+  /** Holds the system prompts and tools that the requests used. */
   readonly parts: PartTexts = new PartTexts();
-  /** Up to where the log is known. */
+  /** States the seq of the last applied record. */
   lastSeq = 0;
-  /** Bytes of content, roughly: what it takes to keep this in memory. */
+  /** Estimates the memory for the log, in bytes of record content. */
   bytes = 0;
   readonly #roots: WireNode[] = [];
   readonly #nodes = new Map<string, WireNode>();
-  /** By any record of a message. */
+  /** Maps each record of a message to its node. */
   readonly #byRecord = new Map<string, WireNode>();
-  /** By the SHA-256 of the body: the newest attempt. */
+  /** Maps the SHA-256 of a body to its newest attempt. */
   readonly #calls = new Map<string, RecordedCall>();
   readonly #replies = new Map<string, WireNode>();
 
   readonly #exchanges = new Set<string>();
-  /** Summaries that were sent in place of messages, by the last of these. */
+  /** Maps the last replaced message to the summary that was sent in its place. */
   readonly #summaries = new Map<string, string>();
 
-  /** The hash of the tools in the newest request; null for none. */
+  /** States the hash of the tools in the newest request. Null without tools. */
   tools: string | null = null;
 
-  /** The kept headers of the newest request that states them, as JSON. */
+  /** Holds the stored headers of the newest request that states them, as JSON. Null when none does. */
   headers: string | null = null;
 
-  /** Exchanges that may repeat messages which are redacted: whoever wrote them did not know of it yet. */
+  /** Lists exchanges that may repeat redacted messages, because their writers had not seen the redaction. */
   readonly outdated: string[] = [];
 
-  /** True while the log has no message. */
+  /** Returns true while the log has no message. */
   get isEmpty(): boolean {
     return this.#roots.length === 0;
   }
 
-  /** Takes the next record of the log. */
+  /** Applies the next record of the log. A record that was applied before is skipped. */
   apply({ seq, record, parentId, side, bytes }: StoredRecord): void {
     if (seq <= this.lastSeq) return;
     this.lastSeq = seq;
-    // Prompts, forms and summaries are kept in memory as well as messages.
+    // Prompts, forms and summaries also stay in memory, so every record counts.
     this.bytes += bytes;
     const kind = throughlineKind(record);
     if (kind === "exchange") return this.#applyExchange(record.id, record["data"] as ExchangeData);
@@ -78,7 +78,7 @@ export class WireLog {
     const [, hash, derived] = messageId.exec(record.id) ?? [];
     if (hash === undefined) {
       const before = side || parentId === null ? undefined : this.#byRecord.get(parentId);
-      // What follows a record of another program follows the message before that.
+      // A message after a record of another program follows the message before that record.
       if (before !== undefined) this.#byRecord.set(record.id, before);
       return;
     }
@@ -129,7 +129,7 @@ export class WireLog {
     if (data.responseId !== undefined && reply !== undefined) this.#replies.set(data.responseId, reply);
   }
 
-  /** A summary that the provider refused once more is too large, and no use to the next request. */
+  /** Drops a summary that the provider refused, because the next request would be refused with it too. */
   #applyCompacted({ compacted, status, outcome }: ExchangeData): void {
     if (compacted === undefined) return;
     const { last, text } = compacted;
@@ -149,13 +149,12 @@ export class WireLog {
     return node !== null;
   }
 
-  /** Takes the forms that an exchange states. Its frame gives their numbers. */
+  /** Adds the forms that an exchange states. Its frame gives their numbers. */
   addForms({ forms = {}, frame }: Pick<ExchangeData, "forms" | "frame">): void {
     const numbers = new Map(this.#statedForms(frame).map(([{ id }, form]) => [id, form]));
     for (const [id, form] of Object.entries(forms)) this.#nodes.get(id)?.addForm(form, numbers.get(id) ?? null);
   }
 
-  /** The messages of a frame whose forms it numbers. */
   #statedForms(frame: readonly FrameEntry[]): readonly (readonly [node: WireNode, form: number])[] {
     return frame.flatMap((entry) => {
       if (typeof entry === "string" || "part" in entry) return [];
@@ -170,57 +169,57 @@ export class WireLog {
     });
   }
 
-  /** The message whose first record has this id; null when the log has none. */
+  /** Returns the message whose first record has this id, or null. */
   node(id: string): WireNode | null {
     return this.#nodes.get(id) ?? null;
   }
 
-  /** The message that a record belongs to, or that one of another program follows; null for none. */
+  /** Returns the message of a record, or the message before a record of another program. Null when there is none. */
   nodeOf(recordId: string): WireNode | null {
     return this.#byRecord.get(recordId) ?? null;
   }
 
-  /** Whether a call is stored, by the id of its exchange. */
+  /** Returns whether a call is stored, by the id of its exchange. */
   hasExchange(id: string): boolean {
     return this.#exchanges.has(id);
   }
 
-  /** The newest attempt with a body. */
+  /** Returns the newest attempt with a body, or null. */
   callOf(requestSha256: string): RecordedCall | null {
     return this.#calls.get(requestSha256) ?? null;
   }
 
-  /** Whether a call has ended here, however. */
+  /** Returns whether any call has ended in the session, whatever its outcome. */
   get hasCalls(): boolean {
     return this.#calls.size > 0;
   }
 
-  /** Whether a call with another body was answered here. */
+  /** Returns whether a call with another body was answered in the session. */
   hasAnsweredOther(requestSha256: string): boolean {
     for (const [sha256, { outcome }] of this.#calls)
       if (sha256 !== requestSha256 && outcome === "answered") return true;
     return false;
   }
 
-  /** The messages, as JSON, that were last sent in place of all up to this one; null for none. */
+  /** Returns the summary messages that were last sent in place of all messages up to this one, as JSON, or null. */
   summaryUpTo(messageId: string): string | null {
     return this.#summaries.get(messageId) ?? null;
   }
 
-  /** The reply that the provider gave this id. */
+  /** Returns the reply to which the provider gave this id, or null. */
   reply(responseId: string): WireNode | null {
     return this.#replies.get(responseId) ?? null;
   }
 
   /**
-   * How much of a request is known, from a message on.
+   * Matches a request with the log, starting after a message.
    *
-   * @param from the message that the request follows; null: it begins a conversation
-   * @param earlier what was found for the same request and place before: the search goes on behind it
+   * @param from the message that the request follows, or null at the start of a conversation
+   * @param earlier an earlier match of the same request after the same message, from which the search continues
    */
   match(split: SplitRequest, from: WireNode | null = null, earlier: ChainMatch | null = null): ChainMatch {
     const last = earlier?.node ?? null;
-    // A log that was read again has other nodes.
+    // A log that was read again has new nodes, so an earlier match may be outdated.
     const nodes: WireNode[] = last !== null && this.#nodes.get(last.id) === last ? [...(earlier?.nodes ?? [])] : [];
     let node = nodes.at(-1) ?? from;
     for (const [index, unit] of split.units.entries()) {
@@ -235,14 +234,14 @@ export class WireLog {
 
   #step(split: SplitRequest, index: number, unit: RequestUnit, node: WireNode | null): WireNode | null {
     const children = node?.children ?? this.#roots;
-    // The same text as last time is the same message: nothing of it needs to be read.
+    // An equal text means the same message, so the message need not be parsed.
     const same = children.findLast((child) => !child.isRedacted && child.text === unit.text);
     if (same !== undefined) return same;
     const id = unitId(split, index, node);
     return children.find((child) => child.id === id) ?? null;
   }
 
-  /** The text of a frame. @throws {RangeError} for a frame that names what the log does not have */
+  /** Returns the text of a frame. @throws {RangeError} for a frame that names content which the log does not have */
   frameText(frame: readonly FrameEntry[], separator: string): string {
     let text = "";
     let isAfterUnit = false;
@@ -275,7 +274,7 @@ export class WireLog {
   }
 }
 
-/** @throws {RangeError} */
+/** @throws {RangeError} for a redacted message or a missing form */
 function textOf(node: WireNode, form: number): string {
   if (node.isRedacted) throw new RangeError(`The message ${node.id} is redacted.`);
   const text = form === node.current ? node.text : node.textOf(form);
@@ -283,16 +282,16 @@ function textOf(node: WireNode, form: number): string {
   return text;
 }
 
-/** What a record holds that a request had. */
+/** Returns the content of a record that came from a request. Throughline's own records have none. */
 function contentOf(record: SessionRecord): unknown {
   if (record.type === "message") return record["message"] ?? null;
   return throughlineKind(record) === null ? (record["data"] ?? null) : null;
 }
 
-/** A message is looked for several times, in the log and before there is one; it is read once. */
+/** Caches parsed messages, because each is looked up several times while a request is matched. */
 const readUnits = new WeakMap<RequestUnit, readonly UnitDraft[]>();
 
-/** The records of a message, before anything is known of its place. */
+/** Returns the records of a message before the message is matched with the log. */
 export function draftsOf({ api, units }: SplitRequest, index: number): readonly UnitDraft[] {
   const unit = units[index];
   if (unit === undefined) throw new RangeError("A request has no such message.");
@@ -301,7 +300,7 @@ export function draftsOf({ api, units }: SplitRequest, index: number): readonly 
   return drafts;
 }
 
-/** Whether a request says more than is known of it, and each reply in it is known. */
+/** Returns true when the request has messages that the log lacks and none of them is a reply. */
 export function isContinued(split: SplitRequest, { known }: Pick<ChainMatch, "known">): boolean {
   if (known >= split.units.length) return false;
   for (let index = known; index < split.units.length; index++)
@@ -310,10 +309,10 @@ export function isContinued(split: SplitRequest, { known }: Pick<ChainMatch, "kn
   return true;
 }
 
-/** The id of a message behind another one, which is asked for several times as well. */
+/** Caches message ids by parent, because each id is requested several times. */
 const unitHashes = new WeakMap<RequestUnit, Map<string, string>>();
 
-/** The id of the first record that a message of a request is kept as. */
+/** Returns the id of the first record of a message. */
 export function unitId(split: SplitRequest, index: number, parent: Pick<WireNode, "hash"> | null): string {
   const before = parent?.hash ?? rootHash;
   const unit = split.units[index];
@@ -328,7 +327,7 @@ export function unitId(split: SplitRequest, index: number, parent: Pick<WireNode
   return `m${hash}`;
 }
 
-/** The ids that the messages of a request have where it begins a conversation. */
+/** Returns the ids of a request's messages, as if the request started a conversation. */
 export function chainIds(split: SplitRequest): readonly string[] {
   let parent: { readonly hash: string } | null = null;
   return Array.from(split.units.keys(), (index) => {
@@ -338,7 +337,9 @@ export function chainIds(split: SplitRequest): readonly string[] {
   });
 }
 
-/** The ids that the first message of a request and the first reply in it have where the request begins a conversation. */
+/**
+ * Returns the ids of the first message and of the first reply of a request, as if the request started a conversation.
+ */
 export function unitIds(split: SplitRequest): { readonly first: string | null; readonly firstReply: string | null } {
   let parent: { readonly hash: string } | null = null;
   let first: string | null = null;

@@ -2,37 +2,40 @@ import { isPart, textOfParts } from "./message-parts.ts";
 import { applyPatch, applyTemplate, type Patch, patchOf, type Template, templateOf } from "./template.ts";
 
 /**
- * How a message was written in a request: pieces of its records' own text, or the first form that was stated with something
- * put in place of its middle. Form 0, which nobody states, is the JSON of a message that is kept as one record. Of a large
- * message it is the text that its parts hold, and every other form is a patch of that.
+ * Describes how a message was written in a request: as pieces of its records' text, or as a patch of form 1. Form 0 is
+ * the JSON of a message that is one record; no exchange states it. For a large message, form 0 is the text of its
+ * parts, and every other form is a patch of that text.
  */
 export type FormText =
   | {
-      /** Text that is written out, and ranges of the records' own text. */
+      /** Holds literal text and ranges of the records' text. */
       readonly pieces: Template;
     }
   | {
-      /** What is put in place of the middle of form 1, or of a large message's text. */
+      /** Replaces the middle of form 1, or of a large message's text. */
       readonly patch: Patch;
     };
 
-/** A message of a conversation: one record or several, in all the forms it was sent in. */
+/** Holds a message of a conversation: its records, and all forms in which it was sent. */
 export class WireNode {
-  /** The id of its first record: `m` and its hash. */
+  /** States the id of the first record: `m` and the hash. */
   readonly id: string;
-  /** 32 hexadecimal digits of its content and its parent's hash. Thinking, cache marks and null fields do not count. */
+  /**
+   * Covers the content and the parent's hash, in 32 hexadecimal digits. Thinking, cache marks and null fields do not
+   * count.
+   */
   readonly hash: string;
-  /** The message before it; null for the first of a conversation. */
+  /** Names the previous message. Null for the first message of a conversation. */
   readonly parent: WireNode | null;
-  /** The messages that follow it, in order of the log; several where the conversation branches. */
+  /** Lists the next messages in the order of the log. There are several when the conversation branches. */
   readonly children: WireNode[] = [];
-  /** Of the records, in their order: what they hold. A record that was redacted has null. */
+  /** Lists the contents of the records, in order. A redacted record has null. */
   readonly contents: unknown[];
-  /** The record that the next message follows. */
+  /** States the id of the record that the next message follows. */
   lastId: string;
-  /** Stated forms, from form 1 on. One whose exchange is redacted is missing. */
+  /** Lists the stated forms from form 1 on. A form whose exchange is redacted is missing. */
   readonly forms: (FormText | undefined)[] = [];
-  /** The form that the newest request has it in. */
+  /** States the form number in the newest request. */
   current = 0;
   #currentText: string | null | undefined;
 
@@ -44,35 +47,35 @@ export class WireNode {
     this.lastId = contents.length > 1 ? `${id}~d${contents.length - 1}` : id;
   }
 
-  /** The messages from the first one to this. */
+  /** Returns the messages from the first one to this one. */
   get branch(): readonly WireNode[] {
     const nodes: WireNode[] = [this];
     for (let node = this.parent; node !== null; node = node.parent) nodes.push(node);
     return nodes.reverse();
   }
 
-  /** Whether a record of it is an assistant's message. */
+  /** Returns whether a record of the message is an assistant message. */
   get isReply(): boolean {
     return this.contents.some((content) => roleOf(content) === "assistant");
   }
 
-  /** Whether it is larger than a record may be, and lies in several that hold its text only. */
+  /** Returns whether the message is larger than a record, so that several records hold its text only. */
   get isLarge(): boolean {
     return this.contents.some(isPart);
   }
 
-  /** The text of the newest form; null where that form is missing. */
+  /** Returns the text of the newest form. Null when that form is missing. */
   get text(): string | null {
     if (this.#currentText === undefined) this.#currentText = this.textOf(this.current);
     return this.#currentText;
   }
 
-  /** Whether a record is redacted: no text of it can be given. */
+  /** Returns whether a record is redacted. The text of the message is then unavailable. */
   get isRedacted(): boolean {
     return this.contents.includes(null);
   }
 
-  /** The text of a form; null where it is missing, or the one that it changes. */
+  /** Returns the text of a form. Null when the form or its base is missing. */
   textOf(form: number): string | null {
     if (form === 0) return textOfParts(this.contents) ?? JSON.stringify(this.contents[0]);
     const stated = this.forms[form - 1];
@@ -82,13 +85,13 @@ export class WireNode {
     return base === null ? null : applyPatch(stated.patch, base);
   }
 
-  /** Takes a form under its number, or under the next one where another writer has used that number. */
+  /** Adds a form under its number, or under the next free number when another writer has used that number. */
   addForm(form: FormText, number: number | null): void {
     const isFree = number !== null && this.forms[number - 1] === undefined;
     this.forms[isFree ? number - 1 : this.forms.length] = form;
   }
 
-  /** The form with this text; null for a text that was never sent. */
+  /** Returns the number of the form with this text, or null for a text that was never sent. */
   findForm(text: string): number | null {
     if (this.text === text) return this.current;
     for (let form = this.forms.length; form >= 0; form--)
@@ -96,7 +99,7 @@ export class WireNode {
     return null;
   }
 
-  /** A form for a text that has none yet. */
+  /** Creates a form for a text that has none yet. */
   newForm(text: string): FormText {
     const parts = textOfParts(this.contents);
     if (parts !== null) return { patch: patchOf(text, parts) };
@@ -108,12 +111,12 @@ export class WireNode {
     return patch[2].length <= writtenOut(pieces) ? { patch } : { pieces };
   }
 
-  /** What patches change the middle of. */
+  /** Returns the text that patches change. */
   get #patched(): string | null {
     return textOfParts(this.contents) ?? this.textOf(1);
   }
 
-  /** Makes a form, by its number, the current one. */
+  /** Makes the form with this number the current one. */
   use(form: number): void {
     if (this.current !== form) this.#currentText = undefined;
     this.current = form;
@@ -125,8 +128,8 @@ function roleOf(content: unknown): unknown {
 }
 
 /**
- * What the records of a message hold as one text. It is their JSON, arguments of calls as the JSON of their JSON, which is
- * how OpenAI sends them, and what is kept of thinking as it came.
+ * Returns the text of a message's records, from which forms copy. It also has the arguments of calls as JSON inside
+ * JSON, which is how OpenAI sends them, and thinking signatures.
  */
 function baseOf(contents: readonly unknown[]): string {
   const texts = contents.map((content) => JSON.stringify(content));

@@ -3,7 +3,6 @@ import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { eventText, recordData, standing } from "./event-text.ts";
 import { dataOf, keptEvents, recordEvent, type FeedEnd, type Listener, type SessionFeed } from "./session-feed.ts";
 
-/** A session of a stream, and how far the stream has told of it. */
 export interface Followed {
   readonly feed: SessionFeed;
   readonly store: SessionStore;
@@ -11,17 +10,15 @@ export interface Followed {
   stateVersion: number;
 }
 
-/** Why a stream ended, for the metrics. */
 export type StreamEnd = "client" | "gone" | "lagged" | "bye" | "failed";
 
-/** Records that a stream reads by itself at a time, until it is at the live edge. */
 const ownPageRecords = 50;
-/** How long the last event of a stream that nobody reads may wait to be read. */
+/** Limits how long the last event waits for a client that does not read, before the connection is destroyed. */
 const lingerMs = 1000;
 
 /**
- * Writes the events of sessions to one response, no faster than they are read. It holds one event at a time: what a stream
- * has not written yet is in the feed, or in the store.
+ * Writes the events of sessions to one response, no faster than the client reads. The stream buffers at most one event,
+ * because later events are in the feed or in the store.
  */
 export class EventStream implements Listener {
   readonly #response: ServerResponse;
@@ -44,12 +41,11 @@ export class EventStream implements Listener {
     for (const event of ["close", "error"] as const) response.on(event, () => this.#finish("client"));
   }
 
-  /** Resolves when the stream has ended. */
   get done(): Promise<StreamEnd> {
     return this.#done.promise;
   }
 
-  /** Writes what stands first in a stream of each session, and what there is. */
+  /** Writes `hello` for each session first, because clients take their starting position from it. */
   begin(): void {
     for (const { feed } of this.#followed) this.#write(eventText("hello", standing(feed.state)));
     this.wake();
@@ -65,7 +61,7 @@ export class EventStream implements Listener {
   }
 
   ping(): void {
-    // A stream that is blocked has enough to read.
+    // A blocked stream still has unread data, so a ping would only grow the buffer.
     if (this.#ended === null && !this.#isBlocked) this.#write(eventText("ping", "{}"));
   }
 
@@ -93,7 +89,6 @@ export class EventStream implements Listener {
     }
   }
 
-  /** Writes the events of one session until there are none, or the response takes no more. */
   async #tell(followed: Followed): Promise<void> {
     const { feed } = followed;
     while (!this.#isBlocked && this.#ended === null && followed.position < feed.lastSeq) {
@@ -114,12 +109,12 @@ export class EventStream implements Listener {
     if (feed.end !== null) this.#endOf(feed.end);
   }
 
-  /** Reads a page by itself: the stream is behind what the feed keeps. */
+  /** Reads one page from the store, because the feed no longer keeps the events that this stream needs. */
   async #readOn(followed: Followed): Promise<void> {
     const { feed, store } = followed;
     const options = { afterSeq: followed.position, limit: ownPageRecords, payload: "source" } as const;
     for await (const { records } of store.read(feed.ref, options)) {
-      // The key may have got another session: then the page may be of that one.
+      // The key may now belong to a new session. Then the page may hold records of that session and must not be sent.
       const current = await store.load(feed.ref);
       if (current?.sessionId !== feed.sessionId) {
         feed.take(current);
@@ -135,11 +130,11 @@ export class EventStream implements Listener {
       }
       return;
     }
-    // The store has not what the feed was told of: the session was replaced, or a purge has begun.
+    // The store lacks records that the feed has announced: the session was replaced, or a purge has begun.
     followed.position = feed.lastSeq;
   }
 
-  /** The id of an event in a stream of several sessions states how far the stream is in each. */
+  /** The event id states the position in each session, so that a client can resume a stream of several sessions. */
   #compositeEvent({ feed }: Followed, data: string): string {
     const id = this.#followed.map(({ feed: { sessionId }, position }) => `${sessionId}/${position}`).join(",");
     return eventText("record", `{"sessionId":${JSON.stringify(feed.sessionId)},${data.slice(1)}`, id);
@@ -150,7 +145,9 @@ export class EventStream implements Listener {
     else this.gone(end);
   }
 
-  /** A stream that takes nothing while more comes than is kept for it has to begin again from its id. */
+  /**
+   * Ends a blocked stream once the feed no longer keeps its next event. The client reconnects with its last event id.
+   */
   #endIfLagged(): void {
     const isLagged = this.#followed.some(({ feed, position }) => {
       return feed.lastSeq - position > keptEvents || feed.after(position) === null;
@@ -168,7 +165,7 @@ export class EventStream implements Listener {
     const response = this.#response;
     this.#finish(end);
     response.end(last);
-    // Nobody may read it: then it is closed all the same.
+    // The client may never read the last event, so the connection is destroyed after a short wait.
     setTimeout(() => response.destroy(), lingerMs).unref();
   }
 

@@ -3,12 +3,14 @@ import type { SessionState, SessionStore, StoredRecord } from "@throughline/core
 import type { SourcedRecord } from "@throughline/core/internal";
 import { recordText } from "../routes/record-text.ts";
 
-/** One event of a stream, as it is written. */
 export function eventText(event: string, data: string, id?: string): string {
   return `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`;
 }
 
-/** The event of a record. A carriage return between the members of an imported line would end a line of the stream. */
+/**
+ * Formats the data of a record event. An imported line may have a carriage return between its members, which would end
+ * a line of the event stream. Such a record is serialized again.
+ */
 export function recordData(record: SourcedRecord): string {
   const text = recordText(record);
   if (!text.includes("\r")) return text;
@@ -16,8 +18,8 @@ export function recordData(record: SourcedRecord): string {
 }
 
 /**
- * The records of a watch with the lines they are kept as. A watch gives records without them; for nearly every record the
- * line is the JSON of the record, which its size and checksum prove. The others are read.
+ * Adds the stored lines to the records of a watch, which omits them. The line nearly always equals the JSON of the
+ * record, and its size and checksum prove that. Only the other records are read from the store.
  */
 export async function withLines(
   store: SessionStore,
@@ -34,7 +36,7 @@ export async function withLines(
   return found;
 }
 
-/** The record, unless the key has got another session meanwhile. */
+/** Matches the id too, because the key may belong to a new session meanwhile. */
 async function readOne(
   store: SessionStore,
   ref: SessionState["ref"],
@@ -45,7 +47,6 @@ async function readOne(
   return undefined;
 }
 
-/** Where a session stands, as `hello` and `state` say it. */
 export function standing({ ref, sessionId, revision, head }: SessionState): string {
   const { lastSeq, headId, turn } = head;
   return JSON.stringify({ kind: "standing", key: ref.key, sessionId, lastSeq, headId, revision, turn });

@@ -2,23 +2,25 @@ import { hasErrorCode, type Clock, type SessionRef, type SessionState, type Sess
 import { sessionRefText } from "@throughline/core/internal";
 import { SessionFeed, type Listener } from "./session-feed.ts";
 
-/** How often one feed is compared with the store, whatever their number: changes on other nodes that no record says. */
+/**
+ * Sets the pause between two feeds that are compared with the store. The comparison finds changes by other nodes that
+ * no record announces.
+ */
 const checkEveryMs = 1000;
-/** Between a record and the look at what else changed with it. */
+/** Delays a refresh after a record, so that one refresh covers the changes that follow the record. */
 const lookAfterMs = 100;
 
-/** The feeds of a node, one a session that is followed. */
+/** Holds the feeds of this node: one feed for each followed session, shared by all of its streams. */
 export interface Hub {
-  /** Joins the feed of a session. */
   join(state: SessionState, listener: Listener): SessionFeed;
   leave(feed: SessionFeed, listener: Listener): void;
-  /** The session at a ref may have changed here. */
+  /** Refreshes the feed of a session, because this process may have changed it. */
   touch(ref: SessionRef): void;
   readonly feeds: number;
   close(): void;
 }
 
-/** @param onError told of a session that could not be looked at; its watch reports the same. */
+/** @param onError receives the error of a failed refresh; the watch of that session reports the same error */
 export function createHub(store: SessionStore, clock: Clock, onError: (error: unknown) => void): Hub {
   const feeds = new Map<string, SessionFeed>();
   const closing = new AbortController();
@@ -47,7 +49,7 @@ export function createHub(store: SessionStore, clock: Clock, onError: (error: un
         await clock.sleep(checkEveryMs, closing.signal);
       }
     } catch (error) {
-      // The hub was closed.
+      // `sleep` rejects with ABORTED when the hub is closed, which is not an error.
       if (!hasErrorCode(error, "ABORTED")) onError(error);
     }
   };

@@ -6,23 +6,23 @@ export interface StreamLimits {
   readonly streamsPerToken: number;
 }
 
-/** The event streams of a node. */
 export interface OpenStreams {
-  /** Takes a place for a stream. @throws {ThroughlineError} RATE_LIMITED */
+  /** Reserves capacity for a stream before it opens. @throws {ThroughlineError} RATE_LIMITED */
   reserve(tokenId: string): void;
-  /** Gives the place back of a stream that was never added. */
   release(tokenId: string, end: StreamEnd): void;
   add(stream: EventStream): void;
   remove(stream: EventStream, tokenId: string, end: StreamEnd): void;
   readonly count: number;
-  /** Ends every stream with `bye`: the node is stopping. */
+  /** Ends every stream with a `bye` event, because the node is stopping. */
   bye(retryMs: number): void;
   close(): void;
 }
 
-/** So often every stream gets a ping. */
 const pingEveryMs = 15_000;
-/** Pings go out in as many parts, one after the other, so that thousands of streams do not stop everything else. */
+/**
+ * Spreads the pings of one interval over this many ticks, so that thousands of streams do not block the event loop at
+ * once.
+ */
 const parts = 15;
 
 export function createOpenStreams(limits: StreamLimits, onEnd: (end: StreamEnd) => void): OpenStreams {

@@ -1,42 +1,48 @@
 import { hasErrorCode, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { eventText, recordData, standing, withLines } from "./event-text.ts";
 
-/** A record event, made once for all streams. */
+/** Holds a record event as bytes that are serialized once and shared by all streams. */
 export interface FeedEvent {
   readonly seq: number;
   readonly bytes: Buffer;
 }
 
-/** The data of an event: what stands behind its last field name. Only streams of several sessions need it. */
+/**
+ * Extracts the data of an event. Streams of one session write the bytes unchanged, so only streams of several sessions
+ * need this.
+ */
 export function dataOf({ bytes }: FeedEvent): string {
   return bytes.toString("utf8", bytes.indexOf(dataField) + dataField.length, bytes.length - 2);
 }
 
-/** Events that a feed keeps for streams that are a little behind; a stream that is blocked for longer has lagged. */
+/**
+ * Limits how many events a feed keeps for streams that are behind. A stream that stays blocked for longer ends as
+ * lagged.
+ */
 export const keptEvents = 256;
 const keptBytes: number = 1024 * 1024;
 const dataField = "\ndata: ";
 
 export interface Listener {
-  /** There may be something to write. */
   wake(): void;
 }
 
-/** What ended a feed. */
 export interface FeedEnd {
   readonly code: "SESSION_NOT_FOUND" | "SESSION_REPLACED" | "STORE_UNREACHABLE";
-  /** The session that has the key now. */
+  /** Is null when no session has the key. */
   readonly sessionId: string | null;
 }
 
-/** One session as all streams of this node follow it: one watch of the store, whatever their number. */
+/**
+ * Follows one session for all streams of this node with a single store watch, so that the store's load does not grow
+ * with the streams.
+ */
 export class SessionFeed {
   readonly sessionId: string;
   readonly ref: SessionRef;
-  /** The newest record that is known. */
   lastSeq: number;
   state: SessionState;
-  /** Grows with each change of the state that no record says. */
+  /** Counts the changes of the state that no record announces. */
   stateVersion = 0;
   end: FeedEnd | null = null;
   readonly #store: SessionStore;
@@ -65,7 +71,10 @@ export class SessionFeed {
     this.#listeners.delete(listener);
   }
 
-  /** Follows the store until the feed is stopped or its session is gone. `onRecords`: the state may have changed as well. */
+  /**
+   * Follows the store until the feed is stopped or its session is deleted. `onRecords` is called after each page,
+   * because the state may have changed with the records.
+   */
   async follow(onRecords: () => void): Promise<void> {
     const { signal } = this.#stop;
     try {
@@ -86,7 +95,10 @@ export class SessionFeed {
     }
   }
 
-  /** The events behind a seq, none when there are none; null when they are not kept here any more. */
+  /**
+   * Returns the events after a seq. Null means that the feed no longer keeps all of them, so the stream has to read the
+   * store.
+   */
   after(seq: number): readonly FeedEvent[] | null {
     if (seq >= this.lastSeq) return [];
     const first = this.#kept[0];
@@ -94,7 +106,7 @@ export class SessionFeed {
     return this.#kept.slice(seq + 1 - first.seq);
   }
 
-  /** Takes what the session is now, or that it is none any more. */
+  /** Stores the current state of the session. The feed ends when the key has no session or a different one. */
   take(current: SessionState | null): void {
     if (current === null || current.sessionId !== this.sessionId) {
       const sessionId = current?.sessionId ?? null;

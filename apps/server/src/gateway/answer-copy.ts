@@ -4,19 +4,19 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import { isWithinBounds } from "./json-bounds.ts";
 
-/** The most of an answer that is kept in memory until it has ended. */
+/** Limits the memory for one answer. A larger answer is recorded by hash and size only. */
 export const mostCopied: number = 32 * 1024 * 1024;
 
-/** As many bytes of an answer are hashed at once, and kept as one piece. */
+/**
+ * Sets how many bytes are hashed at once and kept as one buffer, because stream events are too small for one call each.
+ */
 const hashedBytes = 64 * 1024;
-/** As many chunks at most: one of a few bytes takes many times as much in memory. */
+/** Limits the chunks that wait for hashing: a Buffer of a few bytes takes many times its size in memory. */
 const mostFresh = 1024;
 
-/** What the recorder keeps of an answer while it passes. */
 export class AnswerCopy {
   readonly #hash = createHash("sha256");
   #chunks: Buffer[] | null = [];
-  /** Chunks that are not hashed yet: an event of a stream is too small to be hashed, and kept, alone. */
   #fresh: Buffer[] = [];
   #freshBytes = 0;
   #digest: string | null = null;
@@ -26,7 +26,7 @@ export class AnswerCopy {
     this.bytes += chunk.length;
     this.#fresh.push(chunk);
     this.#freshBytes += chunk.length;
-    // Hash and size are kept of what is larger, and no reply.
+    // An answer above the limit is recorded by hash and size, without its text.
     if (this.bytes > mostCopied) this.#chunks = null;
     if (this.#freshBytes >= hashedBytes || this.#fresh.length >= mostFresh) this.#hashFresh();
   }
@@ -45,7 +45,10 @@ export class AnswerCopy {
     this.#freshBytes = 0;
   }
 
-  /** The text of the answer, unpacked; null where there was too much of it, or more in it than is parsed. */
+  /**
+   * Returns null when the answer exceeds the copy limit or the JSON bounds, because parsing it could exhaust the
+   * memory.
+   */
   async text({ "content-encoding": encoding, "content-type": type = "" }: IncomingHttpHeaders): Promise<string | null> {
     if (this.#digest === null) this.#hashFresh();
     if (this.#chunks === null) return null;
@@ -64,7 +67,7 @@ const unpackers = {
   zstd: promisify(zstdDecompress),
 } as const;
 
-/** A body without its encoding; null for one that cannot be unpacked, or becomes too large by it. */
+/** Decodes a body. The result is null when decoding fails or the decoded body would exceed `mostCopied`. */
 export async function unpacked(packed: Buffer, encoding: string | undefined): Promise<Buffer | null> {
   const name = (encoding ?? "identity").trim().toLowerCase();
   if (name === "" || name === "identity") return packed;
@@ -72,7 +75,8 @@ export async function unpacked(packed: Buffer, encoding: string | undefined): Pr
   try {
     return await unpackers[name as keyof typeof unpackers](packed, { maxOutputLength: mostCopied });
   } catch {
-    // What another program packed wrongly is passed on as it is.
+    // The provider or client sent a malformed encoding. The gateway passes the bytes on unchanged, so this is not an
+    // error here.
     return null;
   }
 }

@@ -2,7 +2,6 @@ import { type HistoryTarget } from "@throughline/history";
 import { historyTargets, type TargetName } from "@throughline/history/internal";
 import type { WireApi } from "@throughline/wire/internal";
 
-/** Who offers the models of an API, and the name of its messages, as records have them. */
 export const apiTargets: Readonly<Record<WireApi, readonly [provider: string, target: TargetName]>> = {
   "anthropic-messages": ["anthropic", "anthropic"],
   "openai-completions": ["openai", "openai"],
@@ -10,7 +9,7 @@ export const apiTargets: Readonly<Record<WireApi, readonly [provider: string, ta
   ollama: ["ollama", "ollama"],
 };
 
-/** The path that calls of an API usually have. */
+/** Records omit the path of a call when it equals the usual path of the API. */
 export const usualPaths: Readonly<Record<WireApi, string>> = {
   "anthropic-messages": "/v1/messages",
   "openai-completions": "/v1/chat/completions",
@@ -18,7 +17,6 @@ export const usualPaths: Readonly<Record<WireApi, string>> = {
   ollama: "/api/chat",
 };
 
-/** How histories are made for an API. */
 export function historyTargetOf(api: WireApi): HistoryTarget {
   const [, name] = apiTargets[api];
   const target = historyTargets.get(name);

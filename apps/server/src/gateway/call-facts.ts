@@ -21,7 +21,6 @@ import { withoutCredentials } from "./secrets.ts";
 const mostErrorBytes = 64 * 1024;
 const mostUnknownBytes = 16 * 1024;
 
-/** What is known of a call before there is an answer. */
 export interface SentCall extends Omit<
   EndedCall,
   keyof AnswerFacts | "outcome" | "endedMs" | "errorBody" | "unknownEvents"
@@ -29,7 +28,6 @@ export interface SentCall extends Omit<
   readonly split: SplitRequest;
 }
 
-/** What an answer says, with its content type. */
 export interface AnswerText {
   readonly type: string;
   readonly text: string;
@@ -37,7 +35,6 @@ export interface AnswerText {
 
 type AnswerFacts = Pick<EndedCall, "status" | "responseHeaders" | "firstByteMs" | "responseSha256" | "responseBytes">;
 
-/** What came of a call: an answer, or why there was none. */
 export type Came =
   | {
       readonly outgoing: IncomingMessage;
@@ -60,7 +57,7 @@ export function answerOf(came: Came): AnswerFacts {
   };
 }
 
-/** A request of an API that is known: unpacked and read, or as its bytes where it cannot be read. */
+/** Unpacks and parses the request of a known API. A request that cannot be parsed is kept as its bytes. */
 export async function copyOf(
   api: WireApi,
   body: Buffer,
@@ -69,18 +66,21 @@ export async function copyOf(
   const plain = await unpacked(body, encoding);
   const kept = plain ?? body;
   const hashed = sha256Of(kept);
-  // The request leaves with the next turn of the loop: nothing of it is read before.
+  // Yield before parsing, so that the request leaves for the provider first.
   await nextTurn();
   const split = plain === null ? null : await readRequest(api, plain);
   return { plain: kept, read: { api, split: split ?? unreadRequest(api, kept), requestSha256: await hashed } };
 }
 
-/** In another thread: a body of some size would hold up the streams of others. */
+/** Hashes in a worker thread: a large body would block the event loop and with it the streams of other clients. */
 async function sha256Of(bytes: Buffer): Promise<string> {
   return Buffer.from(await subtle.digest("SHA-256", bytes)).toString("hex");
 }
 
-/** The messages of a body; null for one that has none, that is no JSON, or that holds more than is parsed. */
+/**
+ * Splits a body into its messages. The result is null for a body without messages, one that is not JSON, and one above
+ * the parse limits.
+ */
 export async function readRequest(api: WireApi, plain: Buffer): Promise<SplitRequest | null> {
   const isRead = plain.length <= mostCopied && (await isWithinBounds(plain, "document"));
   const text = isRead ? bodyText(plain) : null;
@@ -88,7 +88,6 @@ export async function readRequest(api: WireApi, plain: Buffer): Promise<SplitReq
   return split === null || split.units.length === 0 ? null : split;
 }
 
-/** The reply that the text of an answer holds. */
 export function replyOf(split: SplitRequest, { type, text }: AnswerText): ReadReply {
   const model = split.member("model");
   return readReply(split.api, type, text, typeof model === "string" && model !== "" ? model : undefined);
@@ -99,7 +98,7 @@ export function outcomeOf(came: Came, isError: boolean, reply: ReadReply | null)
   if (came.end === "aborted") return "aborted";
   if (isError) return "failed";
   if (came.end === "cut") return "partial";
-  // An answer that is too large to be read ended all the same.
+  // A null reply without an error means that the answer was too large to parse. The answer did end.
   if (reply === null || reply.isEnded) return reply?.error == null ? "answered" : "failed";
   return reply.error === null ? "partial" : "failed";
 }

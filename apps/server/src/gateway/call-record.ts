@@ -20,9 +20,7 @@ import type { GuardAction } from "./rebuild-request.ts";
 import { throughlineDraft } from "@throughline/core/internal";
 import type { AssistantMessage } from "@throughline/core";
 
-/** What is known of a call once it has ended. */
 export interface EndedCall {
-  /** The id of the record of this attempt. */
   readonly recordId: string;
   readonly api: WireApi;
   readonly upstream: string;
@@ -39,7 +37,7 @@ export interface EndedCall {
   readonly endedMs: number;
   readonly requestSha256: string;
   readonly requestBytes: number;
-  /** How the body was packed; the hash is of what it was unpacked to. */
+  /** The hash in `requestSha256` covers the decoded body, so the encoding is recorded beside it. */
   readonly requestEncoding: string | null;
   readonly responseSha256: string;
   readonly responseBytes: number;
@@ -47,7 +45,6 @@ export interface EndedCall {
   readonly unknownEvents: readonly string[];
 }
 
-/** A second attempt of a call, whose request was made of the client's. */
 export interface RebuiltAttempt {
   readonly call: EndedCall;
   readonly body: Buffer;
@@ -56,7 +53,6 @@ export interface RebuiltAttempt {
   readonly compacted: CompactedHistory | null;
 }
 
-/** Where a call stands in its session. */
 export interface CallPlace {
   readonly callId: string;
   readonly attempt: number;
@@ -67,29 +63,25 @@ export interface CallPlace {
   readonly reply: AssistantMessage | null;
 }
 
-/** What the records of a call are made of. */
 export interface CallParts {
   readonly plan: Pick<CallPlan, "tip" | "nodes">;
-  /** The client's request. */
   readonly split: SplitRequest;
   readonly log: WireLog;
-  /** The request that was sent in its place. */
   readonly rebuilt?: RebuiltParts;
 }
 
-/** A request that was made of messages of the log. */
 export interface RebuiltParts {
   readonly split: SplitRequest;
   readonly known: readonly KnownText[];
-  /** The hash of the client's. */
+  /** Holds the SHA-256 of the client's request, which links the record to that request. */
   readonly of: string;
-  /** Null: it holds what the session has. */
+  /** Is null in stateful mode: the rebuilt request holds the session's history, without a remedy of the guard. */
   readonly action: GuardAction | null;
   readonly changes: readonly GuardChange[];
   readonly compacted: CompactedHistory | null;
 }
 
-/** @param of the hash of the client's request */
+/** @param of the SHA-256 of the client's request */
 export function rebuiltParts(
   of: string,
   { call, body, action, changes, compacted }: RebuiltAttempt,
@@ -101,7 +93,6 @@ export function rebuiltParts(
   return { split, known, of, action, changes, compacted: compacted ?? null };
 }
 
-/** The records of a call: what it was given, and what passed. */
 export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts): readonly RecordDraft[] {
   const { plan, log, rebuilt } = parts;
   const { recordId, errorBody, unknownEvents, requestEncoding, query, responseHeaders, ...facts } = call;
@@ -112,16 +103,17 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
     copies,
     hasRedacted,
   } = rebuilt === undefined ? planFrame(log, parts.split, plan) : planRebuiltFrame(log, rebuilt.known, rebuilt.split);
-  // Long tools are a part of the frame.
+  // Long tools are stored in the frame, so the exchange omits their hash.
   const tools = parts.split.partHash("tools");
   const isInFrame = frame.frame.some((entry) => typeof entry === "object" && "part" in entry && entry.part === tools);
   const toolsHash = isInFrame ? null : tools;
   const further = copies.filter((id) => !Object.hasOwn(frame.forms ?? {}, id));
-  // The client sends what was redacted here; what is said of it must not bring it back.
+  // A redacted message may reappear in the request or in the provider's error. Quoting either would restore what was
+  // redacted.
   const isQuoted = !hasRedacted;
   const { mode, method, path, requestHeaders, ...stated } = facts;
   const exchange = throughlineDraft("exchange", {
-    // Each call has one of these: what is usual is left out.
+    // Every call has an exchange record, so default values are omitted to keep it small.
     ...(callId === recordId ? {} : { callId }),
     ...(attempt === 0 ? {} : { attempt }),
     ...(lane === "main" ? {} : { lane }),
@@ -151,7 +143,6 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
   return [{ ...exchange, id: exchangeId }, { ...first, data, id: recordId }, ...more];
 }
 
-/** The id of the exchange beside the record of an attempt. */
 export function exchangeIdOf(recordId: string): string {
   return `x-${recordId}`;
 }
@@ -178,7 +169,7 @@ function factsOf(call: EndedCall, place: CallPlace, { plan, log, rebuilt, ...par
     systemHash: split.partHash("system")?.slice(0, 12) ?? null,
     toolsHash: split.partHash("tools")?.slice(0, 12) ?? null,
     prefixTokens: null,
-    // Nothing is counted before a call: the provider's own count, or a quarter of the bytes.
+    // The gateway does not count tokens before a call. It uses the provider's count, or a quarter of the request bytes.
     estimatedTokens:
       usage === undefined ? Math.ceil(call.requestBytes / 4) : usage.input + usage.cacheRead + usage.cacheWrite,
     maxOutputTokens: typeof limit === "number" ? limit : null,

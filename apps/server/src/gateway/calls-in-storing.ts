@@ -3,26 +3,23 @@ import { type SplitRequest, unitIds } from "@throughline/wire/internal";
 import { within } from "../within.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 
-/** A call whose answer the client has heard, and that is on its way into the store. */
 export interface CallInStoring {
   readonly stored: Promise<unknown>;
-  /** Settles once its session is chosen, or cannot be. */
+  /** Settles when the session of the call is chosen or the choice failed. */
   readonly placed: Promise<unknown>;
-  /** The key of its session; null until that is chosen. */
   readonly key: () => string | null;
-  /** When it began, among all; null: its session is chosen later, and elsewhere. */
+  /** Is null when other code chooses the session later, so that no later call can wait for this one by order. */
   readonly order: CallOrder | null;
 }
 
-/** Where a call stands among the others. */
 export interface CallOrder {
-  /** Grows with each call that begins. */
+  /** Grows with each call that starts in this process. */
   readonly number: number;
-  /** The id of its first message; null for none. */
+  /** Is null when the request has no message. */
   readonly first: string | null;
 }
 
-/** @param split what the first message is read from, once it is asked for */
+/** @param split the request; its first message is hashed only when `first` is read */
 export function orderOf(number: number, split: SplitRequest): CallOrder {
   let first: string | null | undefined;
   return {
@@ -33,25 +30,24 @@ export function orderOf(number: number, split: SplitRequest): CallOrder {
   };
 }
 
-/** How long a request waits for what the client has heard already, and the store not yet. */
+/** Limits how long a request waits for the records of a reply that the client already has. */
 const mostWaitMs = 5000;
-/** The same while other requests wait for this one. */
+/** Is shorter than `mostWaitMs`, because other requests wait for this one meanwhile. */
 const mostPlacingMs = 1000;
 
-/** How long a request waits for the note of a reply that another node may be storing, and how often it looks. */
+/** Limits how long a request polls for the note of a reply that another node may be storing. */
 const mostNodeMs = 2000;
 const nodePollMs = 100;
 
-/** A look-up that can wait for other nodes. */
 export interface WaitingLookup extends SessionLookup {
   /**
-   * Finds a reply that the client has heard, so that another node may be storing it. Gives nothing where no note of it comes
-   * in time, or where no other node writes to the store.
+   * Finds a reply that the client has seen, which another node may be storing now. Returns no keys when the note does
+   * not appear in time, or when no other node writes to the store.
    */
   awaited(scope: GatewayScope, what: "first-reply" | "response", id: string): Promise<readonly string[]>;
 }
 
-/** Calls in storing. What a client asks next may follow one of them. */
+/** Tracks the calls that are being stored, because the client's next request may continue one of them. */
 export class CallsInStoring {
   readonly #clock: Clock;
   readonly #hasNodes: boolean;
@@ -75,12 +71,12 @@ export class CallsInStoring {
   }
 
   /**
-   * The same look-up, which looks again for a reply once the calls of the scope are stored. The id of a response is one that a
-   * client was given, so that other nodes are waited for as well.
+   * Wraps a lookup so that it repeats a failed search after the calls of the scope are stored. The client may have the
+   * id of a response from another node, so that search waits for other nodes too.
    *
-   * @param before the look-up is a part of the choice of a session, of this call: what began after it is not waited for, nor is
-   * a conversation that begins otherwise
-   * @param mayWait whether other nodes are waited for
+   * @param before the call whose session is being chosen; the search waits only for calls that started before it and
+   *   share its first message
+   * @param mayWait whether the search waits for other nodes
    */
   waitedFor(lookup: SessionLookup, before: CallOrder | null = null, mayWait = true): WaitingLookup {
     const awaited: WaitingLookup["awaited"] = async (scope, what, id) => {
@@ -103,7 +99,6 @@ export class CallsInStoring {
     };
   }
 
-  /** The look-up of a reply that calls of this process may still be storing. */
   #foundHere(lookup: SessionLookup, before: CallOrder | null): SessionLookup["find"] {
     return async (scope, what, id) => {
       const keys = await lookup.find(scope, what, id);
@@ -112,7 +107,8 @@ export class CallsInStoring {
       const calls = what === "response" ? all : all.filter(({ order }) => order?.first === before?.first);
       if (calls.length === 0) return keys;
       if (before !== null) {
-        // Behind others that begin alike the choice takes its time, and only after that the storing.
+        // Calls that share a first message choose their sessions one after the other, so their choices must end before
+        // the storing is awaited.
         const placed = Promise.allSettled(calls.map((call) => call.placed));
         await within(this.#clock, placed, mostWaitMs);
       }
@@ -122,7 +118,7 @@ export class CallsInStoring {
     };
   }
 
-  /** Resolves once the calls of a session that began before this one are stored, or after a time. */
+  /** Stops waiting after a timeout, because a slow store must not block the next request. */
   async settled(scope: GatewayScope, key: string, order: CallOrder): Promise<void> {
     const calls = this.#before(scope, order).filter((call) => call.key() === key);
     if (calls.length > 0) await this.#stored(calls, mostPlacingMs);

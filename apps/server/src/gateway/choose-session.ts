@@ -7,27 +7,23 @@ import { isAside, isCompaction, keyPart, namedSession } from "./session-ids.ts";
 import type { KnownSession } from "./session-logs.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 
-/** The session that a call belongs to, and its place there. */
 export interface ChosenSession {
   readonly ref: SessionRef;
-  /** Null: it begins with this call. */
   readonly session: KnownSession | null;
-  /** The message that the request follows; null: it begins at its first message. */
+  /** Is null when the request starts at its first message. */
   readonly from: WireNode | null;
-  /** What was found of the request in the log; null: it was not looked for. */
+  /** Is null when the log was not searched, so that a later step has to search. */
   readonly match: ChainMatch | null;
   readonly lane: "main" | "side" | "agent";
-  /** The head of the session before the client shortened its history with this request. */
+  /** States the session head before the client shortened its history. The shortened history is in this request. */
   readonly compactionOf: string | null;
-  /** Fields of the entry of a new session. */
   readonly entry: Readonly<Record<string, unknown>>;
-  /** Whether it is found by its messages: nothing names it. */
+  /** Is true when no header or id names the session, so that only its messages identify it. */
   readonly isAnonymous: boolean;
-  /** Whether the store was not asked: the session may have been changed or removed since it was read. */
+  /** Is true when the session comes from memory. Another process may have changed or removed it since it was read. */
   readonly isRemembered: boolean;
 }
 
-/** A conversation that nothing names, from its first message on. */
 const begin = {
   session: null,
   from: null,
@@ -39,20 +35,19 @@ const begin = {
   isRemembered: false,
 } as const;
 
-/** What a request says about where it belongs. */
 export interface SessionRequest {
   readonly scope: GatewayScope;
   readonly headers: IncomingHttpHeaders;
   readonly split: SplitRequest;
   readonly requestSha256: string;
-  /** Whether the token may name any session that it sees, and not its own only. */
+  /** Whether the token may name every session in its scope, instead of only the sessions that it created. */
   readonly mayWrite: boolean;
 }
 
-/** What is being asked in a session by this process: another request than this one, the same one alone, or null. */
+/** States whether this process has an open request in a session: another body, only the same body, or null for none. */
 export type IsAsked = (key: string, requestSha256: string) => "other" | "same" | null;
 
-/** The reply that a request continues: the provider has stored it under this id. */
+/** The APIs name the previous reply in different members. */
 function followedReply(split: SplitRequest): string | null {
   const previous = split.member("previous_response_id");
   if (typeof previous === "string") return previous;
@@ -67,7 +62,10 @@ function followedReply(split: SplitRequest): string | null {
   return null;
 }
 
-/** The session that the header `throughline-session` names, as far as the token may. @throws {ThroughlineError} FORBIDDEN */
+/**
+ * Resolves the header `throughline-session` to a session key. @throws {ThroughlineError} FORBIDDEN when the token may
+ * not name that session
+ */
 export function sessionOfHeader(
   header: unknown,
   scope: GatewayScope,
@@ -82,24 +80,22 @@ export function sessionOfHeader(
   throw refused("FORBIDDEN", message, { needs });
 }
 
-/** The key of a session of the token. */
+/** Puts the token id in the key, so that two tokens never share a session by accident. */
 export function keyOf({ agentId, tokenId }: GatewayScope, part: string): string {
   return `agent:${agentId}:gateway:direct:${tokenId}-${part}`;
 }
 
-/** What a choice learns of sessions. */
 export interface SessionReads {
-  /** Resolves once what this process is storing in a session is stored, or after a time. */
+  /** Stops waiting after a timeout, because a slow store must not block the choice. */
   settled(ref: SessionRef): Promise<void>;
-  /** What is remembered of a session; null for nothing. */
   remembered(ref: SessionRef): KnownSession | null;
-  /** A session as the store has it, once it is settled. */
+  /** Waits for `settled` first, so that the read includes the calls of this process. */
   read(ref: SessionRef): Promise<KnownSession | null>;
 }
 
 /**
- * Names what the choice of a session depends on: choices of one name are made one after the other. Null: on nothing but the
- * first message.
+ * Returns a name that serializes choices: calls with one name choose their sessions one after the other. Null means
+ * that the choice depends on the first message only.
  *
  * @throws {ThroughlineError} FORBIDDEN
  */
@@ -112,7 +108,10 @@ export function choiceName({ scope, headers, split, mayWrite }: SessionRequest):
   return followedReply(split) ?? unitIds(split).firstReply;
 }
 
-/** The session that a request names or continues, by the first that answers of header, product, ids, body, replies. */
+/**
+ * Finds the session that a request names or continues. The sources are tried in order of certainty: header, product,
+ * ids, body, replies.
+ */
 export async function continuedSession(
   request: SessionRequest,
   reads: SessionReads,
@@ -136,7 +135,10 @@ export async function continuedSession(
   return (await byReply(request, reads, lookup)) ?? byFirstReply(request, reads, lookup, isAsked);
 }
 
-/** The session of a request that continues none which is known: one that begins alike and was never answered, or a new one. */
+/**
+ * Chooses the session of a request that continues no known session. An unanswered session with the same start is
+ * reused, because the request may be a retry; otherwise a new session starts.
+ */
 export async function begunSession(
   request: SessionRequest,
   reads: SessionReads,
@@ -152,14 +154,17 @@ export async function begunSession(
   return found ?? { ...begin, ref: refOf(scope, keyOf(scope, systemRandom.uuid())) };
 }
 
-/** Whether something follows in a session on all that it has of a request. That stays so: the store need not be asked. */
+/**
+ * Returns whether the log already continues after every message of the request. Logs only grow, so this answer never
+ * expires and the store is not read.
+ */
 function isFollowed({ split, requestSha256 }: SessionRequest, session: KnownSession | null): boolean {
   if (session === null || isRetry(session, requestSha256)) return false;
   const { node, nodes } = session.log.match(split);
   return node !== null && node.children.length > 0 && !nodes.some(({ isReply }) => isReply);
 }
 
-/** Requests that cannot be read lie in the session that a header names, else all in one. */
+/** Puts unreadable requests into the session that a header names, or else into one session per token. */
 async function unreadSession(
   { scope, headers, mayWrite }: SessionRequest,
   reads: SessionReads,
@@ -191,25 +196,25 @@ async function inNamed(
     const beside = { ref: side, session: await reads.read(side), entry: { ...entry, spawnedBy: key } };
     return { ...chosen, ...beside, lane: "side", isRemembered: false };
   };
-  // A title may be asked for before the main agent asks anything.
+  // A client may ask for a title before the main agent sends its first request, so the session may be empty.
   if (session === null || session.log.isEmpty) return isAside(headers, split) ? inSide() : chosen;
   const { log } = session;
   const from = reply === null ? null : log.reply(reply);
   const match = log.match(split);
   const { known, nodes } = match;
   const isSameAgent = log.tools !== null && split.partHash("tools") === log.tools;
-  // A title is asked for with the question of the main agent and without its tools.
+  // A title request repeats the main agent's question without its tools, so it must not continue the session.
   const isOther = known > 0 && !nodes.some(({ isReply }) => isReply) && log.tools !== null && !isSameAgent;
   if (from !== null) return { ...chosen, from };
   if (known > 0 && !isOther) return { ...chosen, match };
-  // With the same tools it is the same agent, which has shortened its history; else it is a title or a probe.
+  // The same tools mean the same agent with a shortened history. Different tools mean a title request or a probe.
   if (!isOther && (isCompaction(headers) || isSameAgent)) return { ...chosen, compactionOf: session.headId };
   return inSide();
 }
 
 /**
- * A session as it is remembered, where that decides the choice: a request says something new in it, behind replies that are
- * all known. What another process has done there meanwhile is noticed when the request is stored.
+ * Returns the session from memory if memory suffices for the choice: every reply in the request is known, and its new
+ * messages follow them. A change by another process is detected when the call is stored.
  */
 async function recalledSession(
   { split }: SessionRequest,
@@ -262,7 +267,8 @@ async function byFirstReply(
     Promise.all(keys.map((key) => reads.read(refOf(scope, key))));
   const found = longest(request, await readAll(await lookup.find(scope, "first-reply", firstReply)), isAsked);
   if (found !== null) return found;
-  // Answers that the client wrote itself, as examples, stand in sessions that begin alike and have no note.
+  // A client may send example answers of its own. Their sessions have no reply note, so only the first message finds
+  // them.
   const { first } = unitIds(split);
   const alike = first === null ? [] : await readAll(await lookup.find(scope, "first-message", first));
   const example = longest(request, alike, isAsked);
@@ -271,8 +277,9 @@ async function byFirstReply(
 }
 
 /**
- * The session that has the most of a request. One that has a reply in it is continued. One that has only what a user said
- * may be any: it counts where that was never answered, and is not being answered.
+ * Picks the session that shares the most messages with the request. A session with a shared reply always qualifies. A
+ * session that shares only user messages may belong to another conversation. It qualifies when no call has answered it
+ * and none is running.
  */
 function longest(
   { split, requestSha256 }: SessionRequest,
@@ -288,7 +295,7 @@ function longest(
     const isAnswered = nodes.some((one) => one.isReply);
     const isOpen = node !== null && (node.children.length === 0 || isRetry(session, requestSha256));
     const asked = isAsked(ref.key, requestSha256);
-    // A question of which no call has ended may be asked by another process now.
+    // A question without an ended call may be running in another process, so the session must not be reused.
     const isLeft = asked === "same" || (asked === null && session.log.hasCalls);
     const mayFollow = isAnswered || (isOpen && isLeft);
     if (known === 0 || !mayFollow || known <= (best?.known ?? 0)) continue;
@@ -297,7 +304,10 @@ function longest(
   return best?.chosen ?? null;
 }
 
-/** Whether a body was sent before, and neither it nor another has been answered: that would be another's conversation. */
+/**
+ * Returns whether the same body was sent before without an answer. An answered call with another body means that the
+ * session belongs to a different conversation.
+ */
 function isRetry({ log }: KnownSession, requestSha256: string): boolean {
   const again = log.callOf(requestSha256);
   return again !== null && again.outcome !== "answered" && !log.hasAnsweredOther(requestSha256);

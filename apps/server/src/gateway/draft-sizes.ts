@@ -4,8 +4,8 @@ const mostRecords = 400;
 const mostBatchBytes = 4 * 1024 * 1024;
 
 /**
- * As many drafts as one append takes; records of one message stay together.
- * @param requestCharacters of the text that they are made of: where a batch may be larger, they are not measured
+ * Returns the drafts that fit into one append. Drafts that derive from one message stay in the same append.
+ * @param requestCharacters the length of the source text; drafts are measured only when it reaches the batch limit
  */
 export function firstBatch(drafts: readonly RecordDraft[], requestCharacters: number): readonly RecordDraft[] {
   const isSmall = requestCharacters < mostBatchBytes;
@@ -18,7 +18,10 @@ export function firstBatch(drafts: readonly RecordDraft[], requestCharacters: nu
   return drafts;
 }
 
-/** A reply that is larger than a record may be is not stored; its hash and size are. The client sends it with its next request. */
+/**
+ * Returns null for a reply above the store's record limit. Its hash and size are recorded, and the client repeats its
+ * text in the next request.
+ */
 export function storable<Draft extends object>(draft: Draft | null, { capabilities }: SessionStore): Draft | null {
   const isRecord = draft === null || Buffer.byteLength(JSON.stringify(draft)) < capabilities.limits.recordBytes;
   return isRecord ? draft : null;

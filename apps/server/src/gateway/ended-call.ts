@@ -14,26 +14,22 @@ import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { RebuiltCall } from "./guard.ts";
 import { withoutCredentials } from "./secrets.ts";
 
-/** A call that has ended: its facts, and the reply in it. */
 interface ReadCall {
   readonly call: EndedCall;
   readonly read: ReadReply | null;
-  /** What the reply is read from; null: there is none. */
+  /** Is null when the call has no reply. */
   readonly reply: AnswerText | null;
 }
 
-/** A call that has ended, with the attempt that was made in its place. */
 export interface ReadCalls extends ReadCall {
   readonly rebuilt: RebuiltAttempt | null;
 }
 
 interface CallReading {
   readonly clock: Clock;
-  /** What may not be stored of an error. */
   readonly credentials: readonly string[];
 }
 
-/** Reads what came of a call. */
 async function readCall(
   { split, ...facts }: SentCall,
   came: Came,
@@ -56,7 +52,9 @@ async function readCall(
   return { call, read, reply };
 }
 
-/** Reads what came of a call whose request was sent once more, rebuilt. The reply is that of the attempt that the client heard. */
+/**
+ * The reply must come from the attempt whose answer the client received, because the client's next request repeats it.
+ */
 export async function readGuardedCall(
   sent: SentCall,
   came: Came,

@@ -1,6 +1,5 @@
 import type { Metrics } from "../operations/metrics.ts";
 
-/** What a gateway counts. */
 export interface GatewayMetrics {
   call(labels: {
     readonly upstream: string;
@@ -8,13 +7,19 @@ export interface GatewayMetrics {
     readonly mode: string;
     readonly outcome: string;
   }): void;
-  /** From the last byte of the request to the upstream's first, without the upstream's own time; in milliseconds. */
+  /**
+   * Records the gateway's own latency in milliseconds: from the last request byte to the first answer byte, without the
+   * upstream's time.
+   */
   added(ms: number): void;
   tokens(upstream: string, classes: Readonly<Record<string, number>>): void;
   unrecorded(reason: string): void;
-  /** What was done to a request that was refused; `refused`: it was refused again, `failed`: it was not answered. */
+  /**
+   * Counts a rebuilt request. `refused` means that the provider refused the rebuilt request as well; `failed` means
+   * that it got no answer.
+   */
   guard(action: string): void;
-  /** Bytes of calls that wait for the store. */
+  /** Registers a gauge for the bytes of calls that wait for the store. */
   spool(read: () => number): void;
 }
 

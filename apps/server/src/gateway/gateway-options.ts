@@ -1,11 +1,11 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** Whose API an upstream speaks. */
 export type UpstreamApi = "anthropic" | "openai" | "ollama";
 
 /**
- * What is done with a call. `record`: the same bytes go to the provider. `guard`: they do, and where the provider refuses their
- * size or their history, one rebuilt request follows. `stateful`: the session holds the history, and the client sends what is new.
+ * How the gateway treats a call. `record` passes the client's bytes on unchanged. `guard` does the same, and sends one
+ * rebuilt request when the provider refuses the size or the history. In `stateful` mode the session holds the history,
+ * and the client sends only new messages.
  */
 export type GatewayMode = "record" | "guard" | "stateful";
 
@@ -15,45 +15,53 @@ export function isGatewayMode(value: unknown): value is GatewayMode {
   return (gatewayModes as readonly unknown[]).includes(value);
 }
 
-/** A provider that requests are passed to. */
 export interface UpstreamOptions {
   /**
-   * Where it is, without the part of the path that its SDK adds: `https://api.anthropic.com`, `http://127.0.0.1:11434`.
+   * Sets the address, without the part of the path that the provider's SDK adds: `https://api.anthropic.com`,
+   * `http://127.0.0.1:11434`.
    * @default the provider's own address; Ollama's on this machine
    */
   readonly baseUrl?: string;
   readonly api: UpstreamApi;
-  /** `server`: the client sends our token, and the provider gets `apiKey`. `caller`: the client sends its own key. @default "caller" */
+  /**
+   * With `server`, the client sends a Throughline token and the provider gets `apiKey`. With `caller`, the client sends
+   * its own provider key. @default "caller"
+   */
   readonly credentials?: "server" | "caller";
-  /** What is done with its calls. @default "record" */
+  /** Sets the mode of its calls. @default "record" */
   readonly mode?: GatewayMode;
-  /** With `server` credentials. @default none is sent */
+  /** Applies only to `server` credentials. @default none is sent */
   readonly apiKey?: string;
-  /** With `server` credentials: files, batches and stored responses of the account may be reached by every token. @default false */
+  /**
+   * Lets every token reach the files, batches and stored responses of the account. Applies only to `server`
+   * credentials. @default false
+   */
   readonly sharedResources?: boolean;
 }
 
-/** Providers by name: the first part of the path of their requests. */
+/** The first segment of a request path selects an upstream by its name. */
 export interface GatewayOptions {
   readonly upstreams: Readonly<Record<string, UpstreamOptions>>;
   /**
-   * While the store is away: `spool` keeps calls in files and stores them later. `refuse` takes no calls. `pass` passes them
-   * on without a record. @default "spool" with a `spoolFolder`, else "pass"
+   * Sets the behavior while the store is away. `spool` keeps calls in files and stores them later. `refuse` rejects
+   * calls. `pass` passes them on without a record. @default "spool" with a `spoolFolder`, else "pass"
    */
   readonly onStoreDown?: "spool" | "refuse" | "pass";
-  /** The folder of these files, which no other process uses. */
+  /** Sets the folder of the spool files. No other process may use it. */
   readonly spoolFolder?: string;
-  /** All files together may take this. @default 1 GiB */
+  /** Limits the size of all spool files together. @default 1 GiB */
   readonly spoolBytes?: number;
-  /** Variables that name proxies: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`. Node from 24.5 on uses them. @default no proxy */
+  /**
+   * Environment variables that name proxies: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`. Node supports them from 24.5 on.
+   * @default no proxy
+   */
   readonly proxyVariables?: Readonly<Record<string, string | undefined>>;
 }
 
-/** An upstream as requests use it. */
 export interface Upstream {
   readonly name: string;
   readonly url: URL;
-  /** Of the URL, without a slash at the end. */
+  /** Has no trailing slash, because the request's path starts with one. */
   readonly basePath: string;
   readonly api: UpstreamApi;
   readonly credentials: "server" | "caller";
@@ -70,7 +78,7 @@ const ownUrls: Readonly<Record<UpstreamApi, string>> = {
 const nameForm = /^[a-z0-9][a-z0-9-]{0,31}$/;
 const takenNames: ReadonlySet<string> = new Set(["api", "inspect", "metrics", "healthz", "readyz"]);
 
-/** @throws {ThroughlineError} CONFIG_INVALID for a name or an address that cannot be one */
+/** @throws {ThroughlineError} CONFIG_INVALID for an invalid name or address */
 export function upstreamsOf({ upstreams }: GatewayOptions): ReadonlyMap<string, Upstream> {
   return new Map(
     Object.entries(upstreams).map(([name, options]) => {
@@ -100,7 +108,7 @@ export function upstreamsOf({ upstreams }: GatewayOptions): ReadonlyMap<string, 
 
 const defaultSpoolBytes = 1024 ** 3;
 
-/** Where calls wait for the store; null: nowhere. @throws {ThroughlineError} CONFIG_INVALID */
+/** Returns the spool settings, or null when calls are not spooled. @throws {ThroughlineError} CONFIG_INVALID */
 export function spoolOf({
   spoolFolder: folder,
   onStoreDown = folder === undefined ? "pass" : "spool",

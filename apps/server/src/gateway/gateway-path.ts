@@ -2,19 +2,19 @@ import type { IncomingMessage } from "node:http";
 import type { WireApi } from "@throughline/wire/internal";
 import type { Upstream } from "./gateway-options.ts";
 
-/** What is done with a path of an upstream. */
 export type PathRule =
-  /** Passed on, and stored as a call. */
   | { readonly does: "record"; readonly api: WireApi }
-  /** Passed on. */
   | { readonly does: "pass" }
-  /** Passed on with the caller's own key, else where the configuration says so: it reaches what others of the account made. */
+  /**
+   * Passes the request on with the caller's own key. A server key needs `sharedResources`, because the path reaches
+   * resources of other users of the account.
+   */
   | { readonly does: "share" }
-  /** Passed on to a token with the scope `gateway:manage`. */
+  /** Passes the request on only for a token with the scope `gateway:manage`. */
   | { readonly does: "manage" }
-  /** Passed on with the caller's own key only. */
+  /** Passes the request on with the caller's own key only. */
   | { readonly does: "refuse" }
-  /** Answered here. */
+  /** Answers the client's connection test without the provider. */
   | { readonly does: "probe" };
 
 type Row = readonly [methods: string, path: RegExp, rule: PathRule];
@@ -60,13 +60,16 @@ const rows: Readonly<Record<Upstream["api"], readonly Row[]>> = {
   ],
 };
 
-/** What is done with a path that passes the checks. One that is not known reaches the provider with the caller's own key only. */
+/**
+ * Returns the rule of a path that passed the safety checks. An unknown path is passed on with the caller's own key
+ * only, because its effect on a shared account is unknown.
+ */
 export function ruleOf({ api, credentials }: Upstream, method: string, path: string): PathRule {
   const row = rows[api].find(([methods, form]) => (methods === "*" || methods === method) && form.test(path));
   return row?.[2] ?? (credentials === "caller" ? pass : refuse);
 }
 
-/** Whether a path has a segment that an upstream may read as another path. */
+/** Returns whether an upstream might normalize the path to a different one, which would bypass the rules. */
 export function isUnsafePath(path: string): boolean {
   const segments = path.split("/").slice(1);
   return (
@@ -74,7 +77,7 @@ export function isUnsafePath(path: string): boolean {
     path.includes("\\") ||
     segments.some((segment, index) => {
       const plain = segment.toLowerCase().replaceAll("%2e", ".");
-      // Some servers take what stands behind a semicolon for no part of the segment.
+      // Some servers ignore the part of a segment after a semicolon, so only the part before it is compared.
       const [name = ""] = plain.split(/;|%3b/);
       if (name === "." || name === ".." || plain.includes("%2f") || plain.includes("%5c")) return true;
       return segment === "" && index < segments.length - 1;
@@ -82,7 +85,6 @@ export function isUnsafePath(path: string): boolean {
   );
 }
 
-/** The path below the upstream's name without the query, and with it. */
 export function pathOf(
   { name }: Upstream,
   { url = "" }: IncomingMessage,

@@ -9,7 +9,10 @@ import { isWithinBounds } from "./json-bounds.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 import { type StoredId, storedIdsIn } from "./stored-ids.ts";
 
-/** The text of our token in a request: the API key of the client, or, beside a key of its own, a header of ours. */
+/**
+ * Returns the Throughline token of a request. With `server` credentials it replaces the API key. With `caller`
+ * credentials the header `throughline-token` carries it beside the client's key.
+ */
 export function tokenText({ credentials }: Upstream, { headers }: IncomingMessage): string | null {
   const own = headers["throughline-token"];
   if (credentials === "caller") return typeof own === "string" ? own : null;
@@ -31,7 +34,8 @@ export function assertGatewayScope(upstream: Upstream, rule: PathRule, token: To
 }
 
 /**
- * What is done with a call: what the token says, else the upstream, unless a token that may write asks with `throughline-mode`.
+ * Returns the mode of a call. The token's mode precedes the upstream's mode. A token with the scope `write` may
+ * override both with `throughline-mode`.
  * @throws {ThroughlineError} FORBIDDEN, INPUT_INVALID
  */
 export function modeOf(
@@ -48,7 +52,7 @@ export function modeOf(
   throw refused("FORBIDDEN", 'A token without the scope "write" cannot choose the mode.', { needs: "write" });
 }
 
-/** Whose sessions a token's calls become. @throws {ThroughlineError} FORBIDDEN */
+/** Returns the namespace and agent that own the token's calls. @throws {ThroughlineError} FORBIDDEN */
 export function scopeOf({ id, namespace, agents }: TokenInfo, { headers }: IncomingMessage): GatewayScope {
   const named = headers["throughline-namespace"];
   const own = namespace === "*" ? (typeof named === "string" ? named : "") : namespace;
@@ -58,7 +62,6 @@ export function scopeOf({ id, namespace, agents }: TokenInfo, { headers }: Incom
   return { namespace: own, agentId, tokenId: id };
 }
 
-/** A request as far as it may name what is stored at the provider. */
 interface NamingRequest {
   readonly upstream: Upstream;
   readonly body: Buffer;
@@ -68,10 +71,12 @@ interface NamingRequest {
   readonly scope: GatewayScope;
 }
 
-/** Without any of these a body names nothing. Escapes may write all, and so may UTF-16, which some parsers take. */
+/**
+ * A body that matches none of these names no stored resource. Escapes and UTF-16, which some parsers accept, can hide
+ * any name, so both count as a match.
+ */
 const naming = /id|container|conversation|thread|\\u|\0/i;
 
-/** Members that name what a request continues. */
 const continued: ReadonlySet<string> = new Set([
   "previous_response_id",
   "previous_message_id",
@@ -80,14 +85,14 @@ const continued: ReadonlySet<string> = new Set([
   "thread",
 ]);
 
-/** In stateful mode these are resolved here and not sent on. */
+/** In stateful mode the gateway resolves these members itself and does not send them on. */
 export const stateMembers: ReadonlySet<string> = new Set(["conversation", "previous_response_id", "thread"]);
 
 /**
- * Many tokens share a key of ours: what one was given must not be reached by another. Every id in a request must have been given
- * to the token by an answer; with `sharedResources` only what names an earlier answer.
- * @throws {ThroughlineError} ROUTE_NOT_FOUND in the words of a provider that knows no such id; INPUT_INVALID for a body that two
- * parsers may read in two ways
+ * Rejects ids that belong to another token, because several tokens share one provider key. An answer to this token must
+ * have issued every id in the request. With `sharedResources`, this applies only to ids that name an earlier answer.
+ * @throws {ThroughlineError} ROUTE_NOT_FOUND in the words of a provider that knows no such id; INPUT_INVALID for a body
+ *   that two parsers may read in two ways
  */
 export async function assertOwnIds(
   { upstream: { sharedResources }, body, isPlain, api, mode, scope }: NamingRequest,
@@ -98,7 +103,7 @@ export async function assertOwnIds(
   if (!naming.test(body.toString("latin1"))) return;
   const text = (await isWithinBounds(body, "document")) ? bodyText(body) : null;
   const found = text === null ? null : await storedIdsIn(text);
-  // The provider may still read a body that the gateway could not read.
+  // The provider may accept a body that the gateway cannot parse, and the ids in that body would go unchecked.
   if (found === null)
     throw refused(
       "INPUT_INVALID",
@@ -115,33 +120,35 @@ export async function assertOwnIds(
       throw refused("ROUTE_NOT_FOUND", `There is no such ${name}: it was not given to this token.`, { name });
 }
 
-/** An id that was given to a token stays its own. */
 async function isOwn(id: string, scope: GatewayScope, lookup: SessionLookup): Promise<boolean> {
   if (lookup.remembered(scope, "response", id).length > 0) return true;
   return (await lookup.find(scope, "response", id)).length > 0;
 }
 
-/** The members of an answer, and of the events of one, that hold what was made for the token. Others repeat the request. */
+/**
+ * Lists the members of an answer and of its events that hold resources created for the token. The other members repeat
+ * the request.
+ */
 const given: Readonly<Record<WireApi, readonly string[]>> = {
   "anthropic-messages": ["container", "content", "content_block", "delta"],
   "openai-completions": ["choices"],
   "openai-responses": ["output", "item"],
   ollama: [],
 };
-/** Any of these is in an answer that a later request may name something of. */
+/** Skips parsing for answers without these members: a later request cannot name anything of them. */
 const giving = /"(?:file_id|container|container_id|audio|output|item)"/;
-/** More ids of one answer are not noted. */
+/** Limits the ids that are noted for one answer, so that one answer cannot flood the lookup. */
 const mostGiven = 200;
 
 interface GivenAnswer {
   readonly api: WireApi;
   readonly reply: AnswerText;
   readonly scope: GatewayScope;
-  /** The key of the session of the call; empty where it is not known yet. */
+  /** Is empty when the session is not chosen yet. */
   readonly key: string;
 }
 
-/** Notes the ids in an answer of what is stored at the provider: a later request of the token may name them. */
+/** Notes the ids of provider resources in an answer, so that later requests of the token may name them. */
 export async function noteGiven(lookup: SessionLookup, { api, reply, scope, key }: GivenAnswer): Promise<void> {
   const { type, text } = reply;
   const tops = given[api];

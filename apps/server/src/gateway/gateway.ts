@@ -34,24 +34,21 @@ import { type GatewayTurn, Turns } from "./turns.ts";
 import type { TurnRules } from "../turn-rules.ts";
 import { within } from "../within.ts";
 
-/** Passes requests on to providers, and stores the calls among them. */
 export interface Gateway {
-  /** The upstream that a request is for; null for one of the server's own. */
+  /** Returns null for a route of the server itself. */
   upstreamOf(target: string): Upstream | null;
   answer(request: GatewayRequest): Promise<void>;
-  /** Answers with an error of ours in the words of the provider. */
+  /** Answers with an error in the format of the provider's API, because the client's SDK parses that format. */
   refuse(upstream: Upstream, request: IncomingMessage, response: ServerResponse, error: unknown): void;
-  /** What is known of a session may be wrong: something else changed it. */
+  /** Drops the cached session, because another component changed it. */
   forget(ref: SessionRef): void;
-  /** Something of a session was redacted, or all of it is purged: how many calls that wait in files may hold it still. */
+  /** Handles a redaction or purge. Returns how many spooled calls may still hold the erased content. */
   erased(ref: SessionRef, isPurged: boolean): Promise<number>;
-  /** Whether calls wait for the store, or were lost within the last minute. */
+  /** Is true while calls wait for the store. It is also true for a minute after a call was lost. */
   readonly isWaiting: boolean;
-  /** Stores what waits, and lets go of connections. */
   close(): Promise<void>;
 }
 
-/** A request that names an upstream, once host and origin are checked. */
 interface GatewayRequest {
   readonly upstream: Upstream;
   readonly request: IncomingMessage;
@@ -69,13 +66,17 @@ export interface GatewayParts {
   readonly log: ServerLog;
   readonly metrics: Metrics;
   readonly estimator: TokenEstimator;
-  /** Who writes summaries of what does not fit, asked in this order. */
   readonly summarizers: readonly Summarizer[];
 }
 
-/** A body of this size is passed on while it comes. A smaller one has come with its head, or nearly so. */
+/**
+ * Bodies from this size on are streamed to the provider while they arrive. Smaller bodies arrive with the head, so
+ * streaming them gains nothing.
+ */
 const leastUploaded = 64 * 1024;
-/** How long what leads to a session is kept. */
+/**
+ * Limits how long notes for the session lookup are kept, because the store would otherwise grow with each conversation.
+ */
 const lookupMs = 7 * 24 * 3_600_000;
 const pruneEveryMs = 3_600_000;
 
@@ -137,32 +138,35 @@ export async function createGateway(
     const rule = ruleOf(upstream, method, path);
     if (rule.does === "probe") return void response.writeHead(200, { "content-length": "0" }).end();
     const token = await authenticate(tokenText(upstream, request));
-    // A client that asks for a WebSocket falls back to HTTP at this status only.
+    // Clients that ask for a WebSocket fall back to HTTP only at the status of this error.
     if (asksForWebSocket(request))
       throw refused("UPGRADE_REFUSED", "The gateway speaks HTTP only.", { upgrade: request.headers.upgrade });
     assertGatewayScope(upstream, rule, token);
     const scope = scopeOf(token, request);
     const mode = rule.does === "record" ? modeOf(upstream, token, request) : "record";
-    // In the other modes the provider, and by its answer the client, gets what the session has.
+    // In these modes the session's content reaches the provider and, through the answer, the client. The token
+    // therefore needs `read`.
     const needs = (["write", ...(mode === "record" ? [] : ["read" as const])] as const).find(
       (needed) => !token.scopes.includes(needed),
     );
     const mayWrite = needs === undefined;
     sessionOfHeader(request.headers["throughline-session"], scope, mayWrite, needs);
-    // With a key of ours, an id that another token was given must not continue its conversation.
+    // Several tokens share the server's key. An id that another token received must not continue that token's
+    // conversation.
     const isOwnCredential = upstream.credentials === "server";
     const secret = isOwnCredential ? secretOf(upstream.apiKey) : null;
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const headers = requestHeaders(request, isOwnCredential);
     if (isOwnCredential) headers.push(...credentialOf(upstream));
-    // The upstream is not kept waiting for what is stored, unless nothing may pass without it, or the request may be cut there.
+    // The request is sent before it is parsed, so that recording adds no latency. Exceptions are a required record and
+    // an Ollama request that may be cut.
     const isLooked = mode === "guard" && upstream.api === "ollama";
     assertDeclared(request, bodyBytes);
     continueBody(request, response);
     const declaredBytes = Number(request.headers["content-length"] ?? 0);
     const isRecorded = rule.does === "record" && mode !== "stateful";
-    // Without room in a file, a call is passed on only where the store takes it.
+    // Without room in the spool, a call is passed on only if the store accepts it.
     const isStrict = isRefusing || (isRecorded && !(await keeper.hasRoom(declaredBytes || bodyBytes)));
     if (isStrict && isRecorded) assertNotBehind(keeper);
     const isEarly = !isStrict && !isLooked && mode === "record";
@@ -170,7 +174,7 @@ export async function createGateway(
       isEarly && !isOwnCredential && declaredBytes >= leastUploaded
         ? connections.begin(upstream, { method, target, headers, bodyBytes: declaredBytes }, gone.signal)
         : null;
-    // It is awaited below; until then nobody hears of a failure.
+    // The promise is awaited below. Without this handler, an earlier failure would be an unhandled rejection.
     upload?.answer.catch(() => {});
     held.share = bodies.share(token.id, bodyWeight);
     const body = await bodyOf(request, upload, held.share).catch((error: unknown) => {
@@ -194,7 +198,7 @@ export async function createGateway(
         { method, target, headers: sending, body: made ?? body },
         gone.signal,
       );
-      // It is awaited below; until then nobody hears of a failure.
+      // The promise is awaited below. Without this handler, an earlier failure would be an unhandled rejection.
       answered.catch(() => {});
       return answered;
     };
@@ -234,7 +238,7 @@ export async function createGateway(
             scope,
             mayWrite,
             headers: request.headers,
-            // Behind calls that wait for the store, a call waits too.
+            // While calls wait for the store, a new call waits behind them, so that records keep their order.
             open:
               keeper.isBehind || turn !== null
                 ? null
@@ -309,7 +313,6 @@ export async function createGateway(
     if (call === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
   };
 
-  /** Stores what came of a call, and counts it. */
   async function storeCall(
     { sent, turn, ...rest }: RecordedCall,
     came: Came,
@@ -317,7 +320,7 @@ export async function createGateway(
   ): Promise<boolean> {
     const credentials = credentialsIn(rest.headers, upstreams.get(sent.upstream)?.apiKey ?? null);
     const ended = await readGuardedCall(sent, came, rebuilt, { clock, credentials }).catch(async (error: unknown) => {
-      // Or the session would be busy as long as this process runs.
+      // Without this the turn would keep the session busy until the process ends.
       await turn?.abandon();
       throw error;
     });
@@ -360,28 +363,27 @@ export async function createGateway(
       recorder.limitBusyWait(mostStoreWaitMs);
       while (storing.size > 0) await Promise.allSettled(storing);
       await keeper.close();
-      // What is in the spool may still be tried: the next process stores it.
+      // Do not wait long for spooled calls: the next process stores them.
       await (keeper.isWaiting ? within(clock, recorder.settled(), mostStoreWaitMs) : recorder.settled());
     },
   };
 }
 
-/** The request that the provider is sent in place of the client's. */
+/** The record must show the request that the provider received, so it replaces the client's request. */
 function asTurn({ split, body, requestSha256 }: GatewayTurn): Partial<SentCall> {
   return { split, requestSha256, requestBytes: body.length, requestEncoding: null };
 }
 
-/** A call that is recorded. */
 interface RecordedCall {
   readonly sent: SentCall;
-  /** Of a call whose history the session holds. */
+  /** Is set for a call in stateful mode only. */
   readonly turn: GatewayTurn | null;
-  /** Unpacked. */
+  /** Holds the decoded body, because hashes and messages refer to it. */
   readonly body: Buffer;
   readonly scope: GatewayScope;
   readonly mayWrite: boolean;
   readonly headers: IncomingHttpHeaders;
-  /** Null: it waits behind others for the store. */
+  /** Is null when the call has to wait behind other calls for the store. */
   readonly open: OpenCall | null;
 }
 

@@ -24,7 +24,6 @@ import { type PeekedAnswer, unread } from "./peek-answer.ts";
 import { type GuardAction, type RebuildReason, rebuildRequest, type RebuiltRequest } from "./rebuild-request.ts";
 import { readRefusal } from "./refusal.ts";
 
-/** A second attempt of a call, with a request of ours. */
 export interface RebuiltCall {
   readonly recordId: string;
   readonly action: GuardAction;
@@ -34,26 +33,27 @@ export interface RebuiltCall {
   readonly body: Buffer;
   readonly requestSha256: string;
   readonly startedMs: number;
-  /** Whether the client gets the answer to it, and not the first refusal. */
+  /**
+   * Is true when the client gets the answer to the rebuilt request. It is false when the client gets the first refusal.
+   */
   readonly isAnswer: boolean;
-  /** What came of the attempt that the client gets nothing of. */
+  /** Holds the result of the attempt that the client does not see, because that attempt is recorded too. */
   readonly other: Came;
 }
 
-/** What the client of a call gets. */
 export interface PassedCall {
   readonly peeked: PeekedAnswer;
-  /** Null: the request went to the provider as it came, and nothing else did. */
+  /** Is null when the gateway sent only the client's request, unchanged. */
   readonly rebuilt: RebuiltCall | null;
 }
 
 export interface CallToGuard {
   readonly upstream: Upstream;
   readonly sent: SentCall;
-  /** Sends a body in place of the client's; null: the client's own. */
+  /** Sends the client's own body for null. */
   readonly send: (body: Buffer | null) => Promise<IncomingMessage>;
   readonly ask: AskUpstream;
-  /** What the session of the call has; null where nobody knows in time. */
+  /** Yields null when the session is not chosen in time, so that the rebuild does not wait for the store. */
   readonly log: () => Promise<WireLog | null>;
   readonly signal: AbortSignal;
 }
@@ -66,10 +66,13 @@ export interface GuardParts {
   readonly summarizers: readonly Summarizer[];
 }
 
-/** A summary may be written by a model. */
+/** A model may write the summary, so a rebuild may take minutes. */
 const mostRebuildMs = 180_000;
 
-/** Sends a request once more, rebuilt, where the provider refuses its size or its history, or would cut it without a word. */
+/**
+ * Rebuilds a request and sends it once more when the provider refuses its size or its history. A request that the
+ * provider would silently cut is rebuilt before it is sent.
+ */
 export class Guard {
   readonly #parts: GuardParts;
   readonly #windows: OllamaWindows;
@@ -79,7 +82,7 @@ export class Guard {
     this.#windows = new OllamaWindows(parts.clock, parts.estimator);
   }
 
-  /** @throws {ThroughlineError} UPSTREAM_UNREACHABLE, ABORTED where the client's own request got no answer */
+  /** @throws {ThroughlineError} UPSTREAM_UNREACHABLE, ABORTED when the client's own request gets no answer */
   async pass(call: CallToGuard): Promise<PassedCall> {
     const { upstream, sent, send } = call;
     const windowTokens = upstream.api === "ollama" ? await this.#exceeded(call) : null;
@@ -96,21 +99,26 @@ export class Guard {
     if (made === null) return { peeked: first.peeked, rebuilt: null };
     let second: Awaited<ReturnType<typeof readRefusal>>;
     try {
-      // Counting tokens takes a while: a connection that the provider closed meanwhile must be known as closed.
+      // Counting tokens blocks the event loop. Yield so that a connection that the provider closed meanwhile is removed
+      // from the pool.
       await nextTurn();
       second = await readRefusal(sent.api, upstream.api, await send(made.body));
     } catch (error) {
       this.#parts.metrics.guard("failed");
       return { peeked: first.peeked, rebuilt: { ...made, isAnswer: false, other: { error } } };
     }
-    // What a later attempt may not meet is the client's to repeat; any other refusal is of a request that it never wrote.
+    // A retryable refusal passes to the client, because repeating the request may help. Any other refusal concerns a
+    // request that the client never wrote, so the client gets the first refusal.
     const isAnswer = second.refusal === null || classifyOverflow(second.refusal).isRetryable;
     this.#parts.metrics.guard(second.refusal === null ? rebuilt.action : "refused");
     const other = isAnswer ? cameOf(first.peeked, firstMs) : cameOf(second.peeked, made.startedMs);
     return { peeked: isAnswer ? second.peeked : first.peeked, rebuilt: { ...made, isAnswer, other } };
   }
 
-  /** The request made to fit, with the wish that nothing of it be cut. Null where it cannot be made to. */
+  /**
+   * Sends a request that fits the window and asks the provider not to truncate it. The result is null when the request
+   * cannot be made to fit.
+   */
   async #passInWindow(call: CallToGuard, windowTokens: number): Promise<PassedCall | null> {
     const { upstream, sent, send } = call;
     const rebuilt = await this.#rebuild(call, { refusal: null, windowTokens });
@@ -169,14 +177,14 @@ export class Guard {
     };
   }
 
-  /** What cannot be healed is passed on as it is. */
+  /** A failed rebuild is only logged and counted, because the client still gets the provider's first answer. */
   #failed(error: unknown): void {
     this.#parts.metrics.guard("failed");
     this.#parts.log.failed("A request could not be rebuilt.", error);
   }
 }
 
-/** An answer that nobody gets, as far as it was read. */
+/** Reads no further, because no client receives this answer. The part that was read goes into the call's record. */
 function cameOf({ answer, chunks }: PeekedAnswer, firstByteMs: number): Came {
   const copy = new AnswerCopy();
   for (const chunk of chunks) copy.take(chunk);
@@ -184,7 +192,6 @@ function cameOf({ answer, chunks }: PeekedAnswer, firstByteMs: number): Came {
   return { outgoing: answer, copy, end: "whole", firstByteMs };
 }
 
-/** A call that is not guarded. */
 export async function passUnchanged(sending: Promise<IncomingMessage>): Promise<PassedCall> {
   return { peeked: unread(await sending), rebuilt: null };
 }

@@ -1,17 +1,19 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type JsonLimits, JsonScan } from "../http/json-scan.ts";
 
-/** The requests and answers of real programs have a few thousand values. A record of a store lies in 20 levels of its own. */
+/**
+ * Requests and answers of real programs have a few thousand values. The limit of levels leaves room for the 20 levels
+ * that a stored record adds.
+ */
 const limits: JsonLimits = { levels: 180, values: 250_000 };
-/** Of a stream of events, or of lines of JSON. */
 const mostLines = 1_000_000;
-/** What is looked at before others get their turn. */
+/** Sets how many bytes are scanned before the event loop runs other work. */
 const stepBytes = 512 * 1024;
 const lineFeed = 0x0a;
 
 /**
- * Whether a text of JSON may be parsed. It is counted in its bytes what a parser would make of it, and others get their turn
- * meanwhile.
+ * Returns whether a JSON text is small enough to parse. The scan counts levels and values in the bytes, and it yields
+ * to the event loop, because `JSON.parse` itself can neither be bounded nor interrupted.
  *
  * @param form `lines`: each line is parsed by itself, as in a stream
  */
@@ -32,12 +34,12 @@ export async function isWithinBounds(bytes: Buffer, form: "document" | "lines"):
   return true;
 }
 
-/** The same for a line that has just come. */
+/** Checks one line of a stream without yielding, because the caller is synchronous. */
 export function isLineWithinBounds(line: string): boolean {
   return line.length < limits.values || new JsonScan(limits).take(Buffer.from(line)) === null;
 }
 
-/** So few bytes have no more levels than that. */
+/** A text of this many bytes cannot nest deeper than the limit, so it needs no scan. */
 function isShort({ length }: Buffer): boolean {
   return length <= limits.levels;
 }

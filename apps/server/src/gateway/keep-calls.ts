@@ -9,37 +9,39 @@ import { Spool } from "./spool.ts";
 import type { SpooledCall } from "./spool-file.ts";
 import { within } from "../within.ts";
 
-/** A call that has ended, as it is stored and as it is spooled. */
 interface CallToKeep extends Omit<SpooledCall, "session"> {
-  /** Null: what came before it waits already, so nothing of it was stored when it began. */
+  /** Is null when earlier calls already wait for the store, so this call was never opened there. */
   readonly open: OpenCall | null;
   readonly read: ReadReply | null;
 }
 
-/** Stores calls, or keeps them elsewhere while the store is away. */
 export interface CallKeeper {
-  /** Whether calls wait for the store. */
   readonly isWaiting: boolean;
-  /** Whether a call was lost within the last minute: neither the store nor the spool took it. Or the spool has no room. */
+  /**
+   * Is true for a minute after neither the store nor the spool took a call. It is also true while the spool is full.
+   */
   readonly isLosing: boolean;
-  /** Whether a call that ends now waits as well: the store is away. Behind another's turn calls of that session wait only. */
+  /**
+   * Is true when a call that ends now has to wait, because the store is away. Calls that wait only for a busy session
+   * do not count, since they delay that session alone.
+   */
   readonly isBehind: boolean;
-  /** Whether the spool can take a call with a request of this size. True without a spool. */
+  /** Returns whether the spool can take a call with a request of this size. Without a spool the result is true. */
   hasRoom(requestBytes: number): Promise<boolean>;
-  /** Resolves with whether the call is kept: stored, or in the spool. */
   keep(call: CallToKeep): Promise<boolean>;
-  /** See `Spool.erase`. */
   erase(ref: SessionRef, isPurged: boolean): Promise<number>;
   close(): Promise<void>;
 }
 
-/** How long the store may take before a call is in the spool as well. */
+/** Limits how long a call exists in memory only: after this time it is also written to the spool. */
 const spoolAfterMs = 2000;
-/** How long a call waits for a turn of somebody else's before it is in the spool, and without a spool. */
+/**
+ * Sets how long a call waits for another owner's turn: with a spool, before it is spooled; without one, before it is
+ * lost.
+ */
 export const mostBusySpoolMs = 500;
 export const mostBusyMs = 600_000;
 
-/** How long a loss is reported. */
 const losingMs = 60_000;
 
 const awayCodes: readonly ErrorCode[] = [
@@ -53,7 +55,7 @@ const awayCodes: readonly ErrorCode[] = [
   "SESSION_BUSY",
 ];
 
-/** Whether an error says that the store cannot be reached or written just now. */
+/** Returns whether storing may succeed later, because the store is away or the session is busy. */
 export function isStoreAway(error: unknown): boolean {
   return awayCodes.some((code) => hasErrorCode(error, code));
 }
@@ -67,7 +69,7 @@ interface KeeperParts {
   readonly recorder: Recorder;
   readonly metrics: GatewayMetrics;
   readonly log: ServerLog;
-  /** Null: what cannot be stored is counted. */
+  /** Is null when there is no spool; then a call that cannot be stored is only counted. */
   readonly spool: { readonly folder: string; readonly mostBytes: number } | null;
 }
 
@@ -114,7 +116,7 @@ export async function createCallKeeper({
       await (spool as Spool).add({ ...call, session, headers: sessionHeaders(call.headers) }, running, hasMetBusy);
       return true;
     } catch (error) {
-      // It may be stored all the same: then nothing is lost.
+      // The running attempt may still store the call. Then nothing is lost, although the spool refused it.
       const isStored = await running?.catch(() => false);
       return isStored === true || lost("spool", error);
     }
@@ -159,7 +161,7 @@ async function recordSpooled(
   if (session !== null) {
     const { namespace, agentId } = scope;
     const now = await recorder.logs.read({ namespace, agentId, key: session.key });
-    // It was purged or reset: a file must not bring it back.
+    // The session was purged or reset while the call waited. The spool file must not restore its content.
     if (now?.sessionId !== session.sessionId) return false;
   }
   const split = (await readRequest(call.api, body)) ?? unreadRequest(call.api, body);

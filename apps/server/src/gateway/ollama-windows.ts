@@ -6,16 +6,18 @@ import { requestMessages, type SplitRequest } from "@throughline/wire/internal";
 import { isFields } from "@throughline/core/internal";
 import { peekAnswer } from "./peek-answer.ts";
 
-/** Asks the upstream of a call something else than the call. */
 export type AskUpstream = (method: "GET" | "POST", target: string, body: string) => Promise<IncomingMessage>;
 
 const keptMs = 60_000;
 const mostAnswerBytes = 8 * 1024 * 1024;
 const mostModels = 200;
-/** A token is hardly ever shorter. */
+/** Bounds the token count from above: a token of fewer bytes is rare, so shorter texts need no exact count. */
 const leastBytesPerToken = 2;
 
-/** Knows the windows of models that Ollama serves. It cuts a longer request without a word, unless it is asked not to. */
+/**
+ * Detects requests that exceed the window of an Ollama model. Ollama silently truncates such a request, unless the
+ * request sets `truncate` to false.
+ */
 export class OllamaWindows {
   readonly #clock: Clock;
   readonly #estimator: TokenEstimator;
@@ -26,7 +28,10 @@ export class OllamaWindows {
     this.#estimator = estimator;
   }
 
-  /** The window that a request is certain not to fit; null where it may fit, or Ollama refuses it by itself. */
+  /**
+   * Returns the window in tokens only when the request certainly exceeds it. Null leaves the request unchanged, because
+   * it may fit or Ollama refuses it.
+   */
   async exceeded(upstream: string, split: SplitRequest, ask: AskUpstream): Promise<number | null> {
     const model = split.member("model");
     if (typeof model !== "string" || split.member("truncate") === false) return null;
@@ -63,7 +68,9 @@ export class OllamaWindows {
   }
 }
 
-/** The JSON of an answer; null without one: then the window is unknown and the request is left as it is. */
+/**
+ * Returns null when the answer is not usable JSON. Then the window is unknown, and the request is passed on unchanged.
+ */
 async function jsonOf(asked: Promise<IncomingMessage>): Promise<unknown> {
   try {
     const answer = await asked;

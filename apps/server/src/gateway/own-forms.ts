@@ -1,16 +1,18 @@
 import { isFields } from "@throughline/core/internal";
 
-/** The types of the blocks of a message. */
 export function blockTypes(message: unknown): readonly string[] {
   const content = isFields(message) ? message["content"] : null;
   const blocks = Array.isArray(content) ? (content as readonly unknown[]).filter(isFields) : [];
   return blocks.flatMap(({ type }) => (typeof type === "string" ? [type] : []));
 }
 
-/** What a client wrote stays as it wrote it, with its marks of a cache, where a rendered message says the same. */
+/**
+ * Replaces rendered messages by the client's equal messages. This keeps the client's formatting and its `cache_control`
+ * marks, so the provider's prompt cache still matches.
+ */
 export function withOwnForms(messages: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
   const own = values.map(plainForm);
-  // From the end: the newest message is the one that a mark stands on.
+  // Match from the end, because clients put the cache mark on the newest message.
   let last = own.length - 1;
   return messages
     .toReversed()
@@ -23,7 +25,10 @@ export function withOwnForms(messages: readonly unknown[], values: readonly unkn
     .toReversed();
 }
 
-/** A message without what may be written in several ways. */
+/**
+ * Normalizes a message: cache marks, null members and the order of members do not count, and a text equals one text
+ * block.
+ */
 function plainForm(message: unknown): string {
   return JSON.stringify(plainValue(message));
 }

@@ -1,31 +1,32 @@
 import type { IncomingMessage } from "node:http";
 
-/** An answer whose first chunks were read before it was decided what becomes of it. */
+/** The gateway reads the first chunks ahead, before it decides what to do with the answer. */
 export interface PeekedAnswer {
   readonly answer: IncomingMessage;
-  /** What was read of its body. */
   readonly chunks: readonly Buffer[];
-  /** `open`: more may come. `ended`, `broken`: all that came was read. */
+  /** `open` means that more chunks may follow. With `ended` and `broken`, `chunks` is all that arrived. */
   readonly state: "open" | "ended" | "broken";
 }
 
-/** An answer of which nothing was read. */
 export function unread(answer: IncomingMessage): PeekedAnswer {
   return { answer, chunks: [], state: "open" };
 }
 
-/** Reads the body of an answer until a test says that enough is known, or it ends. It stands still then. */
+/**
+ * Reads the body until `isEnough` returns true or the body ends. The stream is paused afterwards, so no chunk is lost.
+ */
 export function peekAnswer(answer: IncomingMessage, isEnough: (chunk: Buffer) => boolean): Promise<PeekedAnswer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     const stop = (state: PeekedAnswer["state"]): void => {
       answer.pause();
       answer.off("data", onData).off("end", onEnd).off("error", onError);
-      // It may break while nobody reads it; whoever reads on is told.
+      // The stream may fail while it is paused. Without a listener that error would end the process. The later reader
+      // checks `destroyed`.
       answer.on("error", () => {});
       resolve({ answer, chunks, state });
     };
-    // It broke before anybody read it: nothing of it comes any more, no event either.
+    // The stream failed before it was read, so it emits no further event.
     if (answer.destroyed) return void resolve({ answer, chunks, state: "broken" });
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk);

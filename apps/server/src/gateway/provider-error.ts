@@ -12,7 +12,10 @@ const anthropicTypes: ReadonlyMap<number, string> = new Map([
   [429, "rate_limit_error"],
 ]);
 
-/** A refusal of our own in the words of a provider, so that its SDK gives it as it gives the provider's. */
+/**
+ * Writes an error in the format of the provider's API, so that the provider's SDK reports it like an error of the
+ * provider.
+ */
 export function writeProviderError(
   response: ServerResponse,
   api: UpstreamApi,

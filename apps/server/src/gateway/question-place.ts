@@ -2,22 +2,19 @@ import type { WireNode } from "@throughline/wire/internal";
 import type { SessionRequest } from "./choose-session.ts";
 import type { KnownSession } from "./session-logs.ts";
 
-/** A request whose history the session holds. */
 export type TurnRequest = SessionRequest;
 
-/** Where a question stands in its session. */
 export interface QuestionPlace {
-  /** The message that its first new message follows; null for none. */
+  /** Is null when no message precedes the first new message. */
   readonly from: WireNode | null;
-  /** The record that stands right before it. */
+  /** May be a record of another program, which has no log node. */
   readonly parentId: string | null;
-  /** How many messages of the request the log has. */
   readonly known: number;
 }
 
 /**
- * Finds what is new in a request. A client may send only that, the whole history before it, or the same question again that was
- * never answered.
+ * A client may send only new messages, the whole history, or an unanswered question once more. This function finds the
+ * new messages in each case.
  */
 export function questionPlace(
   { split, headers, requestSha256 }: Pick<TurnRequest, "split" | "headers" | "requestSha256">,
@@ -25,7 +22,7 @@ export function questionPlace(
   replyId: string | null,
 ): QuestionPlace {
   const head = headId === null ? null : log.nodeOf(headId);
-  // Behind a record of another program nothing is a repeat.
+  // When another program wrote the newest record, the request cannot be a repeat of the newest question.
   const isOwn = head === null || head.lastId === headId;
   const followed = replyId === null ? null : log.reply(replyId);
   if (followed !== null) return matched(log.match(split, followed), followed);
@@ -35,12 +32,13 @@ export function questionPlace(
   if (!isOwn) return { from: head, known: 0, parentId: headId };
   const lastReply = lastReplyBefore(head);
   const open = log.match(split, lastReply);
-  // The question stands there already, and nobody has answered it.
+  // The log ends with the same question without an answer, so the request repeats it.
   if (open.known > 0 && open.node === head) return matched(open, lastReply);
   if (head?.isReply === true && isRepeat(headers, log.callOf(requestSha256)?.outcome)) {
     const before = lastReplyBefore(head.parent);
     const asked = log.match(split, before);
-    // It was answered, and the client did not hear all of it: its answer is a branch beside the first.
+    // The question was answered, but the client did not receive the whole answer. The new answer becomes a sibling
+    // branch of the first.
     if (asked.node === head.parent && asked.known === split.units.length) return matched(asked, before);
   }
   const { known, from } = matched(log.match(split, head), head);
@@ -55,14 +53,14 @@ function matched(
   return { from: last, known, parentId: last?.lastId ?? null };
 }
 
-/** The newest reply up to a message; null: the beginning. */
+/** Returns null when no reply precedes the message. */
 export function lastReplyBefore(from: WireNode | null): WireNode | null {
   let node = from;
   while (node !== null && !node.isReply) node = node.parent;
   return node;
 }
 
-/** SDKs count their repeats in a header. */
+/** The SDKs of the providers count their retries in a header, which tells a repeat from a second equal question. */
 function isRepeat(headers: TurnRequest["headers"], outcome: string | undefined): boolean {
   return outcome === "answered" && Number(headers["x-stainless-retry-count"] ?? 0) > 0;
 }

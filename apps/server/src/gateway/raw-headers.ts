@@ -12,7 +12,10 @@ const hopByHop: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Set again for the upstream, or about the way from the client to us. */
+/**
+ * The gateway sets these headers itself, or they concern only the connection between client and gateway. They must not
+ * be forwarded.
+ */
 const ofTheWay: ReadonlySet<string> = new Set([
   "host",
   "content-length",
@@ -22,7 +25,7 @@ const ofTheWay: ReadonlySet<string> = new Set([
   "expect",
 ]);
 
-/** With a key of ours, what stands for an account is ours too. */
+/** With the server's key, these headers select the server's account, so the client's values are dropped. */
 const ofTheAccount: ReadonlySet<string> = new Set([
   "authorization",
   "x-api-key",
@@ -34,10 +37,10 @@ const ofTheAccount: ReadonlySet<string> = new Set([
 ]);
 
 const tokenForm = /tl_[a-z0-9]{12}_[A-Za-z0-9_-]/i;
-/** Escapes of escapes that are undone at most. */
+/** Limits how often URL escapes are decoded, because escapes can be nested. */
 const mostEscapes = 3;
 
-/** Whether a text holds a token of ours, also written with escapes of a URL. */
+/** Returns whether a text contains a Throughline token, also in URL-escaped form. */
 export function hasToken(text: string): boolean {
   let plain = text;
   for (let undone = 0; undone <= mostEscapes; undone++) {
@@ -48,7 +51,6 @@ export function hasToken(text: string): boolean {
   return false;
 }
 
-/** Names and values in turn, as they came, without those that a test takes. */
 function without(raw: readonly string[], isDropped: (name: string, value: string) => boolean): string[] {
   const kept: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2)
@@ -57,7 +59,7 @@ function without(raw: readonly string[], isDropped: (name: string, value: string
   return kept;
 }
 
-/** What a connection header names goes no further either. */
+/** HTTP forbids forwarding headers that the `Connection` header names. */
 function namedByConnection(raw: readonly string[]): ReadonlySet<string> {
   const names = new Set<string>();
   for (let at = 0; at + 1 < raw.length; at += 2)
@@ -67,14 +69,14 @@ function namedByConnection(raw: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * The headers that the upstream gets: order, case and repeats as they came.
+ * Returns the headers for the upstream, with the order, case and repeats of the client's headers.
  *
- * @param isOwnCredential whether the request's key is our token, which no provider may see
+ * @param isOwnCredential whether the request's key is a Throughline token, which no provider may see
  */
 export function requestHeaders({ rawHeaders }: IncomingMessage, isOwnCredential: boolean): string[] {
   const named = namedByConnection(rawHeaders);
   return without(rawHeaders, (name, value) => {
-    // Our token in the place of the provider's key is a mistake that the provider must not see.
+    // A client may send its Throughline token where the provider's key belongs. The provider must not see the token.
     if (hasToken(value)) return true;
     if (hopByHop.has(name) || named.has(name) || ofTheWay.has(name)) return true;
     if (name.startsWith("x-forwarded-") || name.startsWith("throughline-")) return true;
@@ -82,7 +84,7 @@ export function requestHeaders({ rawHeaders }: IncomingMessage, isOwnCredential:
   });
 }
 
-/** What a client says of the bytes of its body. */
+/** These headers describe the bytes of the client's body, so they are wrong for a rebuilt body. */
 const ofTheBody: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-md5",
@@ -92,23 +94,28 @@ const ofTheBody: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The headers of a request for one with a body of ours.
+ * Returns the headers for a request whose body the gateway built.
  *
- * @param isRepeat the provider has heard the client's own: under its key of repeats it would give the first answer again
+ * @param isRepeat whether the provider already received the client's request: under the same idempotency key it would
+ *   repeat its first answer
  */
 export function headersOfMade(raw: readonly string[], isRepeat: boolean): string[] {
   return without(raw, (name) => ofTheBody.has(name) || (isRepeat && name === "idempotency-key"));
 }
 
-/** Whether a provider sets this header in the client for an account of ours: cookies, or which pages may read its answers. */
+/**
+ * Returns whether a header sets client state for the provider's account, such as cookies or CORS rules. With the
+ * server's key these must not reach a client.
+ */
 function isForOneClient(name: string): boolean {
   return name.startsWith("set-cookie") || name.startsWith("access-control-") || name === "clear-site-data";
 }
 
 /**
- * The headers that the client gets.
+ * Returns the headers for the client.
  *
- * @param secret the key of ours that the provider was shown, which no client may see; null: the client's own was shown
+ * @param secret the server key that the provider received, which no client may see; null when the client sent its own
+ *   key
  */
 export function responseHeaders({ rawHeaders }: IncomingMessage, secret: string | null): string[] {
   const named = namedByConnection(rawHeaders);
@@ -119,7 +126,7 @@ export function responseHeaders({ rawHeaders }: IncomingMessage, secret: string 
   return secret === null || secret === "" ? headers : headers.map((text) => text.replaceAll(secret, masked(secret)));
 }
 
-/** A text of the same length, so that an answer keeps its own. */
+/** Returns a mask of equal length, so that the content length of the answer stays valid. */
 export function masked(secret: string): string {
   return "*".repeat(secret.length);
 }
@@ -142,7 +149,7 @@ const keptOfResponses: readonly string[] = [
 ];
 const longestKept = 200;
 
-/** The few headers that are stored; a header that is not listed never is. */
+/** Returns the headers to store. This is an allowlist, because any other header may carry a credential. */
 export function keptHeaders(
   { headers }: IncomingMessage,
   which: "request" | "response",
@@ -151,7 +158,8 @@ export function keptHeaders(
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = headers[name];
-      // A token of ours in the name of a program is a mistake that must not be kept.
+      // A client may put its Throughline token into a header such as `user-agent` by mistake. The token must not be
+      // stored.
       return value === undefined || hasToken(String(value)) ? [] : [[name, String(value).slice(0, longestKept)]];
     }),
   );

@@ -18,37 +18,32 @@ import { blockTypes, withOwnForms } from "./own-forms.ts";
 import { rememberingCompactor } from "./remembered-summary.ts";
 import type { Refusal } from "./refusal.ts";
 
-/** What was done to a request, the most that was done to it. */
 export type GuardAction = "repaired" | "truncated" | "compacted";
 
-/** A request that is sent in place of one that was refused, or that the provider would cut. */
+/** Holds a request that replaces a refused one, or one that the provider would truncate. */
 export interface RebuiltRequest {
   readonly text: string;
   readonly action: GuardAction;
   readonly changes: readonly GuardChange[];
-  /** The summary in it, for the requests that follow; null for none. */
+  /** Is null when the request has no summary to remember. */
   readonly compacted: CompactedHistory | null;
 }
 
 export interface RebuildParts {
   readonly estimator: TokenEstimator;
-  /** Asked in this order for a summary of what does not fit. */
   readonly summarizers: readonly Summarizer[];
   readonly signal: AbortSignal;
 }
 
-/** What a request is rebuilt for. */
 export interface RebuildReason {
-  /** Null: nothing was refused, the provider would cut the request to its window without a word. */
+  /** Is null when the provider refused nothing, but would silently truncate the request to its window. */
   readonly refusal: Refusal | null;
   readonly windowTokens: number | null;
-  /** Records that messages are kept as, by the index of their units. */
   readonly recordIds: readonly string[];
-  /** Where earlier summaries of the conversation are; null: nowhere. */
+  /** Is null when the log is not available. Then no earlier summary can be reused. */
   readonly log: WireLog | null;
 }
 
-/** The members that bound an answer, by what an API calls them. */
 const limitNames: Readonly<Record<SplitRequest["api"], readonly string[]>> = {
   "anthropic-messages": ["max_tokens"],
   "openai-completions": ["max_completion_tokens", "max_tokens"],
@@ -56,15 +51,14 @@ const limitNames: Readonly<Record<SplitRequest["api"], readonly string[]>> = {
   ollama: [],
 };
 
-/** The model of a request, as the packages name it. */
 function modelOf(split: SplitRequest): { readonly provider: string; readonly modelId: string } {
   const model = split.member("model");
   return { provider: apiTargets[split.api][0], modelId: typeof model === "string" ? model : "" };
 }
 
 /**
- * Rebuilds a request so that the provider takes it: a history that is against its rules is repaired, one that is too large is
- * made to fit. Null where neither is the reason, or nothing helps.
+ * Rebuilds a request so that the provider accepts it. An invalid history is repaired; a request that is too large is
+ * shortened. Null when neither problem applies, or when no remedy helps.
  */
 export async function rebuildRequest(
   split: SplitRequest,
@@ -94,7 +88,9 @@ export async function rebuildRequest(
   return { text, action: hasCompacted ? "compacted" : "truncated", changes, compacted };
 }
 
-/** The messages by the rules of the provider; null where they keep to them, or cannot be made to. */
+/**
+ * Returns the messages in a form that the provider accepts. Null when they are valid already, or cannot be repaired.
+ */
 function repair({ api, ...split }: SplitRequest, values: readonly unknown[]): readonly unknown[] | null {
   const target = historyTargetOf(api);
   const { modelId, provider } = modelOf({ api, ...split });
@@ -115,7 +111,7 @@ function repair({ api, ...split }: SplitRequest, values: readonly unknown[]): re
   return withOwnForms(messages, values);
 }
 
-/** Drafts as a store would give them back, one after the other. */
+/** Gives drafts the fields that a store adds, because the context is built from stored records. */
 function storedDrafts(drafts: readonly RecordDraft[]): readonly StoredRecord[] {
   return drafts.map((draft, index) => {
     const { type } = draft;
@@ -142,7 +138,7 @@ interface Fitted {
   readonly compacted: CompactedHistory | null;
 }
 
-/** Thrown into the guard once it has made the request that is sent. */
+/** Stops the guard at the moment when it has built the request, because this code sends the request itself. */
 class Made extends Error {
   readonly request: GuardedRequest;
 
@@ -152,7 +148,10 @@ class Made extends Error {
   }
 }
 
-/** Applies the remedies of the guard once; null where none makes the request fit. */
+/**
+ * The guard retries by itself, but here only the first rebuilt request is wanted. Null when no remedy makes the request
+ * fit.
+ */
 async function fit(
   split: SplitRequest,
   messages: readonly unknown[],
@@ -190,10 +189,10 @@ async function fit(
       readWindow: async () => windowTokens,
       recordIds,
       compact: compactor.compact,
-      // Whatever is to be done is done before the one request that follows.
+      // Only one request follows, so the guard has to apply every remedy before the first retry.
       maxRetries: 1,
       signal,
-      // The first call was made already.
+      // The client's call was the first attempt, so its refusal is replayed here.
       call: async (request, { attempt }) => {
         if (refusal !== null && attempt === 0) throw refusal;
         throw new Made(request);
@@ -215,7 +214,10 @@ async function fit(
   }
 }
 
-/** The instructions beside the messages, as one text; those among the messages are no part of what is replaced. */
+/**
+ * Returns the instructions outside the messages as one text. Instructions among the messages are not replaced, so they
+ * do not count here.
+ */
 function systemText(split: SplitRequest): string | null {
   const own = split.systemParts.map((text) => textIn(JSON.parse(text)));
   const member = split.api === "openai-responses" ? split.member("instructions") : split.member("system");
@@ -230,14 +232,15 @@ function textIn(value: unknown): string {
   return textIn(fields["text"] ?? fields["content"] ?? "");
 }
 
-/** @throws the last failure where nobody has written one */
+/** @throws the last failure when no summarizer returned a summary */
 async function summaryOf(
   summarizers: readonly Summarizer[],
   prompt: string,
   maxOutputTokens: number,
   signal: AbortSignal,
 ): Promise<string> {
-  // The question before the conversation is for a model; these have their own.
+  // The prompt starts with instructions for a model. The summarizers add instructions of their own, so that part is
+  // cut.
   const text = prompt.slice(prompt.indexOf("\n\n") + 2).replaceAll(/^\[(user|assistant|tool result)/gm, capitalized);
   let failure: unknown = new TypeError("nobody writes summaries");
   for (const summarizer of summarizers)

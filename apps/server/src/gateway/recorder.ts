@@ -22,23 +22,21 @@ import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { within } from "../within.ts";
 import { createSessionLookup, type GatewayScope, type SessionLookup } from "./session-lookup.ts";
 
-/** A call that has begun. */
 export interface OpenCall {
-  /** Resolves with the key of its session once the request is stored; rejects where it cannot be. */
+  /** Resolves with the session key when the request is stored. Rejects when it cannot be stored. */
   readonly session: Promise<string>;
-  /** The same as soon as it is known where the request is going to be stored. */
+  /** Resolves earlier than `session`, because an answer's headers need the key before the request is stored. */
   readonly name: Promise<string>;
-  /** Where it is going to be stored; null until the store has said so. */
+  /** Is null until the session is chosen. */
   readonly place: CallSession | null;
-  /** Where it stands among the calls that have begun. */
   readonly order: CallOrder;
-  /** Stores what came of it. Resolves when it is stored. @param rebuilt the attempt that was made in its place */
+  /** Stores the result of the call. @param rebuilt the second attempt, if the gateway made one */
   end(call: EndedCall, reply: ReadReply | null, rebuilt?: RebuiltAttempt | null): Promise<void>;
-  /** The provider is not asked: the call does not run any more. */
+  /** Releases the call without a result, because the provider is not asked. */
   readonly abandon: () => void;
 }
 
-/** A session by its key and its id: another may have the key later. */
+/** Holds the id beside the key, because a later session may reuse the key. */
 export interface CallSession {
   readonly key: string;
   readonly sessionId: string;
@@ -47,18 +45,21 @@ export interface CallSession {
 export interface RecorderOptions {
   readonly store: SessionStore;
   readonly clock: Clock;
-  /** How long a turn of somebody else's may keep a call from being stored. */
+  /** Limits how long another owner's turn may delay storing a call, in milliseconds. */
   readonly busyWaitMs: number;
 }
 
-/** How often another writer may be faster before a call counts as lost. */
+/** Limits how often an append is repeated after another writer changed the session. */
 const mostTries = 8;
-/** How long the choice of a session waits for what is being stored there. */
+/**
+ * Limits how long the choice of a session waits for calls that are being stored, so that a slow store does not block
+ * it.
+ */
 const mostSettleMs = 1000;
 
-/** Stores calls in their sessions, those of one session one after the other. */
+/** Stores calls in their sessions. Calls of one session are stored one after the other. */
 export class Recorder {
-  /** Finds the sessions of replies, also of those that are being stored. */
+  /** Also waits for replies that are still being stored, because a client may continue them at once. */
   readonly lookup: SessionLookup;
   readonly logs: SessionLogs;
   readonly #store: SessionStore;
@@ -66,9 +67,8 @@ export class Recorder {
   #busyWaitMs: number;
   readonly #notes: SessionLookup;
   readonly #storing: CallsInStoring;
-  /** What waits for its turn, by session or choice. */
   readonly #queues = new KeyedQueues();
-  /** Bodies whose calls run, with how often each was sent. */
+  /** Maps a session and body hash to its running calls, so that a repeated body counts as the next attempt. */
   readonly #running = new Map<string, { readonly callId: string; attempt: number; count: number }>();
   #opened = 0;
 
@@ -82,7 +82,7 @@ export class Recorder {
     this.lookup = this.#storing.waitedFor(this.#notes);
   }
 
-  /** A client has heard the end of a call that is going to be stored: what it asks next may follow it. */
+  /** Registers a call whose answer the client has received, because the client's next request may continue it. */
   addStoring(scope: GatewayScope, open: OpenCall | null, stored: Promise<unknown>): void {
     const { order = null, name: placed = stored } = open ?? {};
     this.#storing.add(scope, { stored, placed, order, key: () => open?.place?.key ?? null });
@@ -92,21 +92,20 @@ export class Recorder {
     this.logs.forget(ref);
   }
 
-  /** No call waits longer than this for a turn of somebody else's from now on. */
+  /** Shortens the wait for other owners' turns from now on, because the server is closing. */
   limitBusyWait(ms: number): void {
     this.#busyWaitMs = Math.min(this.#busyWaitMs, ms);
   }
 
-  /** Resolves once nothing waits any more. */
   settled(): Promise<void> {
     return this.#queues.settled();
   }
 
   /**
-   * Begins to store a call: its session, and the messages that are new.
+   * Starts to store a call: chooses its session and appends the new messages.
    *
-   * @param mayRecall whether a session that is remembered counts as there, and other nodes are waited for; not for a call that
-   * has waited, whose session may have been removed meanwhile
+   * @param mayRecall whether a remembered session may be used without a store read, and other nodes may be waited for.
+   *   It is false for a call that waited, because its session may have been removed meanwhile.
    */
   open(request: SessionRequest, recordId: string, mayRecall = true): OpenCall {
     let place: CallSession | null = null;
@@ -118,7 +117,7 @@ export class Recorder {
     const order = orderOf(this.#opened++, request.split);
     const begun = this.#begin(request, { recordId, order, found }, mayRecall);
     const session = begun.then(({ chosen }) => chosen.ref.key);
-    // Whoever waits for it hears of a failure; nobody has to.
+    // The handlers prevent an unhandled rejection when no caller awaits these promises.
     session.catch(name.reject);
     name.promise.catch(() => {});
     return {
@@ -129,12 +128,11 @@ export class Recorder {
       },
       order,
       end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt, order }),
-      // Otherwise it has left by itself.
+      // A failed start has already released the running call, so its error is ignored.
       abandon: () => void begun.then(({ runningKey }) => this.#leave(runningKey)).catch(() => {}),
     };
   }
 
-  /** Chooses the session of a call, and stores there what is new of it. */
   async #begin(request: SessionRequest, opened: OpenedCall, mayRecall: boolean): Promise<BegunCall> {
     const { session, ...begun } = await this.#choose(request, opened, mayRecall);
     const { ref, lane, isRemembered } = begun.chosen;
@@ -142,7 +140,7 @@ export class Recorder {
     try {
       isWritten = await this.#queues.run(queueOf(ref), async () => {
         if (!(await this.#write(request, begun, session, () => [], isRemembered))) return false;
-        // A title may be asked for while the first call of the main agent runs.
+        // Set the tools before the first answer, because a title request may arrive while the first call runs.
         if (lane === "main") session.log.tools ??= request.split.partHash("tools");
         return true;
       });
@@ -155,7 +153,7 @@ export class Recorder {
     return this.#begin(request, opened, false);
   }
 
-  /** Chooses the session of a call. Choices that depend on each other are made one after the other. */
+  /** Serializes choices that depend on each other, so that equal requests do not create two sessions. */
   async #choose(request: SessionRequest, opened: OpenedCall, mayRecall: boolean): Promise<PlacedCall> {
     const { scope, split } = request;
     await letOthersRun(split);
@@ -178,7 +176,8 @@ export class Recorder {
 
   #readsFor({ scope }: SessionRequest, order: CallOrder, mayRecall: boolean): SessionReads {
     const settled = async (ref: SessionRef): Promise<void> => {
-      // What the client heard to its end may still be on its way into the log, and this request follows it.
+      // An answer that the client has received may still be on its way into the log. This request continues that
+      // answer, so the answer must be stored first.
       await this.#storing.settled(scope, ref.key, order);
       await within(this.#clock, this.#queues.run(queueOf(ref), nothing), mostSettleMs);
     };
@@ -201,7 +200,7 @@ export class Recorder {
     const { ref, entry, isAnonymous } = chosen;
     const isNoted = chosen.session === null && isAnonymous && order.first !== null;
     const noting = isNoted ? this.#notes.note(request.scope, "first-message", order.first, ref.key) : null;
-    // It is awaited below.
+    // The promise is awaited below. This handler prevents an unhandled rejection until then.
     noting?.catch(() => {});
     const session = chosen.session ?? (await this.#create(ref, entry));
     found({ key: ref.key, sessionId: session.sessionId });
@@ -212,7 +211,7 @@ export class Recorder {
     const before = running ?? (again === null || again.outcome === "answered" ? null : again);
     const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
     this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
-    // An answer that waits for the name goes on first.
+    // Yield first, so that an answer that waits for the session name is sent without delay.
     await nextTurn();
     return { chosen, ...named, runningKey, match: chosen.match, session };
   }
@@ -231,13 +230,13 @@ export class Recorder {
   async #create(ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<KnownSession> {
     const state = await saveNew(this.#store, ref, { ...entry, channel: "gateway" });
     if (state !== null) return this.logs.begun(ref, state);
-    // Another process was faster.
+    // Another process created the session first, so its session is read.
     const session = await this.logs.read(ref);
     if (session === null) throw new RangeError("A session that was made is not there.");
     return session;
   }
 
-  /** @throws {ThroughlineError} SESSION_NOT_FOUND: what was deleted while a call was answered must not come back with it */
+  /** @throws {ThroughlineError} SESSION_NOT_FOUND, so that a late call does not recreate a deleted session */
   async #existing(ref: SessionRef): Promise<KnownSession> {
     const session = await this.logs.read(ref);
     if (session !== null) return session;
@@ -254,7 +253,7 @@ export class Recorder {
       known = await begun;
     } catch (error) {
       if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
-      // The store may have come back meanwhile.
+      // The store may be reachable again, so the start is repeated.
       known = await this.#begin(request, { recordId: call.recordId, order, found: () => {} }, false);
     }
     const { chosen, callId, attempt, runningKey } = known;
@@ -264,7 +263,7 @@ export class Recorder {
         const session = await this.#existing(ref);
         let planned: ReplyPlan | null = null;
         await this.#write(request, known, session, (plan, { log }) => {
-          // An earlier attempt to store it may have succeeded, although nobody heard of it.
+          // An earlier attempt may have stored the call although its confirmation was lost.
           if (log.hasExchange(exchangeIdOf(call.recordId))) return [];
           const draft = storable(reply?.draft ?? null, this.#store);
           planned = draft === null ? null : planReply(log, call.api, plan.tip, draft);
@@ -273,7 +272,7 @@ export class Recorder {
           const answered = {
             ...unanswered,
             replyId: planned?.node.id ?? null,
-            // The record of the reply has it, if this call has brought it.
+            // The record of the reply holds the id when this call stored that record.
             responseId: planned?.draft == null ? (message?.responseId ?? null) : null,
             reply: message,
           };
@@ -313,10 +312,10 @@ export class Recorder {
   }
 
   /**
-   * Appends what the log does not have of the request, and more behind it.
+   * Appends the messages that the log lacks, followed by the records of `more`.
    *
-   * @param isExpected nothing is appended to a session that is not as it is known
-   * @returns false where another process had changed or removed the session before it was chosen
+   * @param isExpected whether the append requires the known session head
+   * @returns false when another process changed or removed the session before it was chosen
    */
   async #write(
     { split }: SessionRequest,
@@ -351,7 +350,8 @@ export class Recorder {
         attempt = 0;
       } catch (error) {
         const isOutdated = isOvertaken(error) || hasErrorCode(error, "APPEND_CONFLICT");
-        // One that was read or forgotten since it was chosen was changed or removed after that: it must not come back.
+        // If the session is still the remembered one, it changed before it was chosen. If not, it changed or was
+        // removed later and must not be recreated.
         if (isExpected && isOutdated && this.logs.remembered(ref) === known) return false;
         if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() - beganMs < this.#busyWaitMs)
           await this.#clock.sleep(250);
@@ -369,15 +369,12 @@ function queueOf({ namespace, key }: SessionRef): string {
   return JSON.stringify([namespace, key]);
 }
 
-/** A call that is opened. */
 interface OpenedCall {
   readonly recordId: string;
   readonly order: CallOrder;
-  /** Called once it is known where it is going to be stored. */
   readonly found: (session: CallSession) => void;
 }
 
-/** What came of a call. */
 interface CallEnd {
   readonly order: CallOrder;
   readonly call: EndedCall;
@@ -385,7 +382,6 @@ interface CallEnd {
   readonly rebuilt: RebuiltAttempt | null;
 }
 
-/** A call whose session is chosen. */
 interface PlacedCall extends BegunCall {
   readonly session: KnownSession;
 }
@@ -395,6 +391,6 @@ interface BegunCall {
   readonly callId: string;
   readonly attempt: number;
   readonly runningKey: string;
-  /** What is known of the request in the log, from one look to the next. */
+  /** Keeps the last match, so that the next match does not start over. */
   match: ChainMatch | null;
 }

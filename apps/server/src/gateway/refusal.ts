@@ -3,7 +3,7 @@ import { type Fields, isFields } from "@throughline/core/internal";
 import { type WireApi } from "@throughline/wire/internal";
 import { peekAnswer, type PeekedAnswer, unread } from "./peek-answer.ts";
 
-/** What a provider says in place of an answer, in the shape that `classifyOverflow` reads. */
+/** Has the shape that `classifyOverflow` reads. */
 export interface Refusal {
   readonly provider: string;
   readonly status: number;
@@ -11,14 +11,17 @@ export interface Refusal {
   readonly body: unknown;
 }
 
-/** More of an error is passed on without a look. */
+/** Limits how much of an error is held back. A larger error passes without classification. */
 const mostErrorBytes = 1024 * 1024;
-/** More of a stream is not held back. The first event of the Responses API repeats instructions and tools. */
+/**
+ * Limits how much of a stream is held back. The limit is high because the first event of the Responses API repeats the
+ * instructions and tools.
+ */
 const mostHeldBytes = 4 * 1024 * 1024;
 
 /**
- * Reads an answer as far as it takes to see whether it is a refusal: an error with its body, or a stream up to its first
- * content. Errors that a later attempt may not meet are the client's to repeat.
+ * Holds an answer back only until it is clear whether it is a refusal. A refusal is an error with its body, or a stream
+ * whose first content is an error.
  */
 export async function readRefusal(
   api: WireApi,
@@ -38,7 +41,7 @@ export async function readRefusal(
   if (status !== 200) return none;
   const type = String(headers["content-type"] ?? "");
   const isEvents = /^text\/event-stream/i.test(type);
-  // Only a whole answer of the Responses API says in itself that it failed.
+  // Only the Responses API reports a failure inside a complete answer with status 200.
   const isWhole = api === "openai-responses" && /^application\/json/i.test(type);
   if (!isEvents && !isWhole && !/^application\/x-ndjson/i.test(type)) return none;
   const reader = new FirstEvents(api, isEvents ? "events" : isWhole ? "whole" : "lines");
@@ -52,7 +55,6 @@ export async function readRefusal(
   return { peeked, refusal: reader.error === null ? null : refusalOf(reader.error) };
 }
 
-/** Reads a stream up to the event that shows what it is. */
 class FirstEvents {
   readonly #api: WireApi;
   readonly #form: "events" | "lines" | "whole";
@@ -70,9 +72,9 @@ class FirstEvents {
     const before = this.#text.length;
     const text = this.#decoder.decode(chunk, { stream: true });
     if (this.#form === "whole") return void (this.#text += text);
-    // A CR ends a line too, and an empty line says nothing here.
+    // In an event stream a carriage return also ends a line. The extra empty lines are ignored.
     this.#text += text.replaceAll("\r", "\n");
-    // What was looked at before has no line feed.
+    // Start at the new text, because the text before it has no line feed.
     let from = 0;
     for (let at = this.#text.indexOf("\n", before); at !== -1 && !this.isDecided; at = this.#text.indexOf("\n", from)) {
       this.#takeLine(this.#text.slice(from, at));
@@ -95,17 +97,16 @@ class FirstEvents {
   }
 }
 
-/** The error that an event, or a whole answer, is; null for any other. */
 function errorIn(api: WireApi, event: Fields): Fields | null {
   const response = isFields(event["response"]) ? event["response"] : event;
   if (api === "openai-responses" && response["status"] === "failed" && isFields(response["error"]))
     return { error: response["error"] };
-  // Ollama writes a text, the others an object.
+  // Ollama writes the error as a text, the other APIs as an object.
   if (event["error"] !== undefined && event["error"] !== null) return event;
   return event["type"] === "error" ? { error: event } : null;
 }
 
-/** Whether an event comes before anything that the model wrote. */
+/** Returns whether the event precedes all model output, so that the decision must wait for the next event. */
 function isWithoutContent(api: WireApi, event: Fields): boolean {
   const { type } = event;
   switch (api) {
@@ -125,7 +126,7 @@ function isEmptyChoice(choice: unknown): boolean {
   return Object.entries(choice["delta"]).every(([name, value]) => name === "role" || value === "" || value === null);
 }
 
-/** What a text says as JSON, else the text. */
+/** Falls back to the text itself, because proxies answer with plain text or HTML. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

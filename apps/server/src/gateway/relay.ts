@@ -12,18 +12,19 @@ import type { GatewayOptions, Upstream } from "./gateway-options.ts";
 import type { PeekedAnswer } from "./peek-answer.ts";
 import { masked } from "./raw-headers.ts";
 
-/** Connections to upstreams, which are kept open between requests. */
 export interface UpstreamConnections {
-  /** Sends a request; resolves with the head of the answer. @throws {ThroughlineError} UPSTREAM_UNREACHABLE, ABORTED */
+  /**
+   * Sends a request and resolves with the head of the answer. @throws {ThroughlineError} UPSTREAM_UNREACHABLE, ABORTED
+   */
   send(upstream: Upstream, outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingMessage>;
-  /** Begins a request whose body is written piece by piece. */
+  /** Starts a request before its body has arrived, so that a large upload is not delayed. */
   begin(upstream: Upstream, head: OutgoingHead, signal: AbortSignal): BegunRequest;
   close(): void;
 }
 
 interface OutgoingHead {
   readonly method: string;
-  /** Path and query, as they came. */
+  /** Holds the path and query as the client sent them, without decoding. */
   readonly target: string;
   readonly headers: readonly string[];
   readonly bodyBytes: number;
@@ -33,19 +34,17 @@ interface OutgoingRequest extends Omit<OutgoingHead, "bodyBytes"> {
   readonly body: Buffer;
 }
 
-/** A request that is on its way. */
 export interface BegunRequest {
-  /** Resolves with the head of the answer. */
   readonly answer: Promise<IncomingMessage>;
   write(piece: Buffer): void;
   end(last?: Buffer): void;
 }
 
-/** A call of a model may take this long. */
+/** A model call may stay silent for a long time, so the idle timeout is one hour. */
 const deadlineMs = 3_600_000;
 const maxHeaderSize = 64 * 1024;
 
-/** @param proxyEnv variables that name proxies; undefined: none is used */
+/** @param proxyEnv variables that name proxies; undefined disables proxies */
 export function createUpstreamConnections(proxyEnv: GatewayOptions["proxyVariables"]): UpstreamConnections {
   const proxies = proxyEnv === undefined ? {} : { proxyEnv: { ...proxyEnv } };
   const options = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: Infinity, ...proxies } as const;
@@ -75,10 +74,12 @@ export function createUpstreamConnections(proxyEnv: GatewayOptions["proxyVariabl
         reject(noAnswer(upstream, status));
         request.destroy();
       };
-      // No server can give a status below 200 as the answer to a client that asked for no other protocol.
+      // A status below 200 cannot end a request that asked for no protocol upgrade, and Node could not write it to the
+      // client.
       request.on("response", (came) => ((came.statusCode ?? 0) < 200 ? refuse(came.statusCode) : resolve(came)));
       request.on("error", (cause) => reject(signal.aborted ? gone(cause) : unreachable(upstream, cause)));
-      // Without a listener a switch of protocols would leave the request open, and without one for errors end the process.
+      // Without the `upgrade` listener a protocol switch would leave the request open. Without the `error` listener a
+      // socket error would end the process.
       request.on("upgrade", ({ statusCode }, socket) => {
         socket.on("error", () => {}).destroy();
         refuse(statusCode);
@@ -115,22 +116,33 @@ function gone(cause: unknown): Error {
   return refused("ABORTED", "The client went away before the upstream answered.", {}, cause);
 }
 
-/** How the body of an answer ended. */
 export type RelayEnd = "whole" | "cut" | "aborted";
 
 export interface RelayOptions {
-  /** The text that is masked in the body: a provider may quote the key that it refuses. An empty text masks nothing. */
+  /**
+   * Names the text to mask in the body, because a provider may quote the key that it refuses. An empty text masks
+   * nothing.
+   */
   readonly secret: string;
-  /** Called with each chunk behind its write, so that the client never waits for it. */
+  /** Is called after each chunk is written, so that recording never delays the client. */
   readonly onChunk: (chunk: Buffer) => void;
-  /** What a client may take for the end is held back `until` something is done; false breaks the answer off. */
+  /**
+   * Holds back the chunk that ends the answer for the client, until `until` resolves. If it resolves to false, the
+   * connection is cut, so that the client does not treat the call as complete.
+   */
   readonly hold: { readonly isLast: (chunk: Buffer) => boolean; readonly until: () => Promise<boolean> } | null;
 }
 
-/** The last event of the Responses API repeats all of the answer. What is larger is not stored either, see `mostCopied`. */
+/**
+ * The last event of the Responses API repeats the whole answer, so the limit equals `mostCopied`. A larger answer is
+ * not stored either.
+ */
 const mostHeld = mostCopied;
 
-/** Replaces a text in bytes that come in pieces by another of its length. A piece that may be its beginning waits for the next. */
+/**
+ * Replaces a secret in a stream of chunks by a mask of equal length. A chunk's tail that may be the start of the secret
+ * waits for the next chunk.
+ */
 class Mask {
   readonly #secret: Buffer;
   readonly #masked: Buffer;
@@ -161,7 +173,6 @@ class Mask {
     return copy;
   }
 
-  /** How many of the last bytes may be the beginning of the secret. */
   #beginningAtEnd(bytes: Buffer): number {
     for (let length = Math.min(this.#secret.length - 1, bytes.length); length > 0; length--)
       if (bytes.subarray(bytes.length - length).equals(this.#secret.subarray(0, length))) return length;
@@ -169,7 +180,7 @@ class Mask {
   }
 }
 
-/** Passes the body of an answer on, each chunk as it comes and no faster than the client takes it. */
+/** Respects backpressure, so that a slow client does not fill the server's memory. */
 export function relayBody(
   { answer, chunks, state }: PeekedAnswer,
   response: ServerResponse,
@@ -215,10 +226,11 @@ export function relayBody(
       if (hold === null) finish(true);
       else void hold.until().then(finish);
     };
-    // The length was a lie, or the connection broke: the client sees a broken answer as it would without us.
+    // The content length was wrong or the upstream connection broke. The client must see a broken answer, as it would
+    // without the gateway.
     const breakOff = (): void => {
       const isGone = response.destroyed;
-      // What was written leaves with the end of this turn of the loop.
+      // Destroy in the next turn of the event loop, so that the written chunks are still sent.
       setImmediate(() => response.destroy());
       end(isGone ? "aborted" : "cut");
     };
@@ -231,7 +243,7 @@ export function relayBody(
     response.on("close", abort);
     response.on("error", () => {});
     for (const chunk of chunks) pass(chunk);
-    // It may have broken since it was looked at.
+    // The answer may have failed after it was peeked. Then it emits no further event.
     if (state === "broken" || (state === "open" && answer.destroyed)) return breakOff();
     if (response.destroyed) return abort();
     if (state === "ended") return finishWhole();

@@ -5,28 +5,24 @@ import type { CompactedHistory, WireLog } from "@throughline/wire/internal";
 
 type CompactionRequest = Parameters<ReturnType<typeof compactInFlight>>[0];
 
-/** A conversation whose beginning may be summed up already. */
 export interface SummedUp {
-  /** The records that messages are kept as, by the index of their values. */
   readonly recordIds: readonly (string | null)[];
   readonly messageCount: number;
-  /** Null: the log of the conversation is not at hand. */
+  /** Is null when the log is not available. Then no earlier summary can be reused. */
   readonly log: WireLog | null;
   readonly options: CompactInFlightOptions;
-  /** Counts what stands beside the messages. */
   readonly counter: TokenCounter;
 }
 
-/** A compaction that takes a summary from the log where it has one, and says what it did. */
 export interface RememberingCompactor {
   readonly compact: ReturnType<typeof compactInFlight>;
-  /** What to remember of the compaction; null without a compaction, and where nobody could write a summary. */
+  /** Is null when there was no compaction, or when no summarizer succeeded. */
   readonly compacted: CompactedHistory | null;
 }
 
 /**
- * Compacts a list of messages with the newest summary that the log has of its beginning. A new one is written where the log
- * has none, or where the messages behind it do not fit any more: it sums up the earlier summary as well.
+ * Compacts messages with the newest summary in the log that covers their beginning. A new summary is written when the
+ * log has none, or when the messages after it no longer fit. The new summary includes the earlier one.
  */
 export function rememberingCompactor({
   recordIds,
@@ -47,7 +43,7 @@ export function rememberingCompactor({
       return hasFailed ? null : compacted;
     },
     compact: async (request) => {
-      // After another remedy the messages may no longer be those that were asked about.
+      // Another remedy may have removed messages, so the record ids no longer match the indexes.
       const isSame = request.messages.length === messageCount;
       const earlier = known === null || !isSame ? null : known;
       const messages =
@@ -64,10 +60,12 @@ export function rememberingCompactor({
   };
 }
 
-/** A new summary stands for half of the messages: a known one must leave about as much where nobody knows the window. */
+/**
+ * Without a known window, a new summary replaces half of the messages. A remembered summary has to leave about as much.
+ */
 const leftShare = 0.55;
 
-/** What messages may have for the request to fit. */
+/** The target covers the whole request, so the tokens of the system prompt and the tools are subtracted. */
 function mostTokens(request: CompactionRequest, counter: TokenCounter): number {
   const { tools = [], system, targetTokens, messages, estimate } = request;
   if (targetTokens === null) return estimate(messages) * leftShare;
@@ -76,7 +74,6 @@ function mostTokens(request: CompactionRequest, counter: TokenCounter): number {
 
 interface Remembered {
   readonly last: string;
-  /** How many messages it stands for. */
   readonly count: number;
   readonly messages: readonly unknown[];
 }
@@ -84,7 +81,7 @@ interface Remembered {
 function rememberedIn(log: WireLog, recordIds: readonly (string | null)[]): Remembered | null {
   for (let count = recordIds.length; count > 0; count--) {
     const last = recordIds[count - 1] ?? null;
-    // Several values may be one message: it is replaced as a whole.
+    // One record may be several values. They must be replaced together, so the summary may not end between them.
     if (last === null || recordIds[count] === last) continue;
     const text = log.summaryUpTo(last);
     const messages: unknown = text === null ? null : JSON.parse(text);
@@ -93,7 +90,10 @@ function rememberedIn(log: WireLog, recordIds: readonly (string | null)[]): Reme
   return null;
 }
 
-/** What stands in place of the beginning of a list. */
+/**
+ * Returns null when the summary does not replace whole records at the beginning, because later requests could not match
+ * it.
+ */
 function madeOf(
   made: readonly unknown[],
   given: readonly unknown[],

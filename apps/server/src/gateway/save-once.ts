@@ -7,7 +7,10 @@ import {
 } from "@throughline/core";
 import { saveOnce, systemRandom } from "@throughline/core/internal";
 
-/** Begins a session without a look whether there is one. Null: there is one already. */
+/**
+ * Creates a session without a read first, which saves a round trip to the store. Null means that the session already
+ * exists.
+ */
 export function saveNew(
   store: SessionStore,
   ref: SessionRef,
@@ -16,7 +19,7 @@ export function saveNew(
   return unlessChanged(saveOnce(store, ref, { ...fields, sessionId: systemRandom.uuid() }, null));
 }
 
-/** Writes the entry of a session that is as it was found. Null: it is not. */
+/** Writes the entry of a session that has not changed since it was read. Null means that it has changed. */
 export function saveUnchanged(
   store: SessionStore,
   { ref, revision }: Pick<SessionState, "ref" | "revision">,

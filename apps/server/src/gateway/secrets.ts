@@ -3,7 +3,7 @@ import { hasToken } from "./raw-headers.ts";
 
 const secretNames = /key|token|secret|sign|pass|auth|cred/i;
 
-/** The query as it is stored: what may be a secret is left out. */
+/** Returns the query without parameters that may hold a secret, because the query is stored. */
 export function keptQuery(target: string): string {
   const mark = target.indexOf("?");
   if (mark === -1) return "";
@@ -11,7 +11,10 @@ export function keptQuery(target: string): string {
   return parts.filter((part) => !hasToken(part) && !part.split(";").some(isSecret)).join("&");
 }
 
-/** A name may be written with escapes. One that cannot be read may be any. */
+/**
+ * A client may percent-encode a parameter name. A name that cannot be decoded could be any name, so it counts as a
+ * secret.
+ */
 function isSecret(member: string): boolean {
   const [name = ""] = member.split("=");
   try {
@@ -22,25 +25,28 @@ function isSecret(member: string): boolean {
   }
 }
 
-/** Shorter values are words that an error may well hold. */
+/** Masking shorter values would corrupt error texts, because such values occur as ordinary words. */
 const leastSecret = 8;
 
-/** A key that is long enough to differ from other words; empty for a shorter one. */
+/** Returns the key, or an empty text when the key is too short to be masked safely. */
 export function secretOf(apiKey: string | null): string {
   return apiKey === null || apiKey.length < leastSecret ? "" : apiKey;
 }
 
-/** What a request shows to prove who asks: the values of its headers whose names look like keys, and the key of ours. */
+/**
+ * Returns the credentials that a stored error text must not contain: the header values with names that look like keys,
+ * and the server's key.
+ */
 export function credentialsIn(headers: IncomingHttpHeaders, apiKey: string | null): readonly string[] {
   const values = Object.entries(headers).flatMap(([name, value]) =>
     secretNames.test(name) ? [value ?? ""].flat() : [],
   );
-  // Behind the name of its scheme.
+  // Cut the scheme name, such as `Bearer`.
   const shown = [...values.map((value) => value.trim().split(" ").at(-1) ?? ""), apiKey ?? ""];
   return shown.filter(({ length }) => length >= leastSecret);
 }
 
-/** An error of a provider may quote the key that it refuses. */
+/** Masks credentials, because an error of a provider may quote the key that it refuses. */
 export function withoutCredentials(text: string, credentials: readonly string[]): string {
   return credentials.reduce((left, secret) => left.replaceAll(secret, "[credential]"), text);
 }

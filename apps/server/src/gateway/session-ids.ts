@@ -2,15 +2,19 @@ import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { SplitRequest } from "@throughline/wire/internal";
 
-/** What a client says of the conversation that a request belongs to. Never more than a name within the token's own scope. */
+/**
+ * Names a conversation by the client's own id. The id is only a name inside the token's scope, so it grants no access.
+ */
 export interface NamedSession {
-  /** As the client writes it. */
   readonly id: string;
-  /** The sub-agent that asks, in a conversation of its own. */
+  /** Is null unless the sub-agent has its own conversation. */
   readonly agentId: string | null;
-  /** The conversation that a sub-agent works for, where its own has a name of its own. */
+  /** Is null unless a sub-agent's conversation has an id of its own. */
   readonly parentId: string | null;
-  /** Where the name stood: one that several conversations may share counts only where the messages agree. */
+  /**
+   * Is true for an id that several conversations may share, such as a cache key. Such an id counts only when the
+   * messages agree.
+   */
   readonly isShared: boolean;
 }
 
@@ -37,12 +41,11 @@ const naming: readonly string[] = [
   "user-agent",
 ];
 
-/** Of the headers of a request those that say which conversation it belongs to. */
+/** Keeps only the headers that name a conversation, so that no credential reaches the spool. */
 export function sessionHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(naming.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
 }
 
-/** The conversation that a request names by a header of its program, or in its body; null where it names none. */
 export function namedSession(headers: IncomingHttpHeaders, split: SplitRequest | null): NamedSession | null {
   const codex = fieldsOf(headers["x-codex-turn-metadata"]);
   for (const name of productHeaders) {
@@ -58,7 +61,7 @@ export function namedSession(headers: IncomingHttpHeaders, split: SplitRequest |
   return split === null ? null : namedInBody(split);
 }
 
-/** A sub-agent of Codex has a thread of its own in the session. */
+/** A sub-agent of Codex has its own thread within the session, so the session id alone would merge conversations. */
 function codexThread(metadata: Fields, id: string): string | null {
   const thread = textOf(metadata["thread_id"]);
   return textOf(metadata["parent_thread_id"]) !== null && thread !== null && thread !== id ? thread : null;
@@ -76,7 +79,9 @@ function namedInBody(split: SplitRequest): NamedSession | null {
   return cache === null ? null : { id: cache, agentId: null, parentId: null, isShared: true };
 }
 
-/** `user_…_session_UUID`, or JSON with a session_id. A user alone is a person and no conversation. */
+/**
+ * Accepts `user_…_session_UUID`, or JSON with a `session_id`. An id of a user alone names a person, not a conversation.
+ */
 function sessionOfUser(user: unknown): string | null {
   if (typeof user !== "string" || user.length > 4096) return null;
   const at = user.lastIndexOf("_session_");
@@ -84,15 +89,14 @@ function sessionOfUser(user: unknown): string | null {
   return textOf(fieldsOf(user)["session_id"]);
 }
 
-/** Whether the client says that it shortens its own history with this request. */
 export function isCompaction(headers: IncomingHttpHeaders): boolean {
   const kind = fieldsOf(headers["x-codex-turn-metadata"])["request_kind"];
   return kind === "compaction" || headers["x-claude-code-compaction"] !== undefined;
 }
 
 /**
- * Whether an agent asks for something beside its conversation, also before that has begun: a title, or whether its account may
- * ask at all. Their main agents have tools, unless somebody takes these away: a request without tools is no proof alone.
+ * Returns whether an agent asks for something beside its conversation: a title, or a check of its account. The main
+ * agents usually send tools, but a user may disable them. A request without tools is therefore no proof on its own.
  */
 export function isAside(headers: IncomingHttpHeaders, split: SplitRequest): boolean {
   const tools = split.member("tools");
@@ -104,7 +108,7 @@ export function isAside(headers: IncomingHttpHeaders, split: SplitRequest): bool
 
 const plainId = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 
-/** A client's id as a part of a key; one that is none is hashed. Keys that differ in case only are one key in some stores. */
+/** Turns a client's id into a part of a session key. Other ids are hashed, because some stores ignore case in keys. */
 export function keyPart(id: string): string {
   return plainId.test(id) ? id : `h${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
@@ -117,7 +121,7 @@ function fieldsOf(value: unknown): Fields {
   try {
     return JSON.parse(value) as Fields;
   } catch (error) {
-    // A header that is no JSON names nothing.
+    // Clients control this header, so malformed JSON names no conversation instead of failing the request.
     if (error instanceof SyntaxError) return {};
     throw error;
   }

@@ -9,24 +9,24 @@ import {
 import { throughlineKind } from "@throughline/core/internal";
 import { WireLog } from "@throughline/wire/internal";
 
-/** What is known of a session while calls of it are recorded. */
 export interface KnownSession {
   readonly ref: SessionRef;
   readonly sessionId: string;
   readonly log: WireLog;
-  /** The head of the session, as far as it is known. */
+  /** Is the newest head that this process knows. Another process may have moved it. */
   headId: string | null;
 }
 
-/** All that is known of sessions together may take this. */
 const mostBytes = 64 * 1024 * 1024;
-/** A session without a message takes about as much. */
+/** Approximates the memory for a session without messages, so that many empty sessions count too. */
 const leastBytes = 4 * 1024;
 
-/** The logs of sessions, kept in memory while they are used. */
+/** Caches the logs of sessions, so that a call does not read its session from the start. */
 export class SessionLogs {
   readonly #store: SessionStore;
-  /** Those that were used last stand last. `size`: what a session took when it was last counted. */
+  /**
+   * Orders entries by last use, oldest first. `size` is the size at the last count, because a log grows between counts.
+   */
   readonly #known = new Map<string, { readonly session: KnownSession; readonly size: number }>();
   #bytes = 0;
 
@@ -34,12 +34,12 @@ export class SessionLogs {
     this.#store = store;
   }
 
-  /** What is remembered of a session, which others may have changed or removed; null for nothing. */
+  /** Returns the cached session, or null. Another process may have changed or removed the session. */
   remembered(ref: SessionRef): KnownSession | null {
     return this.#known.get(nameOf(ref))?.session ?? null;
   }
 
-  /** A session that was begun a moment ago, and has no record. */
+  /** Caches a session that was just created, which needs no read because it has no records. */
   begun(ref: SessionRef, { sessionId }: Pick<SessionState, "sessionId">): KnownSession {
     this.forget(ref);
     const session = { ref, sessionId, log: new WireLog(), headId: null };
@@ -47,7 +47,6 @@ export class SessionLogs {
     return session;
   }
 
-  /** The session as it is now; null without one. */
   async read(ref: SessionRef): Promise<KnownSession | null> {
     const state = await this.#store.load(ref);
     if (state === null) {
@@ -61,7 +60,7 @@ export class SessionLogs {
       session = { ref, sessionId: state.entry.sessionId, log: new WireLog(), headId: null };
     }
     if (state.head.lastSeq > session.log.lastSeq && !(await this.#readOn(session, state))) {
-      // What is known of the log holds what was redacted meanwhile: it is read again from its beginning.
+      // The cached log holds text that was redacted meanwhile, so it is read again from the start.
       this.forget(ref);
       return this.read(ref);
     }
@@ -70,9 +69,10 @@ export class SessionLogs {
     return session;
   }
 
-  /** False when a redaction was met that reaches what was read before it. */
+  /** Applies new records to the log. False means that a redaction affects records that were applied earlier. */
   async #readOn({ ref, log }: KnownSession, { head }: SessionState): Promise<boolean> {
-    // Of a log that is read from its beginning: what was redacted before the state was read comes as redacted.
+    // While a log is read from the start, records redacted before the state was loaded already arrive redacted. Only
+    // later redactions matter.
     const knownSeq = log.lastSeq === 0 ? head.lastSeq : log.lastSeq;
     for await (const { records } of this.#store.read(ref, { afterSeq: log.lastSeq }))
       for (const stored of records) {
@@ -81,12 +81,12 @@ export class SessionLogs {
       }
     const [...outdated] = log.outdated.splice(0);
     if (outdated.length === 0) return true;
-    // A node that had not heard of the redaction has written these.
+    // A node that had not seen the redaction wrote these copies of the redacted text, so they are redacted too.
     await redactRecords(this.#store, ref, outdated, { reason: "It repeats a redacted message." });
     return false;
   }
 
-  /** Counts what a session takes once something was appended to its log. */
+  /** Updates the size of a session after an append, so that the limit stays accurate. */
   grown(session: KnownSession): void {
     const name = nameOf(session.ref);
     if (this.#known.get(name)?.session === session) this.#keep(name, session);
@@ -108,13 +108,13 @@ export class SessionLogs {
     this.#known.delete(name);
   }
 
-  /** What is known of the session may be wrong: it was redacted, reset or deleted. */
+  /** Drops a session that was redacted, reset or deleted, because its cached log may be wrong. */
   forget(ref: SessionRef): void {
     this.#drop(nameOf(ref));
   }
 }
 
-/** The note that stands behind what a redaction erased. */
+/** A redaction always appends this note, so the note reveals it to other processes. */
 function isRedaction({ record }: StoredRecord): boolean {
   const { kind } = (record["data"] ?? {}) as { readonly kind?: unknown };
   return throughlineKind(record) === "note" && kind === "summary-outdated";
@@ -124,7 +124,7 @@ function nameOf({ namespace, agentId, key }: SessionRef): string {
   return JSON.stringify([namespace, agentId, key]);
 }
 
-/** Whether another writer was faster, and the log must be looked at again. */
+/** Returns whether another writer changed the session first, so that the log must be read again. */
 export function isOvertaken(error: unknown): boolean {
   return (
     hasErrorCode(error, "RECORD_ID_TAKEN") ||

@@ -3,38 +3,38 @@ import { openSession, type SessionRef, type SessionState, type SessionStore } fr
 import { systemRandom, updateEntry } from "@throughline/core/internal";
 import { saveNew, saveUnchanged } from "./save-once.ts";
 
-/** The namespace of the notes; no token reaches it. */
+/** No token can reach this namespace, so a client cannot read or forge notes. */
 const lookupNamespace = "throughline.gateway";
 
-/** Whose sessions are meant: those of one token. */
 export interface GatewayScope {
   readonly namespace: string;
   readonly agentId: string;
   readonly tokenId: string;
 }
 
-/** Notes which sessions a conversation may be, by what is known of it: how it begins, its first reply, the id of a reply. */
+/**
+ * A client repeats its whole conversation in each request. The notes find its session by the first message, the first
+ * reply or the id of a reply.
+ */
 export interface SessionLookup {
-  /** Keys of sessions, the newest first. */
+  /** Sorts the newest session first. The oldest keys of a note are dropped at the limit. */
   find(scope: GatewayScope, what: LookupKind, id: string): Promise<readonly string[]>;
-  /** What this process has found or noted of it, without a look at the store: another process may know more. */
+  /** Returns the keys that this process has found or noted, without a store read. Another process may know more. */
   remembered(scope: GatewayScope, what: LookupKind, id: string): readonly string[];
   note(scope: GatewayScope, what: LookupKind, id: string, key: string): Promise<void>;
-  /** Removes what nobody has asked for. */
   prune(beforeMs: number): Promise<void>;
 }
 
 type LookupKind = "first-message" | "first-reply" | "response";
 
-/** Sessions that begin alike: more are not tried. */
+/** Limits the sessions per note, because each one is read and compared with the request. */
 const mostKeys = 16;
-/** How many notes are remembered, those that were used last. */
 const mostNotes = 4096;
 
 const prunedAtOnce = 200;
 
 export function createSessionLookup(store: SessionStore): SessionLookup {
-  /** By the keys of the notes. Null: the store had none. */
+  /** Caches notes by key. Null means that the store had no note. */
   const notes = new Map<string, SessionState | null>();
   const remember = ({ key }: SessionRef, state: SessionState | null): void => {
     notes.delete(key);
@@ -64,7 +64,7 @@ export function createSessionLookup(store: SessionStore): SessionLookup {
     async prune(beforeMs) {
       for (;;) {
         const { sessions } = await store.list({ namespace: lookupNamespace, untilMs: beforeMs, limit: prunedAtOnce });
-        // At once, because a store in files writes its list of sessions again for every purge, or once for several.
+        // Remove in parallel: a file store rewrites its session list once for several purges that run together.
         await Promise.all(sessions.map(({ ref }) => store.remove(ref, { purge: true })));
         if (sessions.length < prunedAtOnce) return;
       }
@@ -72,7 +72,6 @@ export function createSessionLookup(store: SessionStore): SessionLookup {
   };
 }
 
-/** Adds a key to a note of which nothing is known. */
 async function addKey(store: SessionStore, ref: SessionRef, key: string): Promise<SessionState> {
   const { state, isNew } = await openSession(store, ref, { random: systemRandom, entry: { keys: [key] } });
   if (isNew || keysOf(state)[0] === key) return state;

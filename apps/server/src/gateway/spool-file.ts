@@ -5,24 +5,27 @@ import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { CallSession } from "./recorder.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 
-/** A call that has ended and waits for the store, with all that its record is made of. */
+/**
+ * Holds an ended call with everything that its records need, because the process may restart before the call is stored.
+ */
 export interface SpooledCall {
   readonly scope: GatewayScope;
-  /** The session that it belongs to, where the store said that before it went away. */
+  /**
+   * Is set when the session was chosen before the store went away. The call must then not go to a newer session of the
+   * key.
+   */
   readonly session: CallSession | null;
-  /** Those that name a session; never a credential. */
+  /** Holds only the headers that name a session, so that no credential is written to disk. */
   readonly headers: IncomingHttpHeaders;
   readonly mayWrite: boolean;
   readonly call: EndedCall;
-  /** The body of the request, unpacked. */
   readonly body: Buffer;
-  /** The answer, as far as a reply is read from it; null: it is none. */
+  /** Is null when the answer has no reply, because its text is not needed then. */
   readonly reply: AnswerText | null;
-  /** The attempt that was made in its place. */
   readonly rebuilt: RebuiltAttempt | null;
 }
 
-/** A line of JSON, the body, that of the second attempt, the text of the answer. */
+/** Serializes a call: one line of JSON, followed by the body, the second attempt's body and the answer text. */
 export function bytesOf({ body, reply, rebuilt, ...facts }: SpooledCall): Buffer {
   const { body: second = Buffer.alloc(0), ...again } = rebuilt ?? {};
   const sizes = { bodyBytes: body.length, secondBytes: second.length, replyType: reply?.type ?? null };
@@ -32,16 +35,16 @@ export function bytesOf({ body, reply, rebuilt, ...facts }: SpooledCall): Buffer
 
 interface FileHead extends Omit<SpooledCall, "body" | "reply" | "rebuilt" | "session"> {
   readonly v: unknown;
-  /** Absent in files of versions that did not keep it. */
+  /** Files of earlier versions lack this member. */
   readonly session?: SpooledCall["session"];
   readonly bodyBytes: number;
-  /** Absent in files of versions that made no second attempt. */
+  /** Files of versions without a second attempt lack this member. */
   readonly secondBytes?: number;
   readonly replyType: string | null;
   readonly rebuilt?: Omit<RebuiltAttempt, "body"> | null;
 }
 
-/** @throws {RangeError} for a file that is not whole */
+/** @throws {RangeError} for an incomplete file */
 export function callOf(bytes: Buffer): SpooledCall {
   const end = bytes.indexOf(0x0a);
   if (end === -1) throw new RangeError("The file has no head.");
@@ -61,7 +64,7 @@ export function callOf(bytes: Buffer): SpooledCall {
   };
 }
 
-/** The head of a file of the spool alone; null for one that has none. */
+/** Reads only the head of a spool file, because the bodies may be large. Null when the file has no valid head. */
 export async function headOf(path: string): Promise<Pick<SpooledCall, "scope" | "session"> | null> {
   const file = await open(path, "r");
   try {

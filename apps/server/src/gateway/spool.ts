@@ -5,31 +5,28 @@ import { refused } from "@throughline/core/internal";
 import { bytesOf, callOf, headOf, type SpooledCall } from "./spool-file.ts";
 
 export interface SpoolOptions {
-  /** Made when there is none, for this user alone. */
+  /** The folder is created with access for this user only, because the files hold conversations. */
   readonly folder: string;
-  /** All files together may take this. */
+  /** Limits the size of all files together, in bytes. */
   readonly mostBytes: number;
   readonly clock: Clock;
-  /** Stores a call, also one that is stored already. False: its session was removed, and nothing is stored of it. */
+  /** Stores a call, which may be stored already. False means that its session was removed and nothing was stored. */
   readonly record: (call: SpooledCall) => Promise<boolean>;
-  /** Called for a call whose session was removed while it waited. */
   readonly onRemoved: () => void;
-  /** Whether an error says that the store is away, so that the same call may be stored later. */
+  /** Returns whether the store is away, so that the same call may be stored later. */
   readonly isAway: (error: unknown) => boolean;
-  /** Whether it says that somebody else has a turn in the session: calls of other sessions can be stored. */
+  /** Returns whether another owner has a turn in the session. Calls of other sessions can still be stored. */
   readonly isBusy: (error: unknown) => boolean;
-  /** Called for a file that cannot be stored, which stays beside the others under another name. */
+  /** Is called for a file that cannot be stored. The file stays in the folder under another name. */
   readonly onFailed: (error: unknown, file: string) => void;
-  /** Called for the file of a call that is stored, which cannot be removed. */
+  /** Is called when the call is stored but its file cannot be removed. */
   readonly onLeft: (error: unknown, file: string) => void;
 }
 
-/** A call that waits. */
 interface WaitingFile {
   readonly bytes: number;
-  /** Its session, as far as it is known. */
   session: string | null;
-  /** Whether somebody else's turn is what it waits for. */
+  /** Is true when the call waits for another owner's turn and not for the store. */
   isBusy: boolean;
   tries: number;
 }
@@ -37,24 +34,26 @@ interface WaitingFile {
 const suffix = ".call";
 const asideSuffix = ".failed";
 const retryMs = 1000;
-/** The room that a call needs beside its request. */
+/** Reserves room for the answer, because its size is unknown when the request arrives. */
 const answerBytes = 64 * 1024;
-/** How often a call that fails for another reason than an absent store is tried. */
+/**
+ * Limits the attempts for a call that fails while the store is reachable, because it would be retried forever
+ * otherwise.
+ */
 const mostTries = 3;
 
-/** Calls in files of their own while the store is away, stored in their order once it is back. */
 export class Spool {
   readonly #options: SpoolOptions;
-  /** By their names, whose order is that of their calls. */
+  /** The names sort in the order of the calls, so that a restart keeps the order. */
   readonly #files = new Map<string, WaitingFile>();
-  /** Calls that the store may still take by itself: the file is read after that. */
+  /** Holds attempts that may still store a call directly. The file is used only when the attempt fails. */
   readonly #running = new Map<string, Promise<unknown>>();
-  /** Calls whose files are being written. */
+  /** Holds pending writes, so that an erasure can wait for them. */
   readonly #adding = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #count = 0;
   #draining: Promise<void> | null = null;
-  /** Of the files, and of those that are being written. */
+  /** Counts the files that are being written too, so that the limit also holds for concurrent writes. */
   #bytes = 0;
   #isFull = false;
 
@@ -62,13 +61,13 @@ export class Spool {
     this.#options = options;
   }
 
-  /** Opens the folder, and begins to store what an earlier process left there. @throws Error of the system */
+  /** Opens the folder and starts to store the calls that an earlier process left there. @throws Error of the system */
   static async open(options: SpoolOptions): Promise<Spool> {
     const { folder } = options;
     const spool = new Spool(options);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     for (const name of (await readdir(folder)).toSorted()) {
-      // A file that was not renamed was never acknowledged.
+      // A file without its final name was never acknowledged to a caller, so it can be removed.
       if (name.endsWith(".tmp")) await rm(join(folder, name), { force: true });
       if (!name.endsWith(suffix)) continue;
       const { size } = await stat(join(folder, name));
@@ -83,7 +82,7 @@ export class Spool {
     return this.#files.size > 0;
   }
 
-  /** Whether a call waits for the store, and not for a turn of somebody else's alone. */
+  /** Is true when a call waits for the store itself. Calls that wait for another owner's turn do not count. */
   get isBehind(): boolean {
     return this.#files.values().some(({ isBusy }) => !isBusy);
   }
@@ -92,12 +91,15 @@ export class Spool {
     return this.#bytes;
   }
 
-  /** Whether there was no room for a call when it was last asked. */
+  /** Returns the result of the last `hasRoom`, because a getter cannot wait for the disk. */
   get isFull(): boolean {
     return this.#isFull;
   }
 
-  /** Whether a call can wait here, as far as the disk and the bound of the files say before its answer is known. */
+  /**
+   * Returns whether the disk and the size limit leave room for a call. The answer's size is not known yet, so the
+   * result is an estimate.
+   */
   async hasRoom(requestBytes: number): Promise<boolean> {
     const { folder, mostBytes } = this.#options;
     const bytes = requestBytes + answerBytes;
@@ -110,11 +112,11 @@ export class Spool {
   }
 
   /**
-   * Resolves once the call is on the disk.
+   * Resolves when the call is on the disk.
    *
-   * @param running the attempt to store it that is under way; it may still succeed
-   * @param hasMetBusy an attempt to store it has met a turn of somebody else's
-   * @throws {ThroughlineError} STORE_FULL where the files take as much as they may; Error of the system
+   * @param running the running attempt to store the call, which may still succeed
+   * @param hasMetBusy whether an attempt met another owner's turn
+   * @throws {ThroughlineError} STORE_FULL when the files reach their size limit; Error of the system
    */
   add(call: SpooledCall, running: Promise<unknown> | null, hasMetBusy = false): Promise<void> {
     const adding: Promise<void> = this.#add(call, running, hasMetBusy).finally(() => this.#adding.delete(adding));
@@ -154,15 +156,15 @@ export class Spool {
   }
 
   /**
-   * Removes what must not be stored any more, or cannot be: calls of a session that is purged, and, where something of it is
-   * redacted, files that cannot be stored. A call that waits is stored without what is redacted.
+   * Removes the calls of a purged session. After a redaction, it removes only failed files of the session; waiting
+   * calls are stored without the redacted text.
    *
-   * @returns how many files may still hold a text of the session
+   * @returns how many files may still hold text of the session
    */
   async erase({ namespace, agentId, key }: SessionRef, isPurged: boolean): Promise<number> {
     const { folder } = this.#options;
     let left = 0;
-    // A file that is being written would be missed.
+    // Wait for pending writes, because the folder does not list their files yet.
     await Promise.allSettled(this.#adding);
     const names = new Set((await readdir(folder)).toSorted());
     for (const name of names) {
@@ -170,7 +172,7 @@ export class Spool {
       if (!isAside && !this.#files.has(name)) continue;
       const head = await headOf(join(folder, name)).catch(missing);
       if (head === undefined) {
-        // It was stored, or put aside since the folder was read.
+        // The call was stored or set aside after the folder was read, so its new name is checked as well.
         if (!isAside) names.add(`${name}${asideSuffix}`);
         continue;
       }
@@ -184,7 +186,7 @@ export class Spool {
     return left;
   }
 
-  /** What is not stored yet stays for the next process. */
+  /** Calls that are not stored yet stay in the folder for the next process. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#draining;
@@ -202,7 +204,7 @@ export class Spool {
     }
   }
 
-  /** Tries each file once, in their order, as far as the store is there. False where one is left. */
+  /** Keeps the order of the calls, and stops when the store is away. False when a file remains. */
   async #storeEach(): Promise<boolean> {
     const { isAway, isBusy } = this.#options;
     const busy = new Set<string>();
@@ -211,7 +213,7 @@ export class Spool {
       if (this.#closing.signal.aborted) return false;
       const file = this.#files.get(name);
       if (file === undefined) continue;
-      // What is said in one session is stored in its order.
+      // Calls of one session must be stored in order, so a busy session blocks its later calls.
       const isBehind = file.session !== null && busy.has(file.session);
       const failure = isBehind ? null : await this.#storeFile(name, file);
       if (failure === null && !isBehind) {
@@ -233,10 +235,10 @@ export class Spool {
     try {
       await rm(join(this.#options.folder, name), { force: true });
     } catch (error) {
-      // The next process finds that its call is stored.
+      // The next process detects that the call is already stored, so a leftover file does no harm.
       this.#options.onLeft(error, name);
     }
-    // Not before: a file that is still there must not be missed by an erasure.
+    // Drop the entry only after the file is removed, so that an erasure never misses an existing file.
     this.#drop(name);
   }
 
@@ -244,20 +246,19 @@ export class Spool {
     return this.#files.values().some((file) => file.isBusy && file.session === session);
   }
 
-  /** Null once it is stored. */
   async #storeFile(name: string, file: WaitingFile): Promise<{ readonly error: unknown } | null> {
     const { signal } = this.#closing;
     try {
-      // That attempt may wait for a turn of somebody else; the next process stores the file.
+      // The attempt may wait long for another owner's turn, so a close ends the wait. The next process stores the file.
       const running = this.#running.get(name);
       if (running !== undefined) await Promise.race([running, once(signal)]);
       if (signal.aborted) return { error: signal.reason };
       if (this.#running.delete(name)) return null;
     } catch {
-      // The file is stored in place of that attempt.
+      // The direct attempt failed, so the file is stored instead.
       this.#running.delete(name);
     }
-    // It was erased meanwhile.
+    // An erasure removed the file meanwhile, so there is nothing to store.
     if (!this.#files.has(name)) return null;
     try {
       const call = callOf(await readFile(join(this.#options.folder, name)));
@@ -294,13 +295,13 @@ function once(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** A file that was stored meanwhile. */
+/** A missing file means that the call was stored meanwhile, so it is not an error. */
 function missing(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
   throw error;
 }
 
-/** A file that was renamed has its name after a power cut only where its folder is flushed. */
+/** A rename survives a power failure only after the folder is synced. */
 async function flushed(folder: string): Promise<void> {
   const opened = await open(folder, "r");
   try {

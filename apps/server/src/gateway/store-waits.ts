@@ -10,12 +10,15 @@ import type { SessionLogs } from "./session-logs.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import type { GatewayTurn, Turns } from "./turns.ts";
 
-/** How long an answer that is there waits for the name of its session. */
+/** Limits how long a finished answer waits for the name of its session, because the client is waiting. */
 const mostNameWaitMs = 50;
-/** How long a call waits for the store before it is refused, where it is not passed on without one. */
+/**
+ * Limits how long a call waits for the store before the gateway refuses it. Applies to calls that must not pass
+ * unrecorded.
+ */
 export const mostStoreWaitMs = 5000;
 
-/** @throws {ThroughlineError} STORE_UNREACHABLE where the request cannot be stored in time, FORBIDDEN */
+/** @throws {ThroughlineError} STORE_UNREACHABLE when the request cannot be stored in time, FORBIDDEN */
 export async function assertBegun(clock: Clock, { session, abandon }: OpenCall): Promise<void> {
   try {
     if ((await within(clock, session, mostStoreWaitMs)) !== null) return;
@@ -34,7 +37,7 @@ export async function assertBegun(clock: Clock, { session, abandon }: OpenCall):
   });
 }
 
-/** @throws {ThroughlineError} STORE_UNREACHABLE where calls wait for the store already, and no other can */
+/** @throws {ThroughlineError} STORE_UNREACHABLE when calls already wait for the store and the spool has no room */
 export function assertNotBehind({ isBehind }: CallKeeper): void {
   if (!isBehind) return;
   const message = "Calls wait for the store in files, and there is no room for one more, so it is not passed on.";
@@ -47,7 +50,10 @@ interface DenialParts {
   readonly scope: GatewayScope;
 }
 
-/** Why the provider must not be asked in the session of a call; null where it may, or where the store does not say it in time. */
+/**
+ * Reports why the provider must not be asked in this session. Null allows the call, also when the store does not answer
+ * in time.
+ */
 export async function denialOf(
   clock: Clock,
   { name }: OpenCall,
@@ -59,22 +65,22 @@ export async function denialOf(
     if (state !== null) turnRules.assertMaySend(state);
     return null;
   } catch (error) {
-    // The code that stores the call reports any other error.
+    // The code that stores the call reports any other error, so it is ignored here.
     return hasErrorCode(error, "SEND_DENIED") ? error : null;
   }
 }
 
-/** The session of a call, where it is known by the time that the answer is there. */
+/** Gives up after a short wait, because the client's answer is ready. Null leaves the header out. */
 export async function nameOf(clock: Clock, { name }: OpenCall): Promise<string | null> {
   try {
     return await within(clock, name, mostNameWaitMs);
   } catch {
-    // Whoever stores the call reports it.
+    // The code that stores the call reports the error, so it is ignored here.
     return null;
   }
 }
 
-/** What the session of a call has; null where the store does not say it in time. */
+/** Returns null when the store does not answer in time, because the call must go on without the log. */
 export async function logOf(
   clock: Clock,
   logs: SessionLogs,
@@ -86,12 +92,12 @@ export async function logOf(
     const reading = Promise.resolve(key).then((known) => logs.read({ namespace, agentId, key: known }));
     return (await within(clock, reading, mostStoreWaitMs))?.log ?? null;
   } catch {
-    // Whoever stores the call reports it.
+    // The code that stores the call reports the error, so it is ignored here.
     return null;
   }
 }
 
-/** @throws {ThroughlineError} STORE_UNREACHABLE where the question cannot be stored in time, and what `begin` throws */
+/** @throws {ThroughlineError} STORE_UNREACHABLE when the question cannot be stored in time, and what `begin` throws */
 export async function beginTurn(
   turns: Turns,
   clock: Clock,
@@ -112,7 +118,7 @@ export async function beginTurn(
     );
   }
   if (begun !== null) return begun;
-  // It may still begin: then nobody asks.
+  // The turn may still begin later. Then it is abandoned, because the client already got an error.
   beginning.then((late) => late.abandon()).catch(() => {});
   throw refused("STORE_UNREACHABLE", "The question cannot be stored in time, so it is not asked.", {
     retryAfterMs: 1000,

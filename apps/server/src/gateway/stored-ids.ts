@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { endOfString } from "@throughline/wire/internal";
 
-/** A value in a body of a provider's API that names something which the account of the key has stored there. */
 export interface StoredId {
-  /** The member, in lower case: parsers do not agree whether case counts. */
+  /** Holds the member name in lower case, because parsers disagree on whether case counts. */
   readonly name: string;
-  /** Null for a value that is no text. */
+  /** Is null when the value is not a text. Such a value cannot be checked, so it is refused. */
   readonly id: string | null;
-  /** The member of the whole body that it stands in. */
   readonly top: string;
 }
 
-/** The names of members that name something stored. `id` is judged by the object that it stands in. */
 const idForm = /(?:^|_)ids?$/;
 const idNames: ReadonlySet<string> = new Set(["container", "conversation", "thread"]);
 
-/** Ids within a request, or of what its client has: nothing that is stored at the provider. */
+/**
+ * These ids refer to parts of the request or to the client's own objects, so they cannot reach a resource at the
+ * provider.
+ */
 const ownNames: ReadonlySet<string> = new Set([
   "tool_use_id",
   "tool_call_id",
@@ -29,7 +29,10 @@ const ownNames: ReadonlySet<string> = new Set([
   "item_id",
 ]);
 
-/** Members whose content is free: schemas, examples, notes of the client. No API looks up what stands in them. */
+/**
+ * These members have free content, such as schemas, examples and client metadata. No API resolves an id inside them, so
+ * they are skipped.
+ */
 const freeNames: ReadonlySet<string> = new Set([
   "input_schema",
   "input_examples",
@@ -42,12 +45,15 @@ const freeNames: ReadonlySet<string> = new Set([
   "arguments",
 ]);
 
-/** Calls of tools: their ids tie them to their results, and their input is the model's. */
+/** The id of a tool call only links it to its result, and the model writes the input. Neither needs a check. */
 const toolUses: ReadonlySet<string> = new Set(["tool_use", "server_tool_use", "mcp_tool_use"]);
-/** Objects without a type whose ids tie two parts of one request together. */
+/** These objects have no type, and their ids only link two parts of one request. They need no check. */
 const tiedNames: ReadonlySet<string> = new Set(["tool_calls", "pending_safety_checks", "acknowledged_safety_checks"]);
 
-/** The member that makes an object of each type whole. An object with an id and without it may name something stored. */
+/**
+ * Maps an object type to the member that makes the object complete. An object with an id and without that member may be
+ * a reference to a stored resource.
+ */
 const contentOf: ReadonlyMap<string, string> = new Map([
   ["message", "content"],
   ["function", "function"],
@@ -72,31 +78,26 @@ const contentOf: ReadonlyMap<string, string> = new Map([
   ["image_generation_call", "result"],
 ]);
 
-/** An object that is being read. */
 interface Frame {
-  /** The member that it stands in, in lower case. */
   readonly name: string;
   readonly top: string;
-  /** Whether its content is free. */
   readonly isFree: boolean;
-  /** The member that is being read, as it is written. */
   key: string;
   readonly keys: Set<string>;
   readonly types: string[];
-  /** Members with a value that says something. */
+  /** Lists the members with a value that is not empty, because an empty member does not make an object complete. */
   readonly filled: Set<string>;
   readonly own: { readonly name: string; readonly id: string | null }[];
-  /** The stored ids that were found in its members. */
+  /** Holds the ids of nested objects. They count only after the type of this object is known. */
   readonly inner: { readonly via: string; readonly found: StoredId }[];
 }
 
-/** The characters of a text that are read before other work gets its turn. */
 const stepChars = 256 * 1024;
 
 /**
- * Finds every value of a body that names something stored at the provider. The types of the SDKs say which members do; of others
- * the name decides. Null for a text that is not one object of JSON, or that names a member twice: parsers do not agree on which
- * one counts.
+ * Finds every value of a body that names a resource stored at the provider. Known members follow the types of the SDKs;
+ * other members are judged by name. Null when the text is not one JSON object or repeats a member name, because parsers
+ * disagree on which of the two counts.
  */
 export async function storedIdsIn(text: string): Promise<readonly StoredId[] | null> {
   const walk = new Walk(text);
@@ -107,12 +108,11 @@ export async function storedIdsIn(text: string): Promise<readonly StoredId[] | n
 const openings: Readonly<Record<string, string>> = { "{": "}", "[": "]" };
 const wordForm = /^(?:true|false|null|-?\d[\d.eE+-]*)$/;
 
-/** Reads a text in one pass. */
+/** Reads a text in one pass. `JSON.parse` is not used, because it hides repeated members. */
 class Walk {
   found: readonly StoredId[] | null = null;
   readonly #text: string;
   readonly #frames: Frame[] = [];
-  /** Lists and objects that are open, by what ends them. */
   readonly #open: string[] = [];
   #at: number;
   #expects: "value" | "first-name" | "name" | "first-value" | "next" = "value";
@@ -122,7 +122,6 @@ class Walk {
     this.#at = text.startsWith("\uFEFF") ? 1 : 0;
   }
 
-  /** Reads on. True where there is more. */
   run(chars: number): boolean {
     const until = this.#at + chars;
     while (this.#at < until) {
@@ -191,7 +190,7 @@ class Walk {
     const end = openings[char];
     const frame = this.#frames.at(-1);
     if (end !== undefined) {
-      // A body is an object.
+      // The APIs accept only an object as the body, so any other value is invalid.
       if (frame === undefined && char !== "{") return false;
       this.#at++;
       this.#open.push(end);
@@ -233,7 +232,7 @@ class Walk {
     if (frame.isFree) return true;
     const name = frame.key.toLowerCase();
     const isNull = this.#text.startsWith("null", from);
-    // An empty text says nothing.
+    // An empty text must not make an object complete, because a reference could carry one.
     if (!isNull && to - from > 2) frame.filled.add(name);
     if (name === "type") frame.types.push(isText ? String(parsed(this.#text.slice(from, to))) : "");
     if (isNull || ownNames.has(name) || !(idForm.test(name) || idNames.has(name))) return true;
@@ -254,7 +253,7 @@ class Walk {
     for (const { name, id } of frame.own)
       if (!isHarmless(frame, name)) found.push({ name, id, top: this.#frames.length === 0 ? name : frame.top });
     const parent = this.#frames.at(-1);
-    // An empty object says nothing.
+    // An empty object must not make its parent complete, for the same reason as an empty text.
     if (frame.keys.size > 0) parent?.filled.add(frame.name);
     if (parent === undefined) this.found = found;
     else for (const one of found) parent.inner.push({ via: parent.key.toLowerCase(), found: one });
@@ -263,7 +262,7 @@ class Walk {
 }
 
 function isHarmless({ name: place, types, filled }: Frame, name: string): boolean {
-  // Skills that the provider offers to everybody.
+  // Skills of type `anthropic` are public, so their ids belong to no account.
   if (name === "skill_id") return types.length > 0 && types.every((type) => type === "anthropic");
   if (name !== "id") return false;
   if (types.length === 0) return tiedNames.has(place) || (filled.has("role") && filled.has("content"));

@@ -2,24 +2,24 @@ import type { IncomingMessage } from "node:http";
 import { isFields } from "@throughline/core/internal";
 import { isLineWithinBounds } from "./json-bounds.ts";
 
-/** What the last event of a stream is, in any of the APIs. */
 const lastTypes: ReadonlySet<unknown> = new Set([
   "message_stop",
   "response.completed",
   "response.failed",
   "response.incomplete",
 ]);
-/** A line without any of these is no last event, and is not parsed. */
+/** Lets lines without any of these marks pass unparsed, so that few lines of a stream are parsed. */
 const marks: readonly string[] = [...[...lastTypes].map(String), "[DONE]", '"done"'];
-/** A longer line is not looked at. What stands at the end of an answer is held back all the same. */
+/** Limits the memory for one line. The end of the answer is held back even when the line is not parsed. */
 const longestLine = 32 * 1024 * 1024;
 
 /**
- * Says of each chunk of an answer, in their order, whether a client may take the answer for ended with it: by its length, or
- * by the provider's last event. What the model quotes is no event. A line that has no end yet is none either.
+ * Returns a test for the chunks of an answer, called in order. It is true when the client may consider the answer
+ * complete, by content length or by the provider's last event. Only a complete line counts as an event, so text that
+ * the model quotes does not.
  */
 export function endOf({ headers }: IncomingMessage): (chunk: Buffer) => boolean {
-  // The end of what is packed is not seen: all of it waits.
+  // The end of a compressed body cannot be detected, so every chunk is held back.
   if ((headers["content-encoding"] ?? "identity").toLowerCase() !== "identity") return () => true;
   const length = headers["content-length"] === undefined ? null : Number(headers["content-length"]);
   const decoder = new TextDecoder();
@@ -40,7 +40,6 @@ export function endOf({ headers }: IncomingMessage): (chunk: Buffer) => boolean 
   };
 }
 
-/** Whether a line is the last event of a stream, or names it. */
 function isLast(line: string): boolean {
   if (!marks.some((mark) => line.includes(mark)) || !isLineWithinBounds(line)) return false;
   if (line.startsWith("event:")) return lastTypes.has(line.slice("event:".length).trim());

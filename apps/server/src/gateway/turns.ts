@@ -42,16 +42,14 @@ import type { SessionLookup } from "./session-lookup.ts";
 import type { TurnRules } from "../turn-rules.ts";
 import { lastReplyBefore, questionPlace, type QuestionPlace, type TurnRequest } from "./question-place.ts";
 
-/** A turn of a session: its question is on the disk. */
+/** The question is durable in the store before the provider is asked. */
 export interface GatewayTurn {
   readonly key: string;
-  /** What the provider is asked: the session's history, and the question. */
   readonly body: Buffer;
   readonly split: SplitRequest;
   readonly requestSha256: string;
-  /** Stores what came of it, and ends the turn. Resolves with whether the reply, where there is one, is on the disk. */
+  /** Resolves to true when the reply, if any, is stored. Otherwise the client must not see the answer as complete. */
   end(ended: ReadCalls): Promise<boolean>;
-  /** Ends the turn without a call. */
   abandon(): Promise<void>;
 }
 
@@ -63,16 +61,20 @@ export interface TurnsOptions {
   readonly lookup: SessionLookup;
 }
 
-/** A turn of a process that was killed is free after this time on other machines; on this one at once. */
+/**
+ * Sets when other machines may take over the turn of a killed process. On the same machine the turn is free at once.
+ */
 const leaseMs = 15_000;
 const mostTries = 8;
-/** What a client waits before it asks again. */
 const busyMs = 1000;
-/** How long the end of a turn is tried while the store is away. */
+/** Limits how often ending a turn is retried while the store is away. */
 const mostEndTries = 10;
 const endRetryMs = 500;
 
-/** Holds the histories of clients that send only what is new. One call is one turn of its session. */
+/**
+ * Clients in stateful mode send only new messages, so the session holds the history. Each call is one turn of its
+ * session.
+ */
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #queues = new KeyedQueues();
@@ -82,9 +84,9 @@ export class Turns {
   }
 
   /**
-   * Opens a turn with the question on the disk.
-   * @throws {ThroughlineError} SESSION_BUSY, FORBIDDEN, ROUTE_NOT_FOUND for an id that was not issued to the token, INPUT_INVALID,
-   *   and what the store throws
+   * Opens a turn and stores its question.
+   * @throws {ThroughlineError} SESSION_BUSY, FORBIDDEN, ROUTE_NOT_FOUND for an id that was not issued to the token,
+   *   INPUT_INVALID, and what the store throws
    */
   async begin(request: TurnRequest, callId: string): Promise<GatewayTurn> {
     const { scope } = request;
@@ -108,7 +110,10 @@ export class Turns {
     });
   }
 
-  /** The session that a request belongs to, and the reply that it follows; null: whatever its newest message is. */
+  /**
+   * Finds the session of a request and the reply that it follows. A null `replyId` means that it follows the newest
+   * message.
+   */
   async #place({
     scope,
     headers,
@@ -134,7 +139,7 @@ export class Turns {
     const { store, clock, logs, turnRules } = this.#options;
     const { split } = request;
     await openSession(store, ref, { random: systemRandom, entry: { channel: "gateway" } });
-    // A question behind a reply that is named belongs to the conversation of that reply.
+    // A request that names a reply continues that conversation, so no reset rule may start a new one.
     if (replyId === null) await turnRules.prepare(store, ref);
     else turnRules.assertMaySend(await loadExisting(store, ref));
     const session = await logs.read(ref);
@@ -166,7 +171,6 @@ export class Turns {
     }
   }
 
-  /** The request as the session has it. */
   async #asked(turn: OpenedTurn): Promise<GatewayTurn> {
     const { store, logs } = this.#options;
     const { ref, plan, request } = turn;
@@ -213,18 +217,17 @@ export class Turns {
       const drafts = await this.#endDrafts(turn, split, ended);
       await this.#close(turn, drafts, isAnswered ? "done" : last.outcome === "aborted" ? "aborted" : "failed");
     } catch (error) {
-      // A reply that the store does not take must not keep the session busy.
+      // When the store rejects the reply, the turn is still closed, so that the session does not stay busy.
       if (!hasErrorCode(error, "TURN_FENCED")) await this.#close(turn, [], "failed", "without").catch(() => {});
       throw error;
     }
     const { responseId = null } = read?.draft?.message ?? {};
     const isFollowed = call.api === "openai-responses" || request.split.member("thread") !== undefined;
     if (isFollowed && responseId !== null) await lookup.note(request.scope, "response", responseId, ref.key);
-    // An answer that cannot be read is not on the disk.
+    // A successful answer that could not be parsed is not stored, so the client must not see it as complete.
     return read?.draft != null || !isAnswered;
   }
 
-  /** The records that end a turn: the reply, and what passed. */
   async #endDrafts(turn: OpenedTurn, split: SplitRequest, ended: ReadCalls): Promise<readonly RecordDraft[]> {
     const { ref, callId, request } = turn;
     const { call, read, rebuilt } = ended;
@@ -275,7 +278,10 @@ export class Turns {
       }
   }
 
-  /** Ends a turn with its last records in one commit. The same append again where it is unknown whether it was done. */
+  /**
+   * Ends a turn and appends its last records in one commit. The idempotency key makes the repeat safe when the result
+   * of an attempt is unknown.
+   */
   async #close(
     { ref, fence, callId, renewal }: OpenedTurn,
     drafts: readonly RecordDraft[],
@@ -308,7 +314,10 @@ function isTransient(error: unknown): boolean {
   return hasErrorCode(error, "STORE_UNREACHABLE", "STORE_LOCKED", "STORE_OVERLOADED");
 }
 
-/** The first message follows the record that stands before it, and results name the tools of their calls. */
+/**
+ * Sets the parent of the first message, and adds tool names to the tool results, because the wire format has only call
+ * ids.
+ */
 function placed(drafts: readonly RecordDraft[], { from, parentId }: QuestionPlace): readonly RecordDraft[] {
   const tools = toolsOf(from);
   let isFirst = true;
@@ -323,7 +332,6 @@ function placed(drafts: readonly RecordDraft[], { from, parentId }: QuestionPlac
   });
 }
 
-/** The tools that the newest reply calls, by the ids of its calls. */
 function toolsOf(from: WireNode | null): ReadonlyMap<unknown, unknown> {
   const blocks = (lastReplyBefore(from)?.contents ?? []).flatMap((content) =>
     isFields(content) && Array.isArray(content["content"]) ? (content["content"] as readonly unknown[]) : [],
@@ -335,12 +343,15 @@ function toolsOf(from: WireNode | null): ReadonlyMap<unknown, unknown> {
   );
 }
 
-/** What stands in the log as it was sent, by its value. Marks of a cache are of the request that had them. */
+/**
+ * Maps stored values to their original text. Texts with cache marks are left out, because the marks belong to the
+ * request that sent them.
+ */
 function ownValues(nodes: readonly WireNode[]): ReadonlyMap<unknown, string> {
   const values = new Map<unknown, string>();
   for (const { text } of nodes) {
     if (text === null || text.includes("cache_control")) continue;
-    // A reply of the Responses API is several items: these are written as they are rendered.
+    // A reply of the Responses API consists of several items, so its text is no single value. It is rendered instead.
     const value = parsedFields(text);
     if (value !== null) values.set(value, text);
   }
@@ -355,7 +366,6 @@ function conversationId(split: SplitRequest): string | null {
   throw refused("INPUT_INVALID", "conversation must be a text, or an object with the text `id`.");
 }
 
-/** The reply that a request names as the one before it. */
 function followedId(split: SplitRequest): string | null {
   const previous = split.member("previous_response_id");
   const thread = split.member("thread");

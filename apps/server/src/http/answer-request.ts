@@ -20,7 +20,6 @@ import type { RouteDefinition } from "./route.ts";
 import { asksForWebSocket } from "./web-socket.ts";
 import { writeAnswer, writeProblem } from "./write-answer.ts";
 
-/** What stands before every route. */
 export interface RequestHandlers {
   readonly context: ServerContext;
   readonly routes: RouteTable<RouteDefinition>;
@@ -29,17 +28,15 @@ export interface RequestHandlers {
   readonly readiness: ReadinessCheck;
   readonly metrics: ServerMetrics;
   readonly log: ServerLog;
-  /** Null: none is configured. */
   readonly gateway: Gateway | null;
   readonly sites: SameSite;
-  /** Addresses of proxies whose word counts about who asks. */
+  /** The forwarding headers of these proxies are trusted; any other client could forge them. */
   readonly trustedProxies: readonly string[];
 }
 
-/** What is known of a request while it is answered. */
 interface Trace {
   readonly id: string;
-  /** The route as the document writes it. */
+  /** Holds the route pattern of the OpenAPI document, so that metrics have few labels. */
   route: string;
   tokenId: string | null;
 }
@@ -47,7 +44,7 @@ interface Trace {
 const apiPath = "/api/v1";
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** Answers one request: sizes, probes, host, origin, token, then the route. */
+/** Answers one request. The cheap checks come first: sizes, probes, host, origin, token, then the route. */
 export async function answerRequest(
   parts: RequestHandlers,
   request: IncomingMessage,
@@ -68,7 +65,7 @@ export async function answerRequest(
       if (upstream !== null) parts.gateway?.refuse(upstream, request, response, error);
       else refuse(request, response, error, trace.id, errorHeaders(error, corsHeaders(request, parts.sites)));
     } catch (failure) {
-      // Nobody waits for this promise: thrown on, it would end the process.
+      // No caller awaits this promise, so a rejection would end the process.
       log.failed("A request could not be refused.", failure);
       response.destroy();
     }
@@ -114,7 +111,7 @@ async function answerChecked(
     };
     return parts.gateway?.answer({ upstream, request, response, authenticate: authenticated });
   }
-  // A request that asks to speak another protocol: this server has none.
+  // Java's client may ask for HTTP/2 in the same header, so only a request for a WebSocket is refused.
   if (asksForWebSocket(request)) throw refused("INPUT_INVALID", "The server speaks HTTP only.");
   if (path === "/inspect" || path.startsWith("/inspect/")) throw noRoute();
   if (path === "/metrics") return answerMetrics(parts, request, response, trace);
@@ -142,13 +139,15 @@ function assertNotDraining({ isDraining, servesWhileDraining }: ReadinessCheck):
     throw refused("SERVER_DRAINING", "The server is stopping.", { retryAfterMs: 1000 });
 }
 
-/** The header with the token. Two of them are none: what stands before the server may have read the other. */
+/**
+ * Joins repeated headers, which makes the token invalid: a proxy in front of the server may have checked the other one.
+ */
 function authorizationOf({ headersDistinct }: IncomingMessage): string | undefined {
   const values = headersDistinct["authorization"];
   return values === undefined || values.length > 1 ? values?.join() : values[0];
 }
 
-/** @param authorization the header with the token; the request's own where no other is meant */
+/** @param authorization the value of the authorization header; defaults to the header of the request */
 async function authenticate(
   parts: RequestHandlers,
   request: IncomingMessage,
@@ -213,19 +212,25 @@ async function answerPreflight(
   await writeAnswer(response, { kind: "empty", status: 204, headers }, { requestId: trace.id });
 }
 
-/** A client may name its request, so that it finds it in the log; the name is one word. */
+/**
+ * Accepts the client's request id, so that the client can find its request in the log. Other characters are refused to
+ * keep the log parseable.
+ */
 function requestId({ headers }: IncomingMessage): string {
   const given = headers["throughline-request-id"];
   if (typeof given === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(given)) return given;
   return randomBytes(9).toString("base64url");
 }
 
-/** How much of a refused body is read, so that the connection can serve the next request. */
+/** Limits how much of a refused body is read so that the connection can serve the next request. */
 const readOnBytes = 64 * 1024;
-/** How much is read of one whose end nobody knows, so that a client that is about to end it can read the answer. */
+/** Limits how much is read of a chunked body, so that a client near its end can still read the answer. */
 const endlessBytes = 1024 * 1024;
 const lingerMs = 1000;
-/** How long the rest of a short body may take once its request is answered. */
+/**
+ * Limits how long the rest of a short body may take after the answer, so that a slow client does not hold the
+ * connection.
+ */
 const restMs = 10_000;
 
 function refuse(
@@ -238,24 +243,27 @@ function refuse(
   if (request.destroyed && !request.complete) return void response.destroy();
   const declared = Number(request.headers["content-length"] ?? 0);
   const { expect, "transfer-encoding": chunked } = request.headers;
-  // A client that waits to be asked for its body may send it after all, or its next request in its place.
+  // A client that sent `Expect` may send its body or its next request. The two cannot be told apart, so the connection
+  // closes.
   const problem = problemOf(error, id, maskDeep);
-  // Nor does one that was too slow get to send its next request.
+  // A client that was too slow may not send its next request, so a timeout also closes the connection.
   const isLong = chunked !== undefined || expect !== undefined || declared > readOnBytes || problem.status === 408;
   const isUnread = !request.complete && isLong;
   writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
   if (!isUnread) {
     response.end();
     request.resume();
-    // All of it has come: the connection serves the next request.
+    // The whole body has arrived, so the connection can serve the next request.
     if (request.complete) return;
-    // The rest of a short body comes soon, or the connection waits for it as long as an upload may take.
+    // The rest of a short body arrives soon. Without this timer the connection would wait as long as an upload may
+    // take.
     const { socket } = request;
     const late = setTimeout(() => socket.destroy(), restMs).unref();
     for (const event of ["end", "close"] as const) request.once(event, () => clearTimeout(late));
     return;
   }
-  // The client may be writing still. Closed now, its connection would be reset, and the answer lost: it gets a moment.
+  // The client may still be writing. Closing now would reset the connection and lose the answer, so the close is
+  // delayed.
   let read = 0;
   request.on("data", ({ length }: Buffer) => {
     read += length;

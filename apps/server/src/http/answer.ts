@@ -1,6 +1,5 @@
 import { createWorkSlices } from "@throughline/core/internal";
 
-/** What a route answers: the writer makes a response of it. */
 export type Answer = JsonAnswer | ListAnswer | TextAnswer | EmptyAnswer;
 
 export type HeaderMap = Readonly<Record<string, string>>;
@@ -8,24 +7,23 @@ export type HeaderMap = Readonly<Record<string, string>>;
 export interface JsonAnswer {
   readonly kind: "json";
   readonly status: number;
-  /** JSON as text: a record's line goes out as it is kept. */
+  /** Holds the JSON as text, so that a record's stored line is sent without parsing it. */
   readonly text: string;
   readonly headers?: HeaderMap;
 }
 
-/** One object of JSON an item; as NDJSON each is a line. */
+/** The writer sends the items as one JSON object or as NDJSON lines, so each item is already serialized. */
 export interface ListAnswer {
   readonly kind: "list";
   /** @default 200 */
   readonly status?: number;
   readonly items: readonly string[];
   readonly nextCursor: string | null;
-  /** Members beside `items`, `count` and `nextCursor`. @default none */
+  /** Sets members beside `items`, `count` and `nextCursor`. @default none */
   readonly members?: Readonly<Record<string, unknown>>;
   readonly headers?: HeaderMap;
 }
 
-/** Text or a file, as it comes. */
 interface TextAnswer {
   readonly kind: "text";
   readonly status: number;
@@ -40,7 +38,6 @@ interface EmptyAnswer {
   readonly headers?: HeaderMap;
 }
 
-/** An object that has a `kind`, as JSON. */
 export function json(
   status: number,
   value: { readonly kind: string; readonly [member: string]: unknown },
@@ -49,12 +46,11 @@ export function json(
   return { kind: "json", status, text: JSON.stringify(value), headers };
 }
 
-/** The characters of a piece of a large answer. */
 const pieceCharacters = 64 * 1024;
 
 /**
- * An object whose lists may be long, as JSON that is made while it is sent: a text of 60,000 messages takes more than a moment
- * to make.
+ * Serializes an object with long lists while it is sent, in slices. Serializing 60,000 messages at once would block the
+ * event loop.
  */
 export function largeJson(
   status: number,
@@ -80,7 +76,7 @@ function* jsonParts(value: Readonly<Record<string, unknown>>): Generator<string>
   yield "}";
 }
 
-/** Larger pieces of many small ones, made in slices. */
+/** Joins many small parts into larger chunks, because each chunk is a write, and yields between slices. */
 async function* inPieces(parts: Iterable<string>): AsyncGenerator<string> {
   const slices = createWorkSlices();
   let piece = "";
@@ -104,7 +100,6 @@ export function list(
   return { kind: "list", items, nextCursor, members };
 }
 
-/** The pieces of a list: its JSON, or the lines that the command line prints with `--json`. */
 export function* listPieces({ items, nextCursor, members = {} }: ListAnswer, isLines: boolean): Generator<string> {
   const count = items.length;
   if (isLines) {

@@ -17,19 +17,23 @@ import { writeAnswer } from "./write-answer.ts";
 
 const noQuery = z.strictObject({});
 
-/** A request below `/api/v1` on its way through the checks. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly id: string;
   readonly query: string;
-  /** Sent with every answer. */
   readonly headers: HeaderMap;
-  /** Asked once the token may do this, before the body is read and anything is kept. @throws {ThroughlineError} RATE_LIMITED */
+  /**
+   * Is called when the token has the required scope, before the body is read and held in memory. @throws
+   * {ThroughlineError} RATE_LIMITED
+   */
   readonly onAllowed: () => void;
 }
 
-/** Carries out one request of a valid token: scope, rate, media type, body, schema, in this order, then the route. */
+/**
+ * Handles one request of a valid token. The checks run in this order: scope, rate, media type, body, schema. The route
+ * runs last.
+ */
 export async function handleApi(
   context: ServerContext,
   token: TokenInfo,
@@ -72,7 +76,7 @@ async function answerWith(
     signal: gone.signal,
     ref: () => refOf(keyOfSegment(parameters["session"] ?? ""), query, view),
     refOf: (key) => refOf(key, query, view),
-    // The address of a session that may begin: a key that people and programs can write again.
+    // A new session needs a key that `sessionRef` accepts, because people and programs will type the key again.
     newRef: () => sessionRef(api.ref()),
     response,
   };
@@ -84,18 +88,19 @@ async function answerWith(
     }
     if (answer === null) return;
     const headers = { ...exchange.headers, ...answer.headers };
-    // A client that does not read its answer holds it in memory.
+    // A client that does not read its answer keeps the answer in the server's memory, so the write has a timeout.
     response.setTimeout(context.limits.bodyMs);
     await writeAnswer(response, { ...answer, headers }, { requestId: id, accept: request.headers.accept });
   } catch (error) {
-    // To a token of some agents another's key is one that is not there.
+    // A token for some agents must not learn whether another agent has the key, so the answer is the one for a missing
+    // session.
     if (view.token.agents !== "*" && hasErrorCode(error, "KEY_AGENT_MISMATCH") && parameters["session"] !== undefined)
       throw sessionNotFound(api.ref());
     throw error;
   }
 }
 
-/** A refused call of /admin is somebody who tries doors. */
+/** Writes a refused `/admin` call to the audit log, because it may be an attack. */
 async function requireScope(
   context: ServerContext,
   view: View,
@@ -106,7 +111,8 @@ async function requireScope(
     view.require(scopeIn(view, route));
   } catch (error) {
     if (route.scope === "admin") {
-      // Each is written down: a token must not fill the audit log.
+      // Each refusal writes an audit event, so the rate limit must apply first. Otherwise one token could fill the
+      // audit log.
       onAllowed();
       const { token, namespace } = view;
       const about = { by: token.id, namespace, agentId: view.onlyAgent, requestId: id };
@@ -150,7 +156,7 @@ async function bodyOf(
   return { body: parseWith(rule.schema, value, "body"), type };
 }
 
-/** Asks for the body of a client that waits to be asked, which one of HTTP/1.0 cannot. */
+/** Sends `100 Continue` if the client expects it. HTTP/1.0 has no such status. */
 export function continueBody({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
   if (headers.expect !== undefined && httpVersion === "1.1") response.writeContinue();
 }
@@ -167,7 +173,6 @@ function headerOf({ headersDistinct }: IncomingMessage, name: string): string | 
   return values[0];
 }
 
-/** The session that the path means, whether or not there is one. */
 function refOf(key: string, query: Readonly<Record<string, unknown>>, view: View): SessionRef {
   const agentId = textOf(query["agent"]) ?? agentOf(key) ?? view.onlyAgent ?? "main";
   const archiveId = textOf(query["archive"]);

@@ -1,24 +1,22 @@
 import { refused } from "@throughline/core/internal";
 
 export interface BodyBudgetLimits {
-  /** The most bytes that the bodies of all requests that are being answered may have together. */
+  /** Limits the bytes of all request bodies that are held at the same time. */
   readonly inFlightBytes: number;
   readonly inFlightBytesPerToken: number;
 }
 
-/** The part of one request. */
 export interface BodyShare {
-  /** Takes bytes before they are read. @throws {ThroughlineError} STORE_OVERLOADED */
+  /** Reserves bytes before they are read. @throws {ThroughlineError} STORE_OVERLOADED */
   take(bytes: number): void;
-  /** Counts bytes that are there already: others are refused for them. */
+  /** Counts bytes that are already in memory. It never throws, but later `take` calls may. */
   add(bytes: number): void;
-  /** Gives back what was taken. */
   release(): void;
 }
 
-/** Bounds the memory of bodies: each is held as long as its request lasts. */
+/** Limits the memory of request bodies. Each body is held until its request ends. */
 export interface BodyBudget {
-  /** @param weight how many times a body is held */
+  /** @param weight how many copies of a body are held */
   share(tokenId: string, weight?: number): BodyShare;
 }
 
@@ -41,7 +39,7 @@ export function createBodyBudget({ inFlightBytes, inFlightBytesPerToken }: BodyB
         take(given) {
           const bytes = given * weight;
           const isOver = all + bytes > inFlightBytes || (perToken.get(tokenId) ?? 0) + bytes > inFlightBytesPerToken;
-          // A body that is larger than the budget must pass where nothing else does.
+          // A body above the budget must still pass when no other body is held; otherwise it could never pass.
           if (isOver && (perToken.get(tokenId) ?? 0) - own > 0) throw overloaded(inFlightBytesPerToken);
           if (isOver && all - own > 0) throw overloaded(inFlightBytes);
           add(bytes);

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from "node:http";
 
-/** The address that asks: of the connection, or, behind a proxy that is trusted, the last one that proxy names. */
+/**
+ * Returns the address of the connection. Behind a trusted proxy it is the last forwarded address that is not a trusted
+ * proxy.
+ */
 export function clientAddress({ socket, headers }: IncomingMessage, trustedProxies: readonly string[]): string {
   const own = plain(socket.remoteAddress ?? "");
   if (!trustedProxies.includes(own)) return own;
@@ -8,11 +11,11 @@ export function clientAddress({ socket, headers }: IncomingMessage, trustedProxi
   const addresses = (Array.isArray(forwarded) ? forwarded.join(",") : (forwarded ?? ""))
     .split(",")
     .map((each) => each.trim());
-  // What stands before a proxy of ours was written by anybody.
+  // Any client can forge the addresses before the last one, so the search runs from the end.
   return addresses.findLast((address) => address !== "" && !trustedProxies.includes(plain(address))) ?? own;
 }
 
-/** IPv4 in IPv6 as IPv4. */
+/** Node reports IPv4 clients of a dual-stack socket as IPv6 addresses, which would not match the configured proxies. */
 function plain(address: string): string {
   return address.replace(/^::ffff:/i, "");
 }

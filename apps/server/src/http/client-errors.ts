@@ -5,11 +5,12 @@ import type { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import { problemOf } from "./problem.ts";
 
-/** Lets a server answer what Node could not read as a request: too many bytes, too late, or not HTTP. */
+/** Answers requests that Node could not parse: too large, too late, or not HTTP. */
 export function answerClientErrors(http: Server): { readonly began: (response: ServerResponse) => void } {
   const running = new WeakMap<Duplex, Set<ServerResponse>>();
   http.on("clientError", (error, socket) => {
-    // Behind a request that still runs, the client would take the refusal for the answer to that one.
+    // While an earlier request on the connection still runs, the client would take the refusal for the answer to that
+    // request.
     const others = Array.from(running.get(socket) ?? []).filter(({ req, headersSent }) => headersSent || req.complete);
     if (others.length === 0) answerClientError(error, socket);
     else socket.destroy();

@@ -1,21 +1,18 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** How long requests that run may take once the server is closing. */
 const graceMs = 30_000;
-/** How long a connection without a request may still send one: its client may have begun to write. */
+/** Leaves unused connections open for a moment on close, because the client may already be sending a request. */
 const firstRequestMs = 1000;
 const checkEveryMs = 100;
 
-/** The connections of a server that is to be stopped. */
 export interface Connections {
-  /** Takes no new connections, and ends those there are when their requests are answered. */
   end(): Promise<void>;
 }
 
 /**
- * Node ends connections that wait for their next request, and waits for those that never sent one: fetch opens such a
- * connection for each request that it gave up.
+ * Tracks connections that never sent a request. Node's `close` ends idle connections but waits for these, and `fetch`
+ * leaves one behind for each aborted request.
  */
 export function trackConnections(http: Server): Connections {
   const unused = new Set<Socket>();

@@ -1,4 +1,4 @@
-/** What JSON may hold, counted before anything is parsed: in memory a value takes many times its bytes. */
+/** Limits JSON before it is parsed, because a parsed value takes many times its bytes. */
 export interface JsonLimits {
   readonly levels: number;
   readonly values: number;
@@ -6,10 +6,13 @@ export interface JsonLimits {
 
 const [quote, backslash, openArray, openObject, closeArray, closeObject] = [0x22, 0x5c, 0x5b, 0x7b, 0x5d, 0x7d];
 const comma = 0x2c;
-/** A text that goes on for this long is passed over by a search for its end: most bytes of a request stand in such texts. */
+/**
+ * After this many bytes of a string, `indexOf` searches its end. Most bytes of a request are in long strings, and the
+ * native search is faster.
+ */
 const shortText = 16;
 
-/** Counts the levels and values of JSON that comes in pieces, by the brackets and commas outside of texts. */
+/** Counts brackets and commas outside of strings, because they delimit the values. */
 export class JsonScan {
   readonly #limits: JsonLimits;
   #depth = 0;
@@ -21,7 +24,7 @@ export class JsonScan {
     this.#limits = limits;
   }
 
-  /** What there is too much of with this piece; null when it may pass. Stops at the first byte that is too deep. */
+  /** Returns the limit that this chunk exceeds, or null. The scan stops at the first byte that is nested too deeply. */
   take(bytes: Buffer): keyof JsonLimits | null {
     const { levels } = this.#limits;
     let [depth, values, isText, isEscaped] = [this.#depth, this.#values, this.#isText, this.#isEscaped];
@@ -55,7 +58,7 @@ export class JsonScan {
     return values > this.#limits.values ? "values" : null;
   }
 
-  /** The same for a line that is JSON of its own. The line counts as well, whatever stands in it. */
+  /** Scans one line of NDJSON. The line itself counts as a value, so that many empty lines also reach the limit. */
   takeLine(bytes: Buffer): keyof JsonLimits | null {
     [this.#depth, this.#isText, this.#isEscaped] = [0, false, false];
     this.#values++;
@@ -63,7 +66,10 @@ export class JsonScan {
   }
 }
 
-/** How many backslashes stand in a row before a place. The byte that the search began at is none. */
+/**
+ * Counts the backslashes in a row before `end`, to decide whether the quote is escaped. The search starts at a byte
+ * that is no backslash.
+ */
 function slashesBefore(bytes: Buffer, end: number): number {
   let slashes = 0;
   while (bytes[end - 1 - slashes] === backslash) slashes++;

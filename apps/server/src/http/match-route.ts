@@ -1,18 +1,16 @@
-/** The part of a route that decides whether a request is for it. */
 export interface RoutePattern {
   readonly method: string;
-  /** Below `/api/v1`: `/sessions/{session}/records`. */
+  /** Starts after `/api/v1`, for example `/sessions/{session}/records`. */
   readonly path: string;
 }
 
-/** A route and the raw text of its path parameters, still percent-encoded. */
 export interface RouteMatch<Route> {
   readonly route: Route;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
 export interface RouteTable<Route> {
-  /** The route of a method and a raw path; else the methods that the path has, none for a path that is not there. */
+  /** Without a match, returns the methods of the path for the `allow` header. An unknown path has none. */
   find(method: string, path: string): RouteMatch<Route> | readonly string[];
 }
 
@@ -23,8 +21,8 @@ interface Node<Route> {
 }
 
 /**
- * Finds routes by the bytes of the path. A segment is compared and passed on before it is decoded, so that an encoded
- * slash cannot move a request to another route.
+ * Matches routes by the bytes of the path. A segment is compared before it is decoded, so that an encoded slash cannot
+ * move a request to another route.
  */
 export function createRouteTable<Route extends RoutePattern>(routes: readonly Route[]): RouteTable<Route> {
   const root = emptyNode<Route>();

@@ -5,10 +5,9 @@ import { scopes } from "../security/scopes.ts";
 import { statusOf } from "./problem.ts";
 import type { RouteDefinition } from "./route.ts";
 
-/** A JSON schema, or another object of the document. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Codes that every route may answer with: what stands before it refuses, or the store fails. */
+/** Lists the codes that every route may answer with, because the checks before the route or the store can fail. */
 export const everywhere: readonly ErrorCode[] = [
   "INPUT_INVALID",
   "KEY_INVALID",
@@ -53,7 +52,7 @@ const problemSchema: JsonObject = {
   },
 };
 
-/** The document of the API: OpenAPI 3.1, made from the schemas that check the requests. */
+/** Builds the OpenAPI 3.1 document from the schemas that check the requests, so that the two cannot differ. */
 export function openApiDocument(routes: readonly RouteDefinition[], version: string): JsonObject {
   const components: Record<string, unknown> = { problem: problemSchema };
   const paths: Record<string, Record<string, unknown>> = {};
@@ -122,13 +121,12 @@ const linesSchema: JsonObject = {
     "JSON, an object a line. An answer gives the items of the list and a line of kind `end`: without that it was cut.",
 };
 
-/** Lists also come as lines, for a client that asks for them. */
+/** Returns whether the schema is a list, because lists are also available as NDJSON lines. */
 function isList(schema: JsonObject | null): boolean {
   const { kind } = (schema?.["properties"] ?? {}) as { readonly kind?: { readonly const?: unknown } };
   return kind?.const === "list";
 }
 
-/** The form that a parameter of the path or a header must have. */
 const parameterForms: Readonly<Record<string, JsonObject>> = {
   session: { minLength: 1 },
   fence: { pattern: "^[0-9]{1,15}$" },
@@ -157,7 +155,8 @@ function pathParameters(path: string): readonly JsonObject[] {
 
 function queryParameters({ query }: RouteDefinition, components: Record<string, unknown>): readonly JsonObject[] {
   if (query === undefined) return [];
-  // The output schema has the type that a parameter is read as: numbers and flags are texts in a URL only.
+  // In the output schema, numbers and flags have the type that the handler receives. The input schema would show them
+  // as strings.
   const { properties = {}, required = [] } = schemaOf(query, "output", components) as {
     readonly properties?: Readonly<Record<string, JsonObject>>;
     readonly required?: readonly string[];
@@ -181,7 +180,6 @@ function headerParameters({ headers = {} }: RouteDefinition): readonly JsonObjec
   }));
 }
 
-/** The codes of a route by their status. */
 function problemsOf({ errors, body, answers }: RouteDefinition): JsonObject {
   const types: readonly ErrorCode[] = body === undefined ? [] : ["MEDIA_TYPE_UNSUPPORTED"];
   const codes = [...new Set([...errors, ...types, ...everywhere])];
@@ -203,7 +201,7 @@ function problemsOf({ errors, body, answers }: RouteDefinition): JsonObject {
   );
 }
 
-/** The JSON schema of a value. Schemas with an id become components. */
+/** Converts a schema to JSON schema. A schema with an id becomes a component, so that clients get a named type. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", components: Record<string, unknown>): JsonObject {
   const {
     $schema: _dialect,
@@ -221,7 +219,10 @@ function schemaOf(schema: z.ZodType, io: "input" | "output", components: Record<
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** With references that lead to the components of the document. An object without members takes any: generators take it for empty. */
+/**
+ * Rewrites references to the components of the document. An object without members gets `additionalProperties: true`,
+ * because generators would otherwise treat it as empty.
+ */
 function hoisted(schema: JsonObject): JsonObject {
   const text = JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/');
   return JSON.parse(text, (_, value: unknown) => {

@@ -1,11 +1,10 @@
 import { nearestName, refused } from "@throughline/core/internal";
 import type { z } from "zod";
 
-/** What a value is called in messages. */
 type Place = "query" | "body";
 
 /**
- * The query as its schema takes it. A name that occurs twice is refused: two readers would take two values.
+ * Parses the query with its schema. A repeated name is refused, because two parsers could take two different values.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function parseQuery(schema: z.ZodObject, text: string): unknown {
@@ -18,7 +17,10 @@ export function parseQuery(schema: z.ZodObject, text: string): unknown {
   return parseWith(schema, given, "query");
 }
 
-/** The longest list that a route takes. A schema looks at every item, and notes each that is wrong, before it counts them. */
+/**
+ * Limits the items of a list in the body. The check comes before the schema, because the schema validates every item
+ * before it counts them.
+ */
 const mostItems = 100_000;
 
 /** @throws {ThroughlineError} REQUEST_TOO_LARGE for a list in the body that no route takes */
@@ -53,7 +55,6 @@ function refusal(issue: z.core.$ZodIssue | undefined, schema: z.ZodType, place: 
   return refused("INPUT_INVALID", `${at} is not valid: ${issue.message}.`, { path });
 }
 
-/** The members that the object at a path takes. */
 function knownNames(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   let at: unknown = schema;
   for (const part of path) {

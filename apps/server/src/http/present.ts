@@ -1,4 +1,4 @@
-/** The members of an object that are given: an option that is undefined counts as none. */
+/** Drops members that are undefined, because `exactOptionalPropertyTypes` forbids passing them. */
 export type Present<Value> = { [Name in keyof Value]: Exclude<Value[Name], undefined> };
 
 export function present<Value extends object>(value: Value): Present<Value> {

@@ -1,7 +1,7 @@
 import { errorCodes } from "@throughline/core/internal";
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
 
-/** The status of each code; every code that is not named here is 500. */
+/** Maps codes to HTTP statuses. A code that is missing here means status 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   INPUT_INVALID: 400,
   KEY_INVALID: 400,
@@ -62,28 +62,29 @@ export function statusOf(code: ErrorCode): number {
   return statuses[code] ?? 500;
 }
 
-/** Where the code is explained. */
 const documentation = "https://github.com/throughline/throughline/blob/main/docs/errors.md";
 
-/** A failure as the server states it: RFC 9457, and the command line's error beside it. */
+/** Combines RFC 9457 with the fields of a command line error, so that both kinds of clients can read it. */
 export interface Problem {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
-  /** In whole seconds; null for a failure that no wait changes. */
+  /** States the wait in whole seconds. Null means that waiting does not help. */
   readonly retryAfterS: number | null;
 }
 
-/** Masks what an error may hold of a store's address: its password. */
+/** An error may contain the address of a store and its password, which must not leave the server. */
 export type Mask = (value: unknown) => unknown;
 
-/** Anything thrown as a problem. The message of any other error is left out, because it may quote the request. */
+/**
+ * Converts a thrown value to a problem. The message of an unknown error is left out, because it may quote the request.
+ */
 export function problemOf(thrown: unknown, requestId: string, mask: Mask): Problem {
   const error = ThroughlineError.isInstance(thrown)
     ? thrown
     : new ThroughlineError("INTERNAL", "The server failed to carry out the request.", { cause: thrown });
   const { code, message, remedy, retryable, outcome, details } = error;
   const own = details["status"];
-  // 414 and 431 are sizes too.
+  // The code also covers oversized URLs and headers, which have the statuses 414 and 431.
   const status = code === "REQUEST_TOO_LARGE" && typeof own === "number" ? own : statusOf(code);
   return {
     status,

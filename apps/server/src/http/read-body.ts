@@ -6,20 +6,22 @@ import { type JsonLimits, JsonScan } from "./json-scan.ts";
 
 export interface BodyLimits {
   readonly bodyBytes: number;
-  /** How long the body may take to arrive. */
+  /** Limits how long the body may take to arrive, in milliseconds. */
   readonly bodyMs: number;
-  /** Levels of JSON, counted in the bytes before anything is parsed. */
+  /** Limits the nesting of JSON. The scan counts bytes before parsing. */
   readonly jsonLevels: number;
-  /** Values of JSON, counted as well: in memory a value takes many times its bytes. */
+  /** Limits the values of JSON, because a parsed value takes many times its bytes. */
   readonly jsonValues: number;
 }
 
 /**
- * The body of a request, whole. With `isJson` it is refused as soon as what has come is nested too deep, or has too many values.
+ * Reads the whole body of a request. With `isJson`, the request is refused as soon as the bytes exceed the level or
+ * value limit.
  *
- * @param share the part of the budget of bodies that the request has
- * @param onPiece called with each piece of the body while the next ones are on their way
- * @throws {ThroughlineError} REQUEST_TOO_LARGE, STORE_OVERLOADED, REQUEST_TIMEOUT, INPUT_INVALID, ABORTED when the client goes away
+ * @param share the part of the body budget that the request has
+ * @param onPiece is called with each chunk while later chunks are still arriving
+ * @throws {ThroughlineError} REQUEST_TOO_LARGE, STORE_OVERLOADED, REQUEST_TIMEOUT, INPUT_INVALID, ABORTED when the
+ *   client goes away
  */
 export async function readBody(
   request: IncomingMessage,
@@ -72,10 +74,13 @@ export function assertDeclared({ headers }: IncomingMessage, bodyBytes: number):
 }
 
 const gatherBytes = 64 * 1024;
-/** What an object of its own for each piece may cost beside the piece. */
+/** Copying pays only for small chunks: from this size on, the cost of a Buffer object is small beside its bytes. */
 const keptAloneBytes = 4 * 1024;
 
-/** Pieces of a body. Small ones are copied together: a client may send each byte as a chunk of its own. */
+/**
+ * Collects the chunks of a body. Small chunks are copied into one buffer, because a client may send each byte as a
+ * chunk.
+ */
 class Chunks {
   readonly #full: Buffer[] = [];
   readonly #onPiece: (piece: Buffer) => void;
@@ -116,7 +121,10 @@ class Chunks {
   }
 }
 
-/** Frees a piece that was copied. The collector would wait: to it a piece is a small object, whatever it holds. */
+/**
+ * Frees the memory of a copied chunk at once. The garbage collector would wait, because it sees only the small Buffer
+ * object and not the memory behind it.
+ */
 function giveBack({ buffer, length }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }
@@ -147,12 +155,12 @@ function tooMuch(
   return refused("INPUT_INVALID", message, { levels: jsonLevels });
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for what is not UTF-8 or no JSON */
+/** @throws {ThroughlineError} INPUT_INVALID for a text that is not UTF-8 or not JSON */
 export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(decoder.decode(bytes)) as unknown;
   } catch (cause) {
-    // The parser quotes what it met, which nobody asked to have in an answer or a log.
+    // The parser's message quotes the body, which must not appear in an answer or a log.
     const why = cause instanceof SyntaxError ? "is not JSON" : "is not UTF-8";
     throw refused("INPUT_INVALID", `The body of the request ${why}.`);
   }
@@ -165,8 +173,9 @@ function isBlank(byte: number): boolean {
 }
 
 /**
- * The objects of NDJSON, one a line; empty lines are passed over.
- * @throws {ThroughlineError} INPUT_INVALID, with the number of the line; REQUEST_TOO_LARGE for too many lines and values
+ * Parses NDJSON: one object per line, empty lines are skipped.
+ * @throws {ThroughlineError} INPUT_INVALID, with the number of the line; REQUEST_TOO_LARGE for too many lines and
+ *   values
  */
 export function parseLines(bytes: Buffer, limits: Pick<BodyLimits, "jsonLevels" | "jsonValues">): readonly unknown[] {
   const values: unknown[] = [];

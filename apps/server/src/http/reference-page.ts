@@ -32,7 +32,6 @@ Without a token: \`GET /healthz\` answers \`ok\`; \`GET /readyz\` answers \`read
 \`GET /metrics\` has the numbers of the node for Prometheus and needs the scope \`metrics\`.
 `;
 
-/** The page about the API, from its document. */
 export function referencePage(document: JsonObject): string {
   const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   const sections = Object.entries(paths).flatMap(([path, operations]) =>
@@ -85,7 +84,6 @@ function bodyLines({ content, required }: NonNullable<Operation["requestBody"]>)
   return [head, "", "| member | | meaning |", "| --- | --- | --- |", ...rows, ""];
 }
 
-/** The name of the component that describes a body. */
 function shapeOf(content: JsonObject): string {
   const [media] = Object.values(content) as readonly { readonly schema: { readonly $ref?: string } }[];
   const name = media?.schema.$ref?.split("/").at(-1);

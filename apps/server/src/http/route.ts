@@ -7,74 +7,73 @@ import type { View } from "../security/view.ts";
 import type { ServerContext } from "../server-context.ts";
 import type { ServerLimits } from "../server-options.ts";
 
-/** What a route takes as a body. */
 interface BodyRule<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
-  /** Media types that are taken. @default application/json */
+  /** Lists the accepted media types. @default application/json */
   readonly types?: readonly string[];
   readonly isOptional?: boolean;
-  /** The limits of the JSON, where they are lower than the server's. */
+  /** Lowers the server's JSON limits for this route. */
   readonly most?: { readonly bytes: number; readonly values: number };
-  /** Reads the bytes, for types that are not JSON. @default JSON */
+  /** Parses the bytes of a type other than JSON. @default JSON */
   readonly read?: (bytes: Buffer, type: string, limits: ServerLimits) => unknown;
 }
 
-/** A possible answer, for the document and for tests. */
+/** The OpenAPI document and the tests read these rules. */
 interface AnswerRule {
   readonly description: string;
   /** @default no body */
   readonly schema?: z.ZodType;
   /** @default application/json */
   readonly type?: string;
-  /** In the place of `type`, where the answer has one of several. */
+  /** Replaces `type` when the answer has one of several types. */
   readonly types?: readonly string[];
 }
 
 export interface RouteDefinition<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
-  /** The name of the operation in the document. */
+  /** Becomes the operation id in the OpenAPI document. */
   readonly id: string;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below `/api/v1`. */
+  /** Starts after `/api/v1`. */
   readonly path: string;
   readonly summary: string;
-  /** More than the summary says, in Markdown. @default nothing */
+  /** Adds details to the summary, in Markdown. @default nothing */
   readonly description?: string;
   readonly scope: Scope;
   readonly query?: Query;
   readonly body?: BodyRule<Body>;
-  /** Request headers with a meaning, by name. @default none */
+  /** Documents the request headers that the route reads, by name. @default none */
   readonly headers?: Readonly<Record<string, string>>;
   readonly answers: Readonly<Record<number, AnswerRule>>;
-  /** The codes of the table that this route may answer with, beside those of every route. */
+  /** Every route has further codes, see `everywhere`, so only the others are listed. */
   readonly errors: readonly ErrorCode[];
-  /** Null: the route has written to `response` itself. */
+  /** Returns null when the route wrote to `response` itself, as event streams do. */
   handle(request: ApiRequest<z.output<Query>, z.output<Body>>): Promise<Answer | null>;
 }
 
-/** A request that passed every check. */
 export interface ApiRequest<Query = unknown, Body = unknown> {
   readonly context: ServerContext;
   readonly view: View;
   readonly query: Query;
   readonly body: Body;
-  /** The media type of the body, without parameters. */
+  /** Is the media type without its parameters. */
   readonly bodyType: string;
   readonly id: string;
-  /** Raw path parameters, still percent-encoded. */
+  /** Holds the path parameters percent-encoded. Handlers decode them with `decodeSegment` or `keyOfSegment`. */
   readonly parameters: Readonly<Record<string, string>>;
   header(name: string): string | undefined;
-  /** Aborted when the client goes away. */
+  /** Lets a handler stop its work when the client disconnects. */
   readonly signal: AbortSignal;
-  /** The session of the path. */
   ref(): SessionRef;
-  /** A session that the query names. */
   refOf(key: string): SessionRef;
-  /** The same for one that is to begin. @throws {ThroughlineError} KEY_INVALID, KEY_AGENT_MISMATCH */
+  /**
+   * Returns the session of the path for a route that may create it. @throws {ThroughlineError} KEY_INVALID,
+   * KEY_AGENT_MISMATCH
+   */
   newRef(): SessionRef;
   readonly response: ServerResponse;
 }
 
-/** Keeps the types of a route's query and body for its handler. */
+/** Infers the types of the query and body for the handler, which a plain object literal would lose. */
 export function route<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType>(
   definition: RouteDefinition<Query, Body>,
 ): RouteDefinition {

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { refused } from "@throughline/core/internal";
 
-/** Seals the cursors of lists, so that nobody can make one, or use that of another query or view. */
+/** Authenticates the cursors of lists, so that a client cannot forge a cursor or use it with another query or view. */
 export interface CursorSeal {
-  /** `bound`: the query and the view that the cursor belongs to. */
+  /** Authenticates the cursor together with `bound`, the query and view that it belongs to. */
   seal(cursor: string, bound: string): string;
   /** @throws {ThroughlineError} CURSOR_INVALID */
   open(sealed: string, bound: string): string;
@@ -11,7 +11,7 @@ export interface CursorSeal {
 
 const tagBytes = 16;
 
-/** @param key 32 bytes that all nodes of a service share. */
+/** @param key 32 bytes that all nodes of a service share, so that each node accepts the cursors of the others */
 export function createCursorSeal(key: Uint8Array): CursorSeal {
   const tagOf = (cursor: string, bound: string): Buffer =>
     createHmac("sha256", key)

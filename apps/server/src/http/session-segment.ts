@@ -1,8 +1,8 @@
 import { refused } from "@throughline/core/internal";
 
 /**
- * The key that a path segment names: percent-encoded, or `~` and base64url.
- * @throws {ThroughlineError} INPUT_INVALID for what is not encoded UTF-8, KEY_INVALID for a key with NUL
+ * Decodes the session key of a path segment, which is percent-encoded, or `~` followed by base64url.
+ * @throws {ThroughlineError} INPUT_INVALID for a segment that is not encoded UTF-8, KEY_INVALID for a key with NUL
  */
 export function keyOfSegment(segment: string): string {
   const key = segment.startsWith("~") ? fromBase64(segment.slice(1)) : decodeSegment(segment);
@@ -24,10 +24,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 function fromBase64(text: string): string {
   const bytes = Buffer.from(text, "base64url");
   try {
-    // Node skips what it does not know: only what comes out as it went in was base64url.
+    // Node skips characters that are not base64url, so only a text that survives the round trip was valid.
     if (bytes.toString("base64url") === text) return decoder.decode(bytes);
   } catch {
-    // Not UTF-8: said below.
+    // The key is not UTF-8. The error below covers this case too.
   }
   throw refused("INPUT_INVALID", "A session after `~` is base64url of a key in UTF-8.");
 }

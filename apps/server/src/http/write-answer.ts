@@ -12,7 +12,6 @@ const everyAnswer: HeaderMap = {
 const jsonType = "application/json";
 const linesType = "application/x-ndjson";
 
-/** Writes an answer. Resolves when all of it was handed to the socket. */
 export async function writeAnswer(
   response: ServerResponse,
   answer: Answer,
@@ -38,7 +37,7 @@ export async function writeAnswer(
   }
 }
 
-/** Writes a problem whole; the caller ends the response. */
+/** Writes the whole problem without ending the response, because the caller decides when the connection closes. */
 export function writeProblem(
   response: ServerResponse,
   { status, body, retryAfterS }: Problem,
@@ -59,12 +58,12 @@ export function writeProblem(
 }
 
 function writeText(response: ServerResponse, status: number, headers: HeaderMap, text: string): void {
-  // As bytes: a text of many megabytes is encoded once, and its length is known.
+  // Encode once, so that the content length is known and a text of many megabytes is not encoded twice.
   const bytes = Buffer.from(text);
   response.writeHead(status, { ...headers, "content-length": String(bytes.length) }).end(bytes);
 }
 
-/** Of answers that were written: four pages at once take none that is new. */
+/** Keeps enough buffers that four pages at once need no new one. */
 const pool = createBufferPool(32);
 
 function writeTexts(response: ServerResponse, status: number, headers: HeaderMap, texts: Iterable<string>): void {
@@ -73,7 +72,7 @@ function writeTexts(response: ServerResponse, status: number, headers: HeaderMap
   response.writeHead(status, { ...headers, "content-length": String(length) });
   for (const buffer of buffers)
     response.write(buffer, (error) => {
-      // After a failure the socket may still hold the buffer.
+      // After a failed write the socket may still hold the buffer, so the pool must not reuse it.
       if (error == null) pool.free(buffer);
     });
   response.end();
@@ -87,7 +86,7 @@ async function writePieces(response: ServerResponse, pieces: AsyncIterable<strin
   response.end();
 }
 
-/** Resolves when more can be written, or nothing can any more. */
+/** Also resolves when the response is closed, because no drain event follows then. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -1,12 +1,11 @@
 import type { Finding, SessionEvent } from "@throughline/core";
 
-/** The most findings that are remembered. */
+/** Limits the memory for findings; the oldest finding is dropped first. */
 const mostFindings = 1000;
 
-/** What the store has found wrong since the server began, for those who list sessions. */
+/** Remembers the findings of the store since the start, because session lists show them. */
 export interface Findings {
   take(event: SessionEvent): void;
-  /** The findings about sessions of a namespace, or of one agent in it. */
   of(namespace: string, agentId: string | undefined): readonly Finding[];
 }
 

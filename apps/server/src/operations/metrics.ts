@@ -1,13 +1,14 @@
-/** Names of one label set: what would make more series than anybody reads goes to `other`. */
+/** Limits the values of one label. Later values are counted as `other`, because each value adds a time series. */
 const mostValues = 200;
 
-/** Names and values. */
 type Labels = Readonly<Record<string, string>>;
 
 interface Series {
   readonly labels: string;
   value: number;
-  /** Of a histogram: the count of each bucket, and their sum. */
+  /**
+   * The Prometheus format expects cumulative counts, so each bucket includes the smaller ones. Other types have null.
+   */
   readonly buckets: number[] | null;
   sum: number;
 }
@@ -18,20 +19,18 @@ interface Family {
   readonly bounds: readonly number[];
   readonly series: Map<string, Series>;
   readonly seen: Map<string, Set<string>>;
-  /** Asked when the metrics are written. */
+  /** Reads the value when the metrics are written, so that a gauge needs no updates. */
   readonly read: (() => number | readonly Measured[]) | null;
 }
 
-/** A value of a gauge that has labels. */
 interface Measured {
   readonly labels: Labels;
   readonly value: number;
 }
 
-/** Numbers about a running server in the text format of Prometheus. */
 export interface Metrics {
   counter(name: string, help: string): (labels?: Labels, by?: number) => void;
-  /** Reads a value, or one for each set of labels, when it is asked for. */
+  /** `read` is called at each scrape. It returns one value, or one value per label set. */
   gauge(name: string, help: string, read: () => number | readonly Measured[]): void;
   histogram(name: string, help: string, bounds: readonly number[]): (labels: Labels, value: number) => void;
   text(): string;

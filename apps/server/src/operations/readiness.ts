@@ -4,25 +4,22 @@ import { tokensRef } from "../security/token-store.ts";
 
 type Readiness = "ready" | "draining" | "store-unreachable" | "store-not-writable";
 
-/** The session that is written to see whether a store that took no write takes one again. */
+/** Test writes go to this session. They show whether a store that refused a write accepts writes again. */
 const probeRef = { ...tokensRef, key: "readiness" };
 
-/** An answer of the store is believed for so long. */
+/** Caches the store's answer for this long, so that frequent probes do not load the store. */
 const believedMs = 2000;
 
-/** Says whether requests should come here. */
 export interface ReadinessCheck {
   state(): Promise<Readiness>;
-  /** From now on the node is draining. */
   drain(): void;
   readonly isDraining: boolean;
-  /** False once the node takes no new requests. */
   servesWhileDraining: boolean;
 }
 
 interface ReadinessParts {
   readonly nowMs: () => number;
-  /** Whether the newest write failed because the store takes none. */
+  /** Returns true when the newest write failed because the store accepts no writes. */
   readonly isUnwritable: () => boolean;
   readonly onFailure: (error: unknown) => void;
 }

@@ -1,28 +1,28 @@
 import type { DestinationStream } from "pino";
 import { pino } from "pino";
 
-/** One line of JSON a request, and one for what the server notices. Bodies, addresses and tokens are in none. */
+/** Lines never contain bodies, addresses or token secrets, so that a log reveals no content of sessions. */
 export interface ServerLog {
   request(line: {
     readonly id: string;
-    /** The route as the document writes it; no path, which may hold a key. */
+    /** Holds the route pattern. The path itself is not logged, because it may hold a session key. */
     readonly route: string;
     readonly method: string;
     readonly status: number;
     readonly ms: number;
-    /** The id of the token, which is no secret. */
+    /** The id of a token is not secret, so it may be logged. */
     readonly token: string | null;
     readonly code: string | null;
   }): void;
   info(message: string, details?: Readonly<Record<string, unknown>>): void;
   warn(message: string, details?: Readonly<Record<string, unknown>>): void;
-  /** An unexpected failure. Its name and place are logged, not its message, which may quote the request. */
+  /** Logs an unexpected failure by name and stack only, because the message may quote the request. */
   failed(message: string, error: unknown): void;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** @param destination where the lines go; null: nowhere */
+/** @param destination where the lines go, or null to disable logging */
 export function createServerLog(destination: DestinationStream | null, level: LogLevel): ServerLog {
   const log = destination === null ? pino({ enabled: false }) : pino({ level, base: { kind: "log" } }, destination);
   return {
@@ -31,7 +31,7 @@ export function createServerLog(destination: DestinationStream | null, level: Lo
     warn: (message, details = {}) => log.warn(details, message),
     failed: (message, error) => {
       const { name, code, stack } = (error ?? {}) as Partial<Error> & { readonly code?: unknown };
-      // Lines behind the message: files and functions only.
+      // Keep only the stack frames, because the lines before them repeat the message.
       const at = (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
       log.error({ name, code, at: at.slice(0, 10) }, message);
     },

@@ -5,16 +5,15 @@ import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/internal";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
-/** What the server counts. */
 export interface ServerMetrics {
   readonly registry: Metrics;
   request(labels: { readonly route: string; readonly method: string; readonly status: number }, ms: number): void;
   streamEnded(reason: string): void;
   authFailed(reason: string): void;
   rateLimited(): void;
-  /** Whether the newest write failed because the store takes none: its disk is full, for example. */
+  /** Is true when the newest write failed because the store accepts no writes, for example with a full disk. */
   readonly isUnwritable: boolean;
-  /** The same store, counted. */
+  /** Wraps a store so that its operations are counted and timed. */
   counted(store: SessionStore): SessionStore;
   close(): void;
 }
@@ -94,7 +93,7 @@ const unwritable: ReadonlySet<string> = new Set(["STORE_FULL", "STORE_IO", "STOR
 
 type Timed = <Result>(operation: string, work: () => Promise<Result>) => Promise<Result>;
 
-/** A store whose operations are counted. Reads are counted by page. */
+/** Reads are counted per page, because a read is a stream of pages. */
 function countedStore(store: SessionStore, timed: Timed): SessionStore {
   const { readWindow } = store;
   return {
@@ -121,8 +120,8 @@ function countedStore(store: SessionStore, timed: Timed): SessionStore {
 }
 
 /**
- * Others get their turn behind each page: a store in this process may give all pages of a long session without letting go of
- * the loop.
+ * Yields after each page, because a store in this process may return all pages of a long session without yielding to
+ * the event loop.
  */
 async function* countedPages<Page>(pages: AsyncIterable<Page>, timed: Timed): AsyncGenerator<Page, void, void> {
   const iterator = pages[Symbol.asyncIterator]();

@@ -2,33 +2,32 @@ import { hasErrorCode, type Clock, type SessionRef, type SessionState, type Sess
 import { listSessions, monotonicMs, sessionRefText } from "@throughline/core/internal";
 import { within } from "../within.ts";
 
-/** What the records of a namespace take, as it was counted last. */
 export interface Usage {
   readonly atMs: number;
-  /** Bytes of the lines of all records, by agent; records of a fork count in each session that has them. */
+  /** Counts the record bytes per agent. Records that a fork shares count in each session that has them. */
   readonly bytesByAgent: ReadonlyMap<string, number>;
 }
 
-/** Counts the bytes of namespaces in the background, by the heads of records, which every store gives. */
+/** Counts the bytes of namespaces in the background. It reads record heads, which every store provides. */
 export interface UsageMeter {
-  /** The newest count of a namespace; waits for the first one, but not long. Null: it is not there yet. */
+  /** Returns the newest count. It waits at most 500 ms for the first count, and returns null without one. */
   of(namespace: string): Promise<Usage | null>;
-  /** Bytes of each of these namespaces that was counted, and counts again where that is due. */
+  /** Returns the bytes of each counted namespace, and starts a new count for those whose count is old. */
   all(namespaces: Iterable<string>): ReadonlyMap<string, number>;
-  /** The records of a session were removed or made smaller. */
   forget(ref: SessionRef): void;
   close(): void;
 }
 
-/** A count is good for so long. */
 const freshMs = 60_000;
-/** So long a request waits for a count. */
 const waitMs = 500;
-/** A counting pass rests for 19 times the time of its last step: it takes at most a twentieth of a core. */
+/**
+ * After each step, a count pauses for 19 times the duration of the step. It therefore uses at most a twentieth of a
+ * core.
+ */
 const restFactor = 19;
-/** The most namespaces that are remembered; the one that was asked for least recently goes first. */
+/** Limits the cached namespaces; the least recently requested one is dropped first. */
 const mostNamespaces = 200;
-/** Sessions are counted from their beginning again after this time: other nodes may have redacted records. */
+/** Recounts every session from the start after this time, because other nodes may have redacted records. */
 const recountMs = 86_400_000;
 
 interface Counted {
@@ -44,12 +43,12 @@ class NamespaceUsage {
   sinceMs = -Infinity;
 }
 
-/** @param onError told of a pass that failed; the next one is tried when somebody asks again */
+/** @param onError receives the error of a failed count; the next request starts a new count */
 export function createUsageMeter(store: SessionStore, clock: Clock, onError: (error: unknown) => void): UsageMeter {
   const closing = new AbortController();
   const { signal } = closing;
   const known = new Map<string, NamespaceUsage>();
-  // Passes come one after the other, however many namespaces there are.
+  // Counts run one after the other, so that the number of namespaces does not raise the load.
   let last: Promise<void> = Promise.resolve();
 
   const rest = (beganMs: number): Promise<void> =>
@@ -138,7 +137,7 @@ export function createUsageMeter(store: SessionStore, clock: Clock, onError: (er
   };
 }
 
-/** @returns the bytes of the agents that are asked for, or of all */
+/** @returns the bytes of the given agent, or of all agents */
 export function usedBytes({ bytesByAgent }: Usage, agentId: string | undefined): number {
   return agentId === undefined ? sum(bytesByAgent.values()) : (bytesByAgent.get(agentId) ?? 0);
 }
@@ -150,6 +149,6 @@ function sum(values: Iterable<number>): number {
 }
 
 function unlessRemoved(error: unknown): void {
-  // It was purged or renamed since it was listed.
+  // The session was purged or renamed after it was listed, so the next count covers it.
   if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
 }

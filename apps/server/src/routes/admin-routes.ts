@@ -59,7 +59,8 @@ export const adminRoutes: readonly RouteDefinition[] = [
       const id = request.parameters["id"] ?? "";
       const { tokens } = request.context;
       const found = (await tokens.list()).find((token) => token.id === id && isReached(request, token));
-      // Its id is no secret, but which tokens another tenant has is nobody's business.
+      // The answer is the same for an unknown id and for another tenant's token, so that a tenant cannot probe for
+      // tokens.
       if (found === undefined) throw refused("INPUT_INVALID", "There is no token with this id.", {});
       await audit(request, "token.revoke", found, { id });
       return json(200, tokenJson(await tokens.revoke(id)));
@@ -113,7 +114,6 @@ export const adminRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
-/** Whether the asking token reaches everything that another one does. */
 function isReached(
   { view }: Pick<ApiRequest, "view">,
   { namespace, agents }: Pick<TokenInfo, "namespace" | "agents">,
@@ -124,17 +124,24 @@ function isReached(
   return agents !== "*" && agents.every((agent) => own.agents.includes(agent));
 }
 
-/** Whether a scope reaches what all tenants share: the metrics of every namespace, the keys and models of the upstreams. */
+/**
+ * These scopes reach resources that all tenants share: the metrics of every namespace, and the keys and models of the
+ * upstreams.
+ */
 function isOfTheNode(scope: Scope): boolean {
   return scope === "metrics" || scope.startsWith("gateway:");
 }
 
-/** @throws {ThroughlineError} FORBIDDEN for more than the asking token reaches, INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID */
+/**
+ * @throws {ThroughlineError} FORBIDDEN for more than the requesting token reaches, INPUT_INVALID, NAMESPACE_INVALID,
+ *   AGENT_ID_INVALID
+ */
 function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewToken): TokenRights {
   const { token } = request.view;
   const { namespace = token.namespace, agents = token.agents, scopes, expiresAtMs = null, mode = null } = wire;
   if (namespace !== "*") assertNamespace(namespace);
-  // A tenant of that name would share it with the notes about what another one imported.
+  // Import notes use namespaces with the suffix `.imports`. A tenant with such a namespace could read the notes of
+  // another tenant.
   if (reservedNamespaces.has(namespace) || namespace.endsWith(".imports"))
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });
   if (agents !== "*") for (const agent of agents) assertAgentId(agent);

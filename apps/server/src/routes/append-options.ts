@@ -3,7 +3,7 @@ import { assertFewMembers, refused } from "@throughline/core/internal";
 import type { ApiRequest } from "../http/route.ts";
 import type { WireAppendOptions } from "../schemas/record.ts";
 
-/** A draft of the wire as the contract has it. */
+/** Converts a draft of the wire format, in which bytes are base64, to an append draft. */
 export function draftOf(wire: Readonly<Record<string, unknown>>): AppendDraft {
   const { sourceBase64, record } = wire;
   if (typeof sourceBase64 !== "string" || Object.hasOwn(wire, "type")) return wire as AppendDraft;
@@ -11,7 +11,7 @@ export function draftOf(wire: Readonly<Record<string, unknown>>): AppendDraft {
   return (record === undefined ? { source } : { source, record }) as AppendDraft;
 }
 
-/** The options of an append from its body and headers. @throws {ThroughlineError} INPUT_INVALID */
+/** Combines the append options of the body and the headers. @throws {ThroughlineError} INPUT_INVALID */
 export function appendOptionsOf(request: Pick<ApiRequest, "header">, wire: WireAppendOptions): AppendOptions {
   const { entry, nullFields = [], idempotencyKey: ownKey, turn: ownTurn, ...options } = wire;
   const headerKey = headerKeyOf(request);
@@ -37,7 +37,9 @@ export function appendOptionsOf(request: Pick<ApiRequest, "header">, wire: WireA
   };
 }
 
-/** The key of the header as an option of an append; none without it. @throws {ThroughlineError} INPUT_INVALID */
+/**
+ * Returns the idempotency key of the header as an append option, if present. @throws {ThroughlineError} INPUT_INVALID
+ */
 export function idempotencyKeyOf(request: Pick<ApiRequest, "header">): { readonly idempotencyKey?: string } {
   const key = headerKeyOf(request);
   return key === undefined ? {} : { idempotencyKey: key };

@@ -14,7 +14,6 @@ import { sessionQuery } from "../schemas/session.ts";
 import { listOf, queryInteger } from "../schemas/values.ts";
 import { mostPageRecords } from "./store-routes.ts";
 
-/** What past calls of models were given. */
 export const callRoutes: readonly RouteDefinition[] = [
   route({
     id: "listCalls",
@@ -81,8 +80,8 @@ export const callRoutes: readonly RouteDefinition[] = [
 ];
 
 /**
- * The body of a call through the gateway, as it was sent.
- * @throws {ThroughlineError} RECORD_NOT_FOUND also where something of it was redacted, CAPABILITY_UNSUPPORTED
+ * Rebuilds the exact body of a call through the gateway.
+ * @throws {ThroughlineError} RECORD_NOT_FOUND also when a part of the body was redacted, CAPABILITY_UNSUPPORTED
  */
 async function requestBytes({ ref, view, parameters, signal }: FindingRequest): Promise<Answer> {
   const at = ref();

@@ -15,16 +15,15 @@ interface RecordChoice {
 
 export interface ChosenRecords {
   readonly records: readonly Found[];
-  /** Where the next page begins; null when there is none. */
   readonly nextSeq: number | null;
 }
 
-/** A page that is chosen from looks at no more records, so that an answer comes in time. */
+/** Limits the records that one page scans, so that the answer arrives in time even when few records match. */
 const mostLookedAt = 20_000;
 const pageBytes = 2 * 1024 * 1024;
 
 /**
- * The records with these ids, or the messages of a role.
+ * Returns the records with these ids, or the messages of a role.
  * @throws {ThroughlineError} RECORD_NOT_FOUND for an id that the session does not have
  */
 export function chosenRecords(
@@ -62,7 +61,7 @@ async function named(
         records.push(record);
         bytes += record.bytes;
       }
-    // The client asks again for those that are missing.
+    // A page has a size limit. The client asks again for the missing records.
     if (bytes >= pageBytes && payload !== "head") return { records, nextSeq: at + 1 < seqs.length ? seq : null };
   }
   return { records, nextSeq: null };
@@ -77,7 +76,7 @@ async function ofRole(
   const records: Found[] = [];
   let bytes = 0;
   let lookedAt = 0;
-  // The role is in the content, which a head does not have under a codec.
+  // The role is part of the content. With a codec, a head does not contain it, so the whole record is read.
   for await (const page of store.read(ref, { ...options, payload: "source" })) {
     for (const record of page.records) {
       if (records.length >= limit || lookedAt >= mostLookedAt || bytes >= pageBytes)
@@ -91,7 +90,7 @@ async function ofRole(
   return { records, nextSeq: null };
 }
 
-/** The page before ends with the record before this one. */
+/** Returns a bound just past the next record, because `afterSeq` and `beforeSeq` are exclusive. */
 function next(seq: number, { order }: Pick<RecordChoice, "order">): number {
   return order === "descending" ? seq + 1 : seq - 1;
 }

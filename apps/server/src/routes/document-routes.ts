@@ -1,7 +1,6 @@
 import { openObject } from "../schemas/values.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 
-/** The document of the API, which describes itself as well. */
 export const documentRoutes: readonly RouteDefinition[] = [
   route({
     id: "getDocument",

@@ -100,9 +100,9 @@ export const eventRoutes: readonly RouteDefinition[] = [
 interface StreamStart {
   readonly state: SessionState;
   readonly store: SessionStore;
-  /** The session that is meant; another one may have the key. */
+  /** Names the session that the client expects, because the key may belong to another session now. */
   readonly sessionId: string;
-  /** Null: from now on. */
+  /** Null starts with new events. */
   readonly after: number | null;
 }
 
@@ -131,9 +131,10 @@ function stream(request: ApiRequest, starts: readonly StreamStart[], isComposite
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    // nginx would hold events back otherwise.
+    // Without this header nginx buffers the events.
     "x-accel-buffering": "no",
-    // The end of the stream is the end of the connection, also where nobody reads it.
+    // Closing the connection marks the end of the stream, because a client that does not read never sees the last
+    // event.
     connection: "close",
     "throughline-request-id": id,
   });

@@ -22,7 +22,7 @@ const spooledCalls = z
   .min(0)
   .describe("calls of the gateway that wait for the store in files, and may hold the text still");
 
-/** A fork is made once: repeats of its request that come meanwhile wait for it. */
+/** Serializes forks by key, so that a repeated request waits for the first one instead of failing. */
 const forks = new KeyedQueues();
 
 export const lifeCycleRoutes: readonly RouteDefinition[] = [
@@ -55,7 +55,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const { session, purge = false, entry, waitMs = 0, force = false } = query;
       if (purge) await context.audit.write({ ...auditOf(at, view, id), action: "purge", details: { key: at.key } });
       const state = session === undefined ? await existing(store, at) : await same(store, at, session);
-      // A repeat of a purge that finds nothing was done before.
+      // When a purge finds no session, an earlier request has purged it. The repeat succeeds.
       if (state === null && !purge) throw sessionNotFound(at);
       const waiting = { clock: context.clock, timeoutMs: waitMs, signal };
       const end = (it: SessionState): Promise<SessionState | null> =>
@@ -150,7 +150,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
         if (done !== null) return json(200, sessionJson(done, query.entry));
         const options = { sessionId, ...(atSeq === undefined ? {} : { atSeq }) };
         try {
-          // Core copies where the store cannot share.
+          // A store without shared records cannot fork, so core copies the records.
           const state =
             store.fork === undefined
               ? await forkSession(store, at, target, options)
@@ -158,7 +158,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
           return json(201, sessionJson(state, query.entry));
         } catch (error) {
           if (!hasErrorCode(error, "SESSION_EXISTS", "REVISION_CONFLICT")) throw error;
-          // The same request was sent to another node at once.
+          // Another node may have handled the same request at the same time, so its fork counts as the result.
           const other = await found();
           if (other === null)
             throw refused("SESSION_EXISTS", "A session holds the key of the fork.", { key, sessionId }, error);
@@ -240,7 +240,6 @@ function targetOf({ namespace, agentId }: SessionRef, key: string): SessionRef {
   return { namespace, agentId, key };
 }
 
-/** Ends a session whatever runs in it. Gives the archived session; null when it was purged. */
 async function endNow(store: SessionStore, state: SessionState, purge: boolean): Promise<SessionState | null> {
   if (!purge) return state.archived ? state : store.move(state.ref, { kind: "archive" });
   await store.remove(state.ref, { purge });
@@ -262,13 +261,13 @@ async function same(store: SessionStore, ref: SessionRef, sessionId: string): Pr
   }
 }
 
-/** Another session may have the key by now. It must not be changed. */
+/** The key may belong to another session by now, which must not be changed. */
 async function assertSame(store: SessionStore, ref: SessionRef, sessionId: string | undefined): Promise<void> {
   if (sessionId === undefined) return;
   if ((await existing(store, ref)).sessionId !== sessionId) throw sessionNotFound(ref);
 }
 
-/** Whether a session is this fork already, whole. */
+/** An interrupted fork is incomplete, so it does not count as done. */
 function isForkOf({ entry }: SessionState, origin: SessionState, atSeq: number | undefined): boolean {
   const from = entry["forkedFrom"] as { readonly sessionId?: unknown; readonly atSeq?: unknown } | undefined;
   const isSamePlace = atSeq === undefined || from?.atSeq === Math.min(atSeq, origin.head.lastSeq);

@@ -18,7 +18,10 @@ type ReadMessages = (
   options: { readonly model?: string; readonly provider?: string },
 ) => readonly MessageDraft[];
 
-/** Who reads the messages of each API. One reader takes chat completions and responses of OpenAI, by their shape. */
+/**
+ * Maps an API to the reader of its messages. One reader handles both OpenAI APIs, because it detects them by their
+ * shape.
+ */
 const readers: ReadonlyMap<string, ReadMessages> = new Map([
   ["anthropic", fromAnthropic],
   ["openai", fromOpenAi],
@@ -59,7 +62,7 @@ export const messageRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
-/** What the provider counted belongs to the newest reply. @throws {ThroughlineError} INPUT_INVALID */
+/** Adds the provider's usage to the newest reply. @throws {ThroughlineError} INPUT_INVALID */
 function withUsage(drafts: readonly MessageDraft[], given: unknown): readonly MessageDraft[] {
   if (given === undefined) return drafts;
   const usage = recordUsage(given);
@@ -68,6 +71,6 @@ function withUsage(drafts: readonly MessageDraft[], given: unknown): readonly Me
   if (usage === null) throw refused("INPUT_INVALID", "usage is not in the shape of a provider.", { path: "usage" });
   if (reply === undefined)
     throw refused("INPUT_INVALID", "usage belongs to a reply, and no message is one.", { path: "usage" });
-  // Only a reply takes it, and this one is.
+  // The cast is safe: only a reply has usage, and this message is a reply.
   return drafts.with(at, { ...reply, message: { ...reply.message, usage } as MessageDraft["message"] });
 }

@@ -8,7 +8,7 @@ import {
 } from "@throughline/core";
 
 /**
- * Where the session with this id lies that was found under the ref before: there, or archived.
+ * Finds a session that was read under the ref before. It is still there, or it was archived meanwhile.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
 export async function findSame(store: SessionStore, ref: SessionRef, sessionId: string): Promise<SessionState> {
@@ -22,10 +22,10 @@ export async function findSame(store: SessionStore, ref: SessionRef, sessionId: 
 const maxAttempts = 5;
 
 /**
- * One page and the session it is of. The store's page does not say whose it is, so the session is looked at before and
- * after: a reset in between is seen, and the page is read again.
+ * Reads one page together with the session that owns it. The store's page does not name its session, so the session is
+ * loaded before and after the read. When a reset happened between, the page is read again.
  *
- * @param sessionId the session that is meant, wherever it lies by now; undefined: the one under the ref
+ * @param sessionId the id of the expected session, also when it was archived; undefined means the session under the ref
  */
 export async function readPageOf<Payload extends "source" | "head">(
   store: SessionStore,

@@ -6,7 +6,6 @@ import { outlineSchema } from "../schemas/reading.ts";
 import { sessionQuery } from "../schemas/session.ts";
 import { queryInteger } from "../schemas/values.ts";
 
-/** An answer holds no more rows. */
 const mostRows = 50_000;
 
 export const outlineRoutes: readonly RouteDefinition[] = [
@@ -43,7 +42,10 @@ export const outlineRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
-/** Columns of small numbers: names by their place in a list, times and places as differences. */
+/**
+ * Encodes records as columns of small numbers, so that a client can load a long session. Names are indexes into a list;
+ * times and seqs are differences.
+ */
 class Columns {
   rows = 0;
   lastSeq = 0;

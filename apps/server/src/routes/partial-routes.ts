@@ -11,7 +11,6 @@ const partialSchema = z
   .meta({ id: "partial" });
 const answerOf = (partial: PartialReply | null): Answer => json(200, { kind: "partial", partial });
 
-/** The reply of an open turn as far as it was shown. */
 export const partialRoutes: readonly RouteDefinition[] = [
   route({
     id: "getPartial",
@@ -48,7 +47,7 @@ export const partialRoutes: readonly RouteDefinition[] = [
     ],
     handle: async ({ ref, view, body }) => {
       const at = ref();
-      // Core checks each field.
+      // Core validates each field, so the cast is safe.
       await partialsOf(view.store(at.agentId)).write(at, body as unknown as PartialReply);
       return answerOf(null);
     },

@@ -23,7 +23,6 @@ import { blockPart, mostBlockBytes } from "./record-block.ts";
 import { recordText } from "./record-text.ts";
 import { sessionJson } from "./session-json.ts";
 
-/** What the command line shows of a session, over HTTP. */
 export const readingRoutes: readonly RouteDefinition[] = [
   route({
     id: "getRecord",

@@ -1,7 +1,7 @@
 import type { SourcedRecord } from "@throughline/core/internal";
 import { refused } from "@throughline/core/internal";
 
-/** The most of a block in one answer. */
+/** Limits the bytes of a block in one answer. */
 export const mostBlockBytes: number = 256 * 1024;
 
 interface BlockPart {
@@ -18,7 +18,7 @@ interface BlockPart {
 }
 
 /**
- * A part of a block of a message's content, in whole characters.
+ * Returns a part of a message block. The part starts and ends between characters.
  * @throws {ThroughlineError} INPUT_INVALID for a block that the record does not have, and a byte behind its end
  */
 export function blockPart(
@@ -37,14 +37,14 @@ export function blockPart(
   return { kind: "block", ...place, from, text: whole.toString("utf8", from, end), nextFrom };
 }
 
-/** Where the character begins that a byte belongs to. */
+/** Moves back to the first byte of a UTF-8 character, so that a part never splits a character. */
 function characterStart(bytes: Buffer, at: number): number {
   let start = at;
   while (start > 0 && start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;
   return start;
 }
 
-/** The texts of a block: what it says, else the block itself as JSON. */
+/** A block without text is serialized as JSON, so that every block can be read in parts. */
 function blockOf(record: SourcedRecord["record"], at: number): { readonly type: string; readonly text: string } {
   const content = (record["message"] as { readonly content?: unknown } | null | undefined)?.content;
   const blocks: readonly unknown[] =

@@ -42,13 +42,11 @@ const readQuery = z.strictObject({
 const linesType = "application/x-ndjson";
 const appendRecordsQuery = z.strictObject({ ...sessionQuery, ...appendQuery });
 
-/** Headers of everything that appends. */
 export const appendHeaders = {
   "idempotency-key": "1 to 200 visible ASCII characters",
   "throughline-fence": "the fence of the turn that the records belong to",
 } as const;
 
-/** What an append may be refused with. */
 export const appendErrors: readonly ErrorCode[] = [
   "SESSION_NOT_FOUND",
   "SESSION_ARCHIVED",
@@ -124,7 +122,7 @@ export const recordRoutes: readonly RouteDefinition[] = [
         const { records, nextSeq } = await chosenRecords(store, state.ref, asked);
         const { lastSeq } = state.head;
         return list(
-          // The page was read as the payload says.
+          // The cast is safe: the page was read with the payload that the query names.
           records.map((record) => textOf(record as SourcedRecord, payload)),
           null,
           { lastSeq, sessionId: state.sessionId, nextSeq },
@@ -182,7 +180,6 @@ export const recordRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
-/** The drafts of a body: JSON with the options beside them, or one draft a line. */
 function readDrafts(bytes: Buffer, type: string, limits: ServerLimits): unknown {
   if (type !== linesType) return parseJson(bytes);
   return { drafts: parseLines(bytes, limits) };

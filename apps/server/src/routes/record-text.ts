@@ -1,14 +1,13 @@
 import type { ReadPayload, RecordHead, SourcedRecord } from "@throughline/core/internal";
 
 /**
- * A record as JSON. Its line is copied, so that numbers such as `1e3` and `-0`, and members that occur twice, are sent as
- * they are kept.
+ * Formats a record as JSON. Its stored line is copied, because parsing would change numbers such as `1e3` and `-0` and
+ * drop repeated members.
  */
 export function recordText(record: SourcedRecord): string {
   return `${headText(record)},"record":${lineOf(record)}}`;
 }
 
-/** A record as JSON with the line it came in. */
 export function sourceText(record: SourcedRecord): string {
   const { source, isSourceCanonical } = record;
   const line =
@@ -19,12 +18,11 @@ export function sourceText(record: SourcedRecord): string {
   return `${headText(record)},"isSourceCanonical":${isSourceCanonical},${line}${meaning}}`;
 }
 
-/** A record without its content. */
 export function bareText(record: RecordHead): string {
   return `${headText(record)}}`;
 }
 
-/** What a payload has to be read as, to be written by these functions. */
+/** Returns the payload that the store must read so that these functions can format it. */
 export function readAs(payload: ReadPayload): "source" | "head" {
   return payload === "head" ? "head" : "source";
 }

@@ -20,7 +20,6 @@ import { sessionJson } from "./session-json.ts";
 
 const withEntry = z.strictObject({ ...sessionQuery, ...entryFlag });
 
-/** Ways back: to an empty session, or to an earlier record. */
 export const rewindRoutes: readonly RouteDefinition[] = [
   route({
     id: "resetSession",
@@ -53,7 +52,7 @@ export const rewindRoutes: readonly RouteDefinition[] = [
       if (turn !== null && turn.leaseUntilMs > context.clock.nowMs())
         throw refused("SESSION_BUSY", stillAnswering(turn.owner), { turn });
       await noteArchiving(store, at, context.clock);
-      // The caller's id in the place of one that is made.
+      // `resetSession` asks the random source for the id, so this source returns the id that the caller chose.
       const random = { ...systemRandom, uuid: () => sessionId };
       const state = await resetSession(store, at, { random, ...(bare ? {} : { keep: keptOnReset }) });
       return json(201, sessionJson(state, query.entry));

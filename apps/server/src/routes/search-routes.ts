@@ -23,7 +23,10 @@ const hitSchema = z
   })
   .meta({ id: "hit" });
 
-/** The filters, with numbers as a query or as JSON spells them. */
+/**
+ * Builds the filters. A query spells numbers as text and a body as JSON numbers, so the caller passes the number
+ * schema.
+ */
 function searchFilters(number: (min: number, max?: number) => z.ZodType<number>): z.ZodObject {
   return z.strictObject({
     q: z.string().describe('words that must all occur, `"words that stand together"`, `beginn*`'),
@@ -64,7 +67,7 @@ export const searchRoutes: readonly RouteDefinition[] = [
     query: searchFilters(queryInteger),
     answers,
     errors: ["CAPABILITY_UNSUPPORTED"],
-    // The fields of a query are built by name; the schemas above are those of SearchFilters.
+    // The cast is safe: the schema has the fields of `SearchFilters`, but its type loses their names.
     handle: async ({ view, query, signal }) => answerHits(view, query as unknown as SearchFilters, signal),
   }),
   route({
@@ -83,7 +86,7 @@ export const searchRoutes: readonly RouteDefinition[] = [
     },
     answers,
     errors: ["CAPABILITY_UNSUPPORTED"],
-    // As for the query.
+    // The cast is safe for the same reason as in the query.
     handle: async ({ view, body, signal }) => answerHits(view, body as unknown as SearchFilters, signal),
   }),
   route({

@@ -1,7 +1,6 @@
 import type { SessionState } from "@throughline/core";
 import { sessionRow } from "@throughline/core/internal";
 
-/** A session as every route states it: what the command line prints, and where it stands. */
 export interface SessionJson {
   readonly kind: "session";
   readonly [field: string]: unknown;
@@ -13,7 +12,7 @@ export function sessionJson(state: SessionState, withEntry: boolean = false): Se
   return withEntry ? { ...row, entry } : row;
 }
 
-/** Changes with every change of the entry and every record. */
+/** Changes with every change of the entry and with every record, so it is valid as the ETag of both. */
 export function sessionTag({ sessionId, revision, head }: SessionState): string {
   return `W/"${sessionId}.${revision}.${head.lastSeq}"`;
 }

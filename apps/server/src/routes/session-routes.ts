@@ -19,7 +19,7 @@ import { revisionTag, sessionJson, sessionTag } from "./session-json.ts";
 
 const findingSchema = z.looseObject({ code: z.string(), severity: z.string(), message: z.string() });
 const mebibyte = 1024 * 1024;
-/** Sessions are read in steps, so that entries of many megabytes are not all in memory. */
+/** Sessions are read in steps of this size, because entries of many megabytes must not all be in memory. */
 const listStep = 100;
 const answerBytes = 2 * mebibyte;
 
@@ -35,7 +35,10 @@ const listQuery = z.strictObject({
   ...entryFlag,
 });
 
-/** An entry of the largest size, and what a request says beside it. An entry with more values has too many members. */
+/**
+ * Limits a request to the largest entry plus its other members. An entry with more values would exceed the member
+ * limit.
+ */
 const mostOfEntry = { bytes: maxEntryBytes + 64 * 1024, values: 100_000 } as const;
 
 export const sessionRoutes: readonly RouteDefinition[] = [
@@ -255,7 +258,7 @@ function entryRoutes(): readonly RouteDefinition[] {
   ];
 }
 
-/** @throws {ThroughlineError} SESSION_EXISTS when the key has another session than the one that was named */
+/** @throws {ThroughlineError} SESSION_EXISTS when the key has another session than the named one */
 function same(state: SessionState, sessionId: string | undefined): SessionState {
   if (sessionId === undefined || state.sessionId === sessionId) return state;
   const { key } = state.ref;
@@ -269,7 +272,7 @@ function entryOf({ sessionId, revision, entry }: SessionState): Readonly<Record<
   return { sessionId, revision, entry };
 }
 
-/** @throws {ThroughlineError} PRECONDITION_REQUIRED without a condition, INPUT_INVALID for another one */
+/** @throws {ThroughlineError} PRECONDITION_REQUIRED without a condition, INPUT_INVALID for an unknown condition */
 function revisionOf(match: string | undefined, noneMatch: string | undefined): number | null {
   if (match === undefined && noneMatch === "*") return null;
   if (match === undefined)

@@ -46,7 +46,7 @@ const storeSchema = z
   })
   .meta({ id: "store" });
 
-/** Pages of this server hold no more, whatever the store's own limits are. */
+/** Limits a page of this server, even when the store's own limit is higher. */
 export const mostPageRecords = 500;
 
 export const storeRoutes: readonly RouteDefinition[] = [

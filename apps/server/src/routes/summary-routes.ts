@@ -27,7 +27,6 @@ type SummaryBody = z.output<typeof summarySchema> | undefined;
 
 const errors = ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "SESSION_BUSY", "MEMORY_SHORT"] as const;
 
-/** Checkpoints and compactions by hand. */
 export const summaryRoutes: readonly RouteDefinition[] = [
   route({
     id: "listCheckpoints",
@@ -94,7 +93,7 @@ export const summaryRoutes: readonly RouteDefinition[] = [
       const { model = null, window = null } = request.body ?? {};
       const { idempotencyKey: key = null } = idempotencyKeyOf(request);
       const what = JSON.stringify(["compact", sessionRefText(at), model, window, key]);
-      // A client that goes away cancels nothing.
+      // The work continues when the client disconnects, because other requests may share it.
       return json(200, await request.context.summaries.once(what, () => compactionOf(request, at)));
     },
   }),
@@ -112,7 +111,7 @@ interface Measured {
 
 type SummaryRequest = Pick<ApiRequest<unknown, SummaryBody>, "view" | "context" | "body" | "header">;
 
-/** The session, and how large its next request is. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
+/** Loads the session and measures its next request. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
 async function measured({ context, view, body }: SummaryRequest, at: SessionRef): Promise<Measured> {
   if (at.archiveId !== undefined)
     throw refused("SESSION_ARCHIVED", "An archived session stays as it is.", { archiveId: at.archiveId });
@@ -149,7 +148,10 @@ async function compactionOf(request: SummaryRequest, at: SessionRef): Promise<Co
   return compactionRow(context.store, at, namesOf(state), result);
 }
 
-/** The id that a compaction with an idempotency key gets: the key, and behind it the body. Null without a key. */
+/**
+ * Derives the compaction id from the idempotency key and the body, so that a repeat finds the record. Null without a
+ * key.
+ */
 function keyedCompactionId(request: SummaryRequest): string | null {
   const { idempotencyKey: key } = idempotencyKeyOf(request);
   const { model = null, window = null } = request.body ?? {};

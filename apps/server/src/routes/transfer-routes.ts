@@ -12,7 +12,7 @@ import { listOf, queryFlag } from "../schemas/values.ts";
 const linesType = "application/x-ndjson";
 const lineFormats = ["jsonl", "openclaw", "pi", "claw0"] as const;
 const formats: readonly string[] = [...lineFormats, ...writableFormatNames];
-/** Made for the page, which this version does not have. */
+/** This version cannot write these formats, so it refuses them with CAPABILITY_UNSUPPORTED. */
 const pageFormats: readonly string[] = ["markdown", "html"];
 
 const remarkSchema = z

@@ -39,7 +39,10 @@ const leaseSchema = z
 
 const errors = ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "TURN_FENCED", "RECORD_INVALID", "RECORD_TOO_LARGE"] as const;
 
-/** Turns for programs that hold no handle of the store: a lease, which only the holder of its fence writes under. */
+/**
+ * Offers turns to programs without direct access to the store. A turn is a lease, and only the holder of its fence may
+ * write.
+ */
 export const turnRoutes: readonly RouteDefinition[] = [
   route({
     id: "openTurn",
@@ -88,7 +91,7 @@ export const turnRoutes: readonly RouteDefinition[] = [
         } catch (error) {
           const leftMs = untilMs - context.clock.nowMs();
           if (!hasErrorCode(error, "SESSION_BUSY") || leftMs <= 0) throw error;
-          // With jitter, so that those who wait do not all ask at once.
+          // The jitter prevents all waiting clients from retrying at the same time.
           const pauseMs = Math.min(leftMs, 50 + (systemRandom.uint32() % 150));
           await context.clock.sleep(pauseMs, signal);
         }
@@ -185,14 +188,14 @@ async function openOnce(request: OpenRequest, at: SessionRef): Promise<Answer> {
   }
 }
 
-/** The same refusal with the turn that runs. */
+/** Adds the running turn to the details of the error, so that the client can show who is answering. */
 function withTurn(error: ThroughlineError, turn: SessionState["head"]["turn"]): ThroughlineError {
   const { code, message, remedy, outcome, details } = error;
   const more = { remedy, ...(outcome === null ? {} : { outcome }), details: { ...details, turn } };
   return new ThroughlineError(code, message, more);
 }
 
-/** The store checks each; a draft with a line of its own is a draft as well. */
+/** The cast is safe: the store validates each draft, including drafts that carry their own line. */
 function recordDraftsOf(wires: readonly Readonly<Record<string, unknown>>[] = []): readonly RecordDraft[] {
   return wires.map(draftOf) as readonly RecordDraft[];
 }

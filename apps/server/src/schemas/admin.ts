@@ -7,7 +7,6 @@ const agents: z.ZodType<readonly string[] | "*"> = z
   .union([z.literal("*"), z.array(z.string()).min(1).max(1000)])
   .describe("ids of agents, or `*` for all");
 
-/** What a token that is to be made may do. */
 export interface WireNewToken {
   readonly label?: string | null;
   readonly namespace?: string;

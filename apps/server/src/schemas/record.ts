@@ -59,7 +59,6 @@ const turnRequest: z.ZodType<TurnRequest> = z
   ])
   .describe("as the store's contract has it; programs without our client use POST …/turns");
 
-/** What an append may say beside its records. */
 export interface WireAppendOptions {
   readonly expect?: { readonly head: string | null };
   readonly durability?: Durability;
@@ -78,7 +77,6 @@ export interface WireAppend extends WireAppendOptions {
 
 const durabilitySchema: z.ZodType<Durability> = z.enum(["none", "process", "disk"]);
 
-/** The members of an append beside what is appended. */
 const appendMembers = {
   expect: z
     .strictObject({ head: z.string().nullable() })
@@ -105,7 +103,6 @@ export const appendSchema: z.ZodType<WireAppend> = z
   })
   .meta({ id: "append" });
 
-/** Messages of a provider, as they are. */
 export interface WireMessages extends WireAppendOptions {
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   readonly usage?: Readonly<Record<string, unknown>>;
@@ -128,7 +125,7 @@ export const messagesSchema: z.ZodType<WireMessages> = z
   })
   .meta({ id: "messages" });
 
-/** The options of an append whose body holds nothing but its records. */
+/** Holds the append options as query parameters, for a body of NDJSON that has room for records only. */
 export const appendQuery: {
   readonly expect: z.ZodExactOptional<z.ZodString>;
   readonly durability: z.ZodExactOptional<z.ZodType<Durability>>;

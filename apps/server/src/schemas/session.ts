@@ -53,7 +53,6 @@ export const sessionSchema: z.ZodObject = z
   })
   .meta({ id: "session" });
 
-/** Which session a path means. */
 export const sessionQuery: {
   readonly agent: z.ZodExactOptional<z.ZodString>;
   readonly archive: z.ZodExactOptional<z.ZodString>;

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** Whole numbers of a query. */
 export function queryInteger(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodType<number> {
   return z
     .string()
@@ -9,7 +8,6 @@ export function queryInteger(min: number, max: number = Number.MAX_SAFE_INTEGER)
     .pipe(z.int().min(min).max(max));
 }
 
-/** `true` or `false` of a query. */
 export function queryFlag(): z.ZodType<boolean> {
   return z
     .enum(["true", "false"])
@@ -20,7 +18,7 @@ export function queryFlag(): z.ZodType<boolean> {
 export const atMs: z.ZodInt = z.int().describe("UTC milliseconds");
 export const seq: z.ZodInt = z.int().min(0);
 
-/** Any JSON object; its members are the caller's, and handed on as they are. */
+/** Accepts any JSON object and passes its members on unchanged, because they belong to the caller. */
 export const openObject: z.ZodType<Readonly<Record<string, unknown>>> = z
   .custom<Readonly<Record<string, unknown>>>(
     (value) => typeof value === "object" && value !== null && !Array.isArray(value),
@@ -28,7 +26,10 @@ export const openObject: z.ZodType<Readonly<Record<string, unknown>>> = z
   )
   .meta({ type: "object" });
 
-/** A list as JSON. With `accept: application/x-ndjson` each item is a line, and a line of kind `end` closes it. */
+/**
+ * Describes a list as JSON. With `accept: application/x-ndjson` each item is a line, and a line of kind `end` marks a
+ * complete answer.
+ */
 export function listOf(item: z.ZodType, members: z.ZodRawShape = {}): z.ZodObject {
   return z.looseObject({
     kind: z.literal("list"),

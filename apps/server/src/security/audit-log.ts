@@ -1,45 +1,48 @@
 import { customRecord, hasErrorCode, openSession, type SessionRef, type SessionStore } from "@throughline/core";
 import { listSessions, systemRandom } from "@throughline/core/internal";
 
-/** Something that must be known afterwards: who asked for it, and when. */
+/** Describes an action that must be traceable later: who requested it, and when. */
 export interface AuditEvent {
   readonly action: "token.create" | "token.revoke" | "redact" | "purge" | "drain" | "refused" | "audit.remove";
-  /** The id of the token that asked; `cli` for the command line on the store itself. */
+  /** Names the requesting token. It is `cli` for the command line, which opens the store without a token. */
   readonly by: string;
-  /** Whose sessions it is about; null: the server as a whole. */
+  /** Names the namespace that the action affects. Null means the whole server. */
   readonly namespace: string | null;
   readonly agentId: string | null;
   readonly requestId: string | null;
-  /** What it is about: the id of a token, the key of a session, ids of records. Never their content. */
+  /**
+   * Identifies the target: the id of a token, the key of a session, or ids of records. It never holds their content.
+   */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** An event as it is kept. */
 export interface AuditEntry extends AuditEvent {
-  /** Grows from event to event, also from one month to the next. */
+  /** Increases with each event, also across months, so that a reader can resume. */
   readonly seq: number;
   readonly atMs: number;
 }
 
-/** What was asked for, in one session of the store a month. Every node of a service writes to the same. */
+/** Stores audit events in one session per month. All nodes of a service write to the same session. */
 export interface AuditLog {
-  /** Keeps an event before what it says is done, so that nothing is done unseen. Removes months that are too old. */
+  /**
+   * Stores an event before its action runs, so that no action is untraced. It also removes months past the retention
+   * time.
+   */
   write(event: AuditEvent): Promise<void>;
-  /** Events behind a seq, the oldest first. */
   read(afterSeq: number): AsyncGenerator<AuditEntry, void, void>;
 }
 
 const place = { namespace: "throughline.audit", agentId: "main" } as const;
 const recordType = "throughline-server.audit";
-/** The key of the events of a month; of the first versions all events have the key alone. */
+/** Matches the key of a month. The first versions kept all events under the key without a month. */
 const keyForm = /^audit(?:-(\d{4})-(\d{2}))?$/;
-/** More events than a month has. */
+/** Separates the seqs of two months, because no month has this many events. */
 const perMonth = 1_000_000_000;
 const dayMs = 86_400_000;
 
 /**
- * @param nowMs the time that events state
- * @param keptDays how long a month is kept after its end; 0: for ever
+ * @param nowMs the clock for the time of events
+ * @param keptDays how long a month is kept after its end; 0 keeps every month
  */
 export function createAuditLog(store: SessionStore, nowMs: () => number, keptDays: number): AuditLog {
   let openKey: string | null = null;
@@ -56,7 +59,7 @@ export function createAuditLog(store: SessionStore, nowMs: () => number, keptDay
       if (endMs > nowMs() - keptDays * dayMs) continue;
       await append({ ...nobody, details: { key: ref.key } });
       await store.remove(ref).catch((error: unknown) => {
-        // Another node was faster.
+        // Another node removed the month first, so this node has nothing to do.
         if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
       });
     }
@@ -84,12 +87,12 @@ function keyOf(atMs: number): string {
 
 interface Month {
   readonly ref: SessionRef;
-  /** Added to the seqs of its records. */
+  /** Is added to the seqs of the month's records, because each month's session counts from 1. */
   readonly base: number;
   readonly endMs: number;
 }
 
-/** The oldest first. */
+/** Sorts by time, because `read` returns the oldest event first. */
 async function months(store: SessionStore): Promise<readonly Month[]> {
   const found: Month[] = [];
   for await (const { ref, updatedAtMs } of listSessions(store, { ...place, sort: "key", limit: 1000 })) {
@@ -101,7 +104,6 @@ async function months(store: SessionStore): Promise<readonly Month[]> {
   return found.toSorted((one, other) => one.base - other.base);
 }
 
-/** Months since 1970. */
 function monthOf(year: string, month: string | undefined): number {
   return (Number(year) - 1970) * 12 + Number(month);
 }
@@ -118,7 +120,7 @@ async function* eventsOf(
         if (record["customType"] === recordType)
           yield { ...(record["data"] as Omit<AuditEntry, "seq">), seq: base + seq };
   } catch (error) {
-    // Removed since it was listed.
+    // The month was removed after it was listed, so it has no events.
     if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
   }
 }

@@ -1,13 +1,13 @@
 import { refused } from "@throughline/core/internal";
 import { isValidToken, type TokenInfo, type TokenStore } from "./token-store.ts";
 
-/** Between two looks for tokens that were made elsewhere. */
+/** Limits how often an unknown token triggers a refresh, so that invalid tokens cannot load the store. */
 const refreshEveryMs = 500;
 
 export interface Authenticator {
   /**
-   * The token of an authorization header.
-   * @throws {ThroughlineError} UNAUTHENTICATED, in the same words whatever is wrong
+   * Returns the token of an authorization header.
+   * @throws {ThroughlineError} UNAUTHENTICATED, with the same message for every cause
    */
   authenticate(authorization: string | undefined): Promise<TokenInfo>;
 }
@@ -17,14 +17,15 @@ export function createAuthenticator(
   clock: { readonly nowMs: () => number; readonly monotonicMs: () => number },
 ): Authenticator {
   let refreshedAtMs = -Infinity;
-  /** The look that runs; requests that come meanwhile wait for it as well. */
+  /** Concurrent requests share one refresh, so that many unknown tokens cause a single read. */
   let looking: Promise<void> | null = null;
   return {
     async authenticate(authorization) {
       const [, text = ""] = /^Bearer +([\w-]+) *$/i.exec(authorization ?? "") ?? [];
       let token = tokens.find(text);
       if (token === null && (looking !== null || clock.monotonicMs() - refreshedAtMs >= refreshEveryMs)) {
-        // It may have been made a moment ago by another process. A wrong secret is looked for as long as an unknown id.
+        // Another process may have created the token a moment ago. A wrong secret waits as long as an unknown id, so
+        // that timing reveals no ids.
         if (looking === null) refreshedAtMs = clock.monotonicMs();
         looking ??= tokens.refresh().finally(() => (looking = null));
         await looking;

@@ -1,18 +1,17 @@
 import type { IncomingMessage } from "node:http";
 import { refused } from "@throughline/core/internal";
 
-/** Which hosts a server answers for, and which pages may call it. */
 export interface SameSite {
-  /** Names and addresses beside those of loopback, without ports. */
+  /** Lists host names and addresses without ports. Loopback is always allowed. */
   readonly hosts: readonly string[];
-  /** Origins beside the server's own. */
+  /** Lists origins whose pages may call the server. The server's own origin is always allowed. */
   readonly origins: readonly string[];
 }
 
 const loopback: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * A page whose name was rebound to this address sends no Origin with a GET. Only the name in Host shows it.
+ * Checks the Host header. After DNS rebinding a page sends no Origin with a GET, so only the Host header reveals it.
  * @throws {ThroughlineError} HOST_REFUSED; INPUT_INVALID for two Host lines or none
  */
 export function assertHost(request: IncomingMessage, { hosts }: SameSite): void {
@@ -26,13 +25,12 @@ export function assertHost(request: IncomingMessage, { hosts }: SameSite): void 
   throw refused("HOST_REFUSED", "The server does not serve the host that the request names.");
 }
 
-/** The name of a Host header in lower case, without its port; null for an invalid one. */
 function hostName(host: string): string | null {
   const [, name] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(host.toLowerCase()) ?? [];
   return name ?? null;
 }
 
-/** Whether a request comes from a page, and from which: null when no page sent it, or our own did. */
+/** Returns null when no page sent the request, or when a page of this server did. Both are allowed. */
 function foreignOrigin(request: IncomingMessage): string | null {
   const { origin, host, "sec-fetch-site": site } = request.headers;
   if (origin !== undefined && !isOwn(origin, host)) return origin;
@@ -40,7 +38,8 @@ function foreignOrigin(request: IncomingMessage): string | null {
 }
 
 function isOwn(origin: string, host: string | undefined): boolean {
-  // The host was checked: a page of that host is a page of this server, also behind a proxy that speaks TLS.
+  // The host is already checked, so a page of that host belongs to this server. The scheme is ignored, because a proxy
+  // may terminate TLS.
   return host !== undefined && /^https?:\/\//i.test(origin) && origin.replace(/^https?:\/\//i, "") === host;
 }
 
@@ -51,7 +50,6 @@ export function assertOrigin(request: IncomingMessage, { origins }: SameSite): v
   throw refused("ORIGIN_REFUSED", "A page of another origin may not call the server.");
 }
 
-/** The headers that let a page of another origin read an answer: only for those that the configuration names. */
 export function corsHeaders(request: IncomingMessage, { origins }: SameSite): Readonly<Record<string, string>> {
   const { origin } = request.headers;
   if (origin === undefined || !origins.includes(origin)) return {};
@@ -60,7 +58,6 @@ export function corsHeaders(request: IncomingMessage, { origins }: SameSite): Re
 
 const exposed = "etag, retry-after, throughline-request-id";
 
-/** The answer to a browser that asks before a request of an origin that the configuration names. */
 export const preflightHeaders: Readonly<Record<string, string>> = {
   "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
   "access-control-allow-headers":

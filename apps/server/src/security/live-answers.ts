@@ -1,18 +1,17 @@
 import type { ServerResponse } from "node:http";
 
-/** The answers that are being given, each with the token of its request. */
+/** Tracks open answers by token, because a revocation must end them too. */
 export interface LiveAnswers {
   /**
-   * Watches an answer until it is closed.
+   * Tracks an answer until it closes.
    *
-   * @param onInvalid ends the answer once its token is no longer valid; the connection is cut without it
+   * @param onInvalid ends the answer when its token becomes invalid; by default the connection is cut
    */
   add(tokenId: string, response: ServerResponse, onInvalid?: () => void): void;
-  /** Ends the answers whose tokens are no longer valid. */
   check(): void;
 }
 
-/** @param isValid asked with the id of a token: what a request knew of its token may be out of date */
+/** @param isValid returns the current validity, because the token info of the request may be outdated */
 export function createLiveAnswers(isValid: (tokenId: string) => boolean): LiveAnswers {
   const open = new Map<ServerResponse, { readonly tokenId: string; readonly onInvalid: () => void }>();
   return {

@@ -1,14 +1,14 @@
 import { refused } from "@throughline/core/internal";
 
-/** How often tokens may ask, and how often an address may show one that is not valid. */
+/** The limit per address slows down guessing of tokens. */
 export interface RateLimits {
-  /** Takes one request to the own API. @throws {ThroughlineError} RATE_LIMITED */
+  /** Counts one request to the server's own API. @throws {ThroughlineError} RATE_LIMITED */
   take(tokenId: string): void;
-  /** Takes one call through the gateway. @throws {ThroughlineError} RATE_LIMITED */
+  /** Counts one call through the gateway. @throws {ThroughlineError} RATE_LIMITED */
   takeCall(tokenId: string): void;
-  /** A token without a rate from now on: that of the programs of the server's own machine. */
+  /** Exempts a token from the limits. The programs of the server's machine use such a token. */
   exempt(tokenId: string): void;
-  /** Counts a token that was refused; true when the address has shown too many of them within a minute. */
+  /** Counts a refused token. `isOver` is true when the address sent too many of them within a minute. */
   failed(address: string): { readonly isOver: boolean; readonly retryAfterMs: number };
 }
 
@@ -26,10 +26,10 @@ interface Bucket {
 }
 
 const minuteMs = 60_000;
-/** The most tokens and addresses that are counted; the oldest goes first. */
+/** Limits the memory for tokens and addresses; the least recently used one is dropped first. */
 const mostBuckets = 10_000;
 
-/** @param nowMs milliseconds of a clock that nobody sets */
+/** @param nowMs a monotonic clock in milliseconds, because a change of the system time must not affect limits */
 export function createRateLimits(options: RateOptions, nowMs: () => number): RateLimits {
   const failures = new Map<string, { count: number; readonly sinceMs: number }>();
   const exempt = new Set<string>();
@@ -69,7 +69,6 @@ export function createRateLimits(options: RateOptions, nowMs: () => number): Rat
   };
 }
 
-/** Puts an entry at the end, and takes the oldest away when there are too many. */
 function keep<Value>(map: Map<string, Value>, name: string, value: Value): void {
   map.delete(name);
   map.set(name, value);

@@ -5,19 +5,18 @@ import { type GatewayMode, isGatewayMode } from "../gateway/gateway-options.ts";
 import { isScope, type Scope } from "./scopes.ts";
 import { isSameDigest, newToken, noDigest, parseToken } from "./token-text.ts";
 
-/** What a token may reach. */
 export interface TokenRights {
-  /** The tenant; `*`: each request names one. */
+  /** Names the tenant. With `*`, each request names its namespace. */
   readonly namespace: string;
   readonly agents: readonly string[] | "*";
   readonly scopes: readonly Scope[];
-  /** Null: it never expires. */
+  /** Is null for a token that never expires. */
   readonly expiresAtMs: number | null;
-  /** What the gateway does with its calls; null: what the upstream says. @default null */
+  /** Sets the gateway mode of the token's calls; null uses the mode of the upstream. @default null */
   readonly mode?: GatewayMode | null;
 }
 
-/** A token as it is listed. Its secret is known to nobody but its owner. */
+/** Lacks the secret, because only the token's owner has it. */
 export interface TokenInfo extends TokenRights {
   readonly id: string;
   readonly label: string | null;
@@ -30,44 +29,48 @@ interface KeptToken extends TokenInfo {
   readonly digest: string;
 }
 
-/** Namespaces of the server's own, which no token reaches. */
+/** These namespaces hold the server's own data, so no token may reach them. */
 export const reservedNamespaces: ReadonlySet<string> = new Set([
   "throughline.tokens",
   "throughline.audit",
   "throughline.gateway",
 ]);
 
-/** The session of the tokens. */
 export const tokensRef: SessionRef = { namespace: "throughline.tokens", agentId: "main", key: "tokens" };
 const ref = tokensRef;
 const recordType = "throughline-server.token";
 
-/** Whether a token is neither revoked nor past its end. */
 export function isValidToken({ revokedAtMs, expiresAtMs }: TokenInfo, nowMs: number): boolean {
   return revokedAtMs === null && (expiresAtMs === null || expiresAtMs > nowMs);
 }
 
 export interface TokenStore {
-  /** Makes a token; its text is in nothing that is kept. */
+  /** Creates a token. Its text is only in the result, because the store keeps a digest. */
   create(rights: TokenRights, label: string | null): Promise<{ readonly info: TokenInfo; readonly text: string }>;
-  /** Takes a token that was made elsewhere, for example from a mounted secret. Does nothing when it is known. */
+  /**
+   * Accepts a token that was created elsewhere, for example in a mounted secret. A registered id is left unchanged, so
+   * every start may call this.
+   */
   adopt(text: string, rights: TokenRights, label: string | null): Promise<TokenInfo>;
-  /** @throws {ThroughlineError} INPUT_INVALID for an id that there is none of */
+  /** @throws {ThroughlineError} INPUT_INVALID for an unknown id */
   revoke(id: string): Promise<TokenInfo>;
   list(): Promise<readonly TokenInfo[]>;
-  /** Reads what other processes made and revoked. */
+  /** Other processes create and revoke tokens too, so this process has to read their changes. */
   refresh(): Promise<void>;
-  /** Namespaces of the tokens that are valid, as far as they are known here. */
+  /** Covers only the tokens that this process has read so far. */
   namespaces(): ReadonlySet<string>;
-  /** Whether the token with this id is valid, as far as is known here. */
+  /** Returns whether the token is valid. The answer may lag behind other processes until the next refresh. */
   isValid(id: string): boolean;
-  /** The token with this text as far as is known here, also one that has expired or was revoked; null for none. */
+  /**
+   * Returns the token with this text, even when it is expired or revoked, because the caller checks that. Null when
+   * this process has not read such a token.
+   */
   find(text: string): TokenInfo | null;
 }
 
 /**
- * The tokens of a store: an append-only session that every node reads. `nowMs` is the time that new tokens state.
- * Reads nothing before it is asked.
+ * Stores tokens in an append-only session that every node reads. It reads nothing before the first call. `nowMs` is the
+ * clock for the creation time of tokens.
  */
 export function createTokenStore(store: SessionStore, nowMs: () => number): TokenStore {
   const tokens = new Map<string, KeptToken>();
@@ -86,7 +89,7 @@ export function createTokenStore(store: SessionStore, nowMs: () => number): Toke
           lastSeq = record.seq;
         }
     } catch (error) {
-      // Before the first token there is no such session.
+      // The session exists only after the first token was created, so its absence is not an error.
       if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
     }
   };
@@ -126,7 +129,7 @@ export function createTokenStore(store: SessionStore, nowMs: () => number): Toke
     refresh,
     namespaces() {
       const valid = Array.from(tokens.values()).filter((token) => isValidToken(token, nowMs()));
-      // A token of all namespaces names one with each request; the one without a name is always there.
+      // A token for all namespaces names one per request, so only the namespace without a name is certain to exist.
       return new Set(valid.map(({ namespace }) => (namespace === "*" ? "" : namespace)));
     },
     isValid(id) {
@@ -162,10 +165,10 @@ function apply(tokens: Map<string, KeptToken>, { record }: StoredRecord): void {
     label: typeof label === "string" ? label : null,
     namespace: typeof namespace === "string" ? namespace : "",
     agents: agents === "*" ? "*" : Array.isArray(agents) ? agents.filter((each) => typeof each === "string") : [],
-    // A scope of a later version gives no right here.
+    // A scope of a later version is unknown here and must not grant a right.
     scopes: Array.isArray(scopes) ? scopes.filter((each) => typeof each === "string" && isScope(each)) : [],
     expiresAtMs: typeof expiresAtMs === "number" ? expiresAtMs : null,
-    // A mode of a later version is none that this one can keep to: the upstream's holds.
+    // A mode of a later version cannot be followed here, so the mode of the upstream applies.
     mode: isGatewayMode(mode) ? mode : null,
     createdAtMs: Number(createdAtMs),
     revokedAtMs: null,

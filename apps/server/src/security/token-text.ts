@@ -1,14 +1,14 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** A token as its owner keeps it: `tl_ID_SECRET`. */
+/** The owner keeps the text `tl_ID_SECRET`; the store keeps only the id and the digest. */
 export interface NewToken {
   readonly id: string;
   readonly text: string;
-  /** SHA-256 of the secret in hex, which is all that a store keeps of it. */
+  /** Is the SHA-256 of the secret in hex. The store keeps only this, so a leaked store reveals no secret. */
   readonly digest: string;
 }
 
-/** 12 letters and digits, then 32 random bytes. */
+/** The id has 12 letters and digits; the secret encodes 32 random bytes. */
 const form = /^tl_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -18,7 +18,6 @@ export function newToken(): NewToken {
   return { id, text: `tl_${id}_${secret}`, digest: digestOf(secret) };
 }
 
-/** The id and the digest of a token's text; null for any other text. */
 export function parseToken(text: string): { readonly id: string; readonly digest: string } | null {
   const [, id, secret] = form.exec(text) ?? [];
   return id === undefined || secret === undefined ? null : { id, digest: digestOf(secret) };
@@ -28,11 +27,11 @@ function digestOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-/** Compares in a time that says nothing about where they differ. */
+/** Compares in constant time, so that timing does not reveal where the digests differ. */
 export function isSameDigest(one: string, other: string): boolean {
   const [left, right] = [Buffer.from(one, "hex"), Buffer.from(other, "hex")];
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** What the secret of an id that nobody has is compared with, so that it takes as long as a wrong one. */
+/** Is compared for an unknown id, so that the check takes as long as for a wrong secret. */
 export const noDigest: string = digestOf(randomBytes(32).toString("base64url"));

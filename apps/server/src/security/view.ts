@@ -4,31 +4,37 @@ import { marksKeyStart, marksNamespace } from "@throughline/transfer/internal";
 import type { Scope } from "./scopes.ts";
 import { reservedNamespaces, type TokenInfo } from "./token-store.ts";
 
-/** What one request may see: the sessions of its namespace and of the token's agents. */
 export interface View {
   readonly token: TokenInfo;
   readonly namespace: string;
-  /** A text for what the view may see, which seals cursors. */
+  /** Identifies the rights of the view. Cursors are sealed with it, so that another view cannot use them. */
   readonly identity: string;
   /** @throws {ThroughlineError} FORBIDDEN */
   require(scope: Scope): void;
   /**
-   * The store as far as the view sees an agent. Without an agent: of all agents, for lists.
-   * @throws {ThroughlineError} SESSION_NOT_FOUND for an agent that it does not see, INPUT_INVALID where one must be named
+   * Returns the store limited to one agent. Without an agent it covers all agents, as lists need.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND for an agent outside the view, INPUT_INVALID when an agent must be
+   *   named
    */
   store(agentId: string | undefined): SessionStore;
-  /** Throws SESSION_NOT_FOUND, as for a key that is not there, unless the view sees the session's agent. */
+  /**
+   * Throws SESSION_NOT_FOUND for a session outside the view, exactly as for a missing session, so that a token cannot
+   * probe for keys.
+   */
   assertSeen(ref: SessionRef): void;
-  /** The only agent that the view sees; null when it sees several. */
+  /** Is null when the view has several agents, so that a request must name one. */
   readonly onlyAgent: string | null;
   /**
-   * The view is of what an import notes about its sources: a namespace beside the token's own, of which it sees these
-   * notes, by these operations only.
+   * Is true when the namespace holds the import notes of the token's own namespace. The token may access these notes
+   * only, through a few operations.
    */
   readonly isOfImports: boolean;
 }
 
-/** What an import asks of its notes. A run's own note goes when the import is done, which takes no right to delete. */
+/**
+ * Maps the operations that an import needs for its notes to scopes. Removing the note of a finished run needs only
+ * `write`, so that imports work without the right to delete.
+ */
 const importOperations: ReadonlyMap<string, Scope> = new Map([
   ["listSessions", "read"],
   ["getSession", "read"],
@@ -36,7 +42,7 @@ const importOperations: ReadonlyMap<string, Scope> = new Map([
   ["removeSession", "write"],
 ]);
 
-/** The scope that an operation needs in a view. @throws {ThroughlineError} FORBIDDEN */
+/** Returns the scope that an operation needs in a view. @throws {ThroughlineError} FORBIDDEN */
 export function scopeIn(view: View, { id, scope }: { readonly id: string; readonly scope: Scope }): Scope {
   if (!view.isOfImports) return scope;
   const needed = importOperations.get(id);
@@ -44,7 +50,7 @@ export function scopeIn(view: View, { id, scope }: { readonly id: string; readon
   throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
 }
 
-/** A list of notes of imports holds nothing else. @throws {ThroughlineError} FORBIDDEN */
+/** In the namespace of import notes, only lists of these notes are allowed. @throws {ThroughlineError} FORBIDDEN */
 export function assertListed(
   view: View,
   { agent, prefix = "" }: { readonly agent?: string; readonly prefix?: string },
@@ -53,9 +59,7 @@ export function assertListed(
   throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
 }
 
-/**
- * @throws {ThroughlineError} FORBIDDEN for a namespace that is not the token's, NAMESPACE_INVALID
- */
+/** @throws {ThroughlineError} FORBIDDEN for a namespace that is not the token's, NAMESPACE_INVALID */
 export function createView(store: SessionStore, token: TokenInfo, named: string | undefined): View {
   const namespace = namespaceOf(token, named);
   const { agents } = token;
