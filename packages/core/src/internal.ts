@@ -1,4 +1,4 @@
-// Functions that the packages of Throughline share. They may change in any release and are not public.
+// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
 export { isUnknown } from "./append-once.ts";
 export type { AppendOnceOptions } from "./append-once.ts";
 export { storedRecord, withStored } from "./append-stored.ts";
@@ -131,14 +131,7 @@ export { assertAgentId, assertNamespace, assertSessionId, isAgentId, isSessionId
 export { agentOfKey, sessionKeyAliases, sessionKeyHasPrefix } from "./session-key.ts";
 export { sessionRefText } from "./session-ref.ts";
 export type { SessionAddress } from "./session-ref.ts";
-export type {
-  AppendedRecord,
-  LoadOptions,
-  MoveAction,
-  RedactResult,
-  RemoveOptions,
-  StoreLockOptions,
-} from "./session-store.ts";
+export type { AppendedRecord, StoreLockOptions } from "./session-store.ts";
 export type { SettingField, SettingFragment, SettingKind, SettingValue } from "./setting-fragment.ts";
 export { sha256Hex } from "./sha256.ts";
 export { bulkBatchOf, defaultStoreLimits } from "./store-capabilities.ts";

@@ -1,11 +1,5 @@
-import type {
-  LoadOptions,
-  MoveAction,
-  ReadPayload,
-  RecordWindow,
-  RedactResult,
-  RemoveOptions,
-} from "@throughline/core/internal";
+import type { LoadOptions, MoveAction, RedactResult, RemoveOptions } from "@throughline/core";
+import type { ReadPayload, RecordWindow } from "@throughline/core/internal";
 import { isDeepStrictEqual } from "node:util";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";

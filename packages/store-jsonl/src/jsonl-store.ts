@@ -1,11 +1,4 @@
-import type {
-  LoadOptions,
-  MoveAction,
-  ReadPayload,
-  RedactResult,
-  RemoveOptions,
-  StoreLockOptions,
-} from "@throughline/core/internal";
+import type { ReadPayload, StoreLockOptions } from "@throughline/core/internal";
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
@@ -24,7 +17,6 @@ import {
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
 import { createCapabilities, createHandleLife, prepareAppend } from "@throughline/store-kit";
-import { planList } from "@throughline/store-kit/internal";
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessionFiles } from "./agent-session-files.ts";
@@ -184,7 +176,7 @@ class JsonlStore implements core.SessionStore {
     return found;
   }
 
-  load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
+  load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     return this.#track(async () => {
       assertStoreOptions("load", options);
       this.#life.begin(options.signal);
@@ -220,7 +212,7 @@ class JsonlStore implements core.SessionStore {
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#track(async () => {
       // Refused before any folder is looked at.
-      const plan = planList(query);
+      const plan = kit.planList(query);
       this.#life.begin(query.signal);
       const agents = this.#agentsOf(query);
       const prepare = async (agent: AgentSessionFiles): Promise<void> => {
@@ -244,7 +236,7 @@ class JsonlStore implements core.SessionStore {
     return holdAgentLock({ context: this.#context, agent: place }, work, options);
   }
 
-  async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
+  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     this.#life.begin();
     kit.assertMoveAction(action);
     const change = (scope: ChangeContext, found: SessionRow): core.SessionState => {
@@ -259,7 +251,7 @@ class JsonlStore implements core.SessionStore {
     return result;
   }
 
-  remove(ref: core.SessionRef, options: RemoveOptions = {}): Promise<void> {
+  remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const change = (scope: ChangeContext, row: SessionRow): void =>
       options.purge === true
         ? commitPurge(scope, heldToRemove(scope.agent, row))
@@ -274,7 +266,7 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<RedactResult> {
+  redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     return this.#track(async () => {
       this.#life.begin();
       kit.assertRedaction(ids, options);
@@ -386,9 +378,7 @@ class JsonlStore implements core.SessionStore {
       if (agent.exists) await agent.foreign.takeView();
       const scope = this.#scope(agent, "disk");
       const wants = { find: () => locateSession(agent, ref, isArchivedToo), needsEntries: () => true };
-      const { result } = await underLocks(scope, ref, wants, (row) => ({
-        result: work(scope, row),
-      }));
+      const { result } = await underLocks(scope, ref, wants, (row) => ({ result: work(scope, row) }));
       await agent.log.flushed();
       this.#derived.schedule(agent);
       return { agent, result };

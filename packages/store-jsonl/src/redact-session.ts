@@ -1,5 +1,5 @@
-import type { RedactOptions, SessionRef } from "@throughline/core";
-import type { RedactResult, SharedRecords } from "@throughline/core/internal";
+import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
+import type { SharedRecords } from "@throughline/core/internal";
 import { quote, refused } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { replaceLost } from "./lost-records.ts";

@@ -3,10 +3,9 @@ import {
   type LinkedRecord,
   nextUpdatedAtMs,
   redactionTombstone,
-  type RedactResult,
   serializeRecord,
 } from "@throughline/core/internal";
-import { type RedactOptions } from "@throughline/core";
+import { type RedactOptions, type RedactResult } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";

@@ -1,7 +1,6 @@
 import {
   assertSessionId,
   createFinding,
-  type MoveAction,
   nextUpdatedAtMs,
   patchEntry,
   quote,
@@ -9,6 +8,7 @@ import {
   sessionNotFound,
 } from "@throughline/core/internal";
 import {
+  type MoveAction,
   type SessionEntry,
   sessionRef,
   type SessionRef,

@@ -1,6 +1,5 @@
 import { assertKnownOptions, optionKinds, type OptionTable, quote, refused } from "@throughline/core/internal";
-import type { MoveAction, RemoveOptions } from "@throughline/core/internal";
-import type { SessionEvent } from "@throughline/core";
+import type { MoveAction, RemoveOptions, SessionEvent } from "@throughline/core";
 import type { SessionFrame } from "./session-frame.ts";
 import { sessionRef, type SessionRef } from "@throughline/core";
 

@@ -1,5 +1,4 @@
-import type { MoveAction } from "@throughline/core/internal";
-import type { SessionEntry } from "@throughline/core";
+import type { MoveAction, SessionEntry } from "@throughline/core";
 import { assertIdsFree, IdClaims } from "../src/id-claims.ts";
 import { planMove, planRedaction, planRemove, planSave } from "@throughline/store-kit";
 import { type SessionFrame, sessionState } from "../src/session-frame.ts";

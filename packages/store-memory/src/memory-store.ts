@@ -1,12 +1,5 @@
-import type {
-  LoadOptions,
-  MoveAction,
-  ReadPayload,
-  RedactResult,
-  RemoveOptions,
-  StoreLimits,
-  StoreLockOptions,
-} from "@throughline/core/internal";
+import type { LoadOptions, MoveAction, RedactResult, RemoveOptions } from "@throughline/core";
+import type { ReadPayload, StoreLimits, StoreLockOptions } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
 import {
   assertKnownOptions,

@@ -1,11 +1,4 @@
-import type {
-  LoadOptions,
-  MoveAction,
-  ReadPayload,
-  RecordWindow,
-  RedactResult,
-  RemoveOptions,
-} from "@throughline/core/internal";
+import type { ReadPayload, RecordWindow } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import {
@@ -20,7 +13,6 @@ import {
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
 import { createCapabilities, createHandleLife, prepareAppend, type WatchHub } from "@throughline/store-kit";
-import { createPayloadCoder } from "@throughline/store-kit/internal";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, postgresAppendTable, type CheckedOptions } from "./checked-options.ts";
@@ -176,8 +168,8 @@ class PostgresSessionStore implements PostgresStore {
     return {
       pool,
       schema: quoted,
-      rows: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
-      plainRows: { coder: createPayloadCoder(undefined), isCoded: false },
+      rows: { coder: kit.createPayloadCoder(codec), isCoded: codec !== undefined },
+      plainRows: { coder: kit.createPayloadCoder(undefined), isCoded: false },
       found: { layout: plainLayout, isDistributed: false, appendSql: appendSql(quoted, plainLayout) },
       limits: this.capabilities.limits,
       lockTimeout: `${Math.max(1, Math.trunc(lockTimeoutMs))}ms`,
@@ -231,7 +223,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
+  async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     assertStoreOptions("load", options);
     return this.#during(options.signal, async () => {
       await this.#ready(options.signal);
@@ -269,7 +261,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
+  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     kit.assertMoveAction(action);
     return this.#during(undefined, async () => {
       await this.#ready();
@@ -277,7 +269,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async remove(ref: core.SessionRef, options: RemoveOptions = {}): Promise<void> {
+  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     return this.#during(undefined, async () => {
       await this.#ready();
@@ -285,7 +277,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<RedactResult> {
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     kit.assertRedaction(ids, options);
     return this.#during(undefined, async () => {
       await this.#ready();

@@ -1,5 +1,4 @@
-import type { RedactOptions, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
-import type { RedactResult } from "@throughline/core/internal";
+import type { RedactOptions, RedactResult, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
 import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
 import { planFieldRemoval, redactedRecord } from "@throughline/store-kit/internal";
 import { planRedaction } from "@throughline/store-kit";

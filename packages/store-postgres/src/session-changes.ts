@@ -1,5 +1,4 @@
-import type { MoveAction, RemoveOptions } from "@throughline/core/internal";
-import type { SessionRef, SessionState } from "@throughline/core";
+import type { MoveAction, RemoveOptions, SessionRef, SessionState } from "@throughline/core";
 import { planMove, planRemove } from "@throughline/store-kit";
 import { quote, refused, sessionNotFound } from "@throughline/core/internal";
 import { type SessionFrame } from "@throughline/store-kit/internal";

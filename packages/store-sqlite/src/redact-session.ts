@@ -1,5 +1,4 @@
-import type { RedactOptions, SessionRef } from "@throughline/core";
-import type { RedactResult } from "@throughline/core/internal";
+import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
 import { planFieldRemoval } from "@throughline/store-kit/internal";
 import { planRedaction } from "@throughline/store-kit";
 import { quote, refused } from "@throughline/core/internal";

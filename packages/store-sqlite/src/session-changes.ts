@@ -1,5 +1,4 @@
-import type { MoveAction } from "@throughline/core/internal";
-import type { SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import type { MoveAction, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { assertIdsFree, planArchive, type SessionFrame } from "@throughline/store-kit/internal";
 import { planMove, planSave } from "@throughline/store-kit";
 import { firstSweepAt } from "./keyed-appends.ts";

@@ -1,11 +1,5 @@
-import type {
-  LoadOptions,
-  MoveAction,
-  ReadPayload,
-  RedactResult,
-  RemoveOptions,
-  StoreLockOptions,
-} from "@throughline/core/internal";
+import type { LoadOptions, MoveAction, RedactResult, RemoveOptions } from "@throughline/core";
+import type { ReadPayload, StoreLockOptions } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
 import {
   assertStoreOptions,

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import {
   type AppendDraft,
   type AppendOptions,
+  type MoveAction,
   type SessionEntry,
   type SessionRecord,
   type SessionRef,
@@ -11,7 +12,6 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { type MoveAction } from "@throughline/core/internal";
 import { noteDraft, readSources, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { appendToModel } from "../model/append-to-model.ts";

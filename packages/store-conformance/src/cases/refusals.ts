@@ -3,12 +3,12 @@ import type {
   AppendDraft,
   AppendOptions,
   ListQuery,
+  MoveAction,
   ReadOptions,
   RedactOptions,
   SessionRef,
   TurnRequest,
 } from "@throughline/core";
-import type { MoveAction } from "@throughline/core/internal";
 import { assertFails, assertRefused, createSession, nowMs, readRecords, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 

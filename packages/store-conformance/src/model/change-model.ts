@@ -1,5 +1,5 @@
-import type { ListQuery, ReadOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import type { MoveAction, ReadPayload } from "@throughline/core/internal";
+import type { ListQuery, MoveAction, ReadOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import type { ReadPayload } from "@throughline/core/internal";
 import { redactionTombstone } from "@throughline/core/internal";
 import { lineOf } from "./append-to-model.ts";
 import {

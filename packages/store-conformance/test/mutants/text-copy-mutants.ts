@@ -1,5 +1,4 @@
-import type { RedactOptions, SessionRef, SessionStore } from "@throughline/core";
-import type { RedactResult } from "@throughline/core/internal";
+import type { RedactOptions, RedactResult, SessionRef, SessionStore } from "@throughline/core";
 import type { Mutant } from "./mutant.ts";
 
 type Redact = (ref: SessionRef, ids: readonly string[], options: RedactOptions) => Promise<RedactResult>;
