@@ -69,7 +69,7 @@ export class MirroredSession {
     this.#context = context;
   }
 
-  /** Tells whether the session may be dropped from the cache: calls under way need their order. */
+  /** States whether the session may be dropped from the cache: calls under way need their order. */
   get isIdle(): boolean {
     return this.#waiting === 0;
   }

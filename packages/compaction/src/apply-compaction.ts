@@ -127,7 +127,7 @@ async function judge(
   return (await changedSeqs(store, ref, sizes)).length > 0 ? "outdated" : "fits";
 }
 
-/** Tells growth of the planned branch from a switch to another branch: only growth keeps the plan valid. */
+/** Distinguishes growth of the planned branch from a switch to another branch: only growth keeps the plan valid. */
 function goesOn(arrived: readonly StoredRecord[], headId: string | null, plannedHeadId: string): boolean {
   const parents = new Map(arrived.map(({ id, parentId }) => [id, parentId]));
   let id = headId;

@@ -7,8 +7,11 @@ import type { ConfigFile } from "./read-config-file.ts";
 const mostBytes = 4_194_304;
 const remedy = "Name another file with --config.";
 
+/** States where the configuration file is looked for. */
 interface ConfigFilePlace {
+  /** Resolves relative paths. */
   readonly workingDirectory: string;
+  /** Holds `config.json` when no file is named. */
   readonly home: string;
   /** The user may name a file that replaces `config.json` in the home. */
   readonly named: string | undefined;

@@ -11,9 +11,11 @@ import type { SettingDefinition } from "./setting-definition.ts";
 // The function is exported from here, so that a program resolves one module less when it starts.
 export { checkValue };
 
+/** Holds a configuration file as it was read. */
 export interface ConfigFile {
   /** States the absolute path of the file. */
   readonly path: string;
+  /** Holds the whole text of the file. */
   readonly text: string;
 }
 

@@ -1,6 +1,7 @@
 import type { SettingValue } from "@throughline/core/internal";
 import { configProblem, type ConfigPlace } from "./config-problem.ts";
 
+/** Names the kinds of sources in rising precedence. */
 type SettingSource = "default" | "preset" | "file" | "environment" | "flag";
 
 /** Holds one effective value and its source. */

@@ -1,5 +1,6 @@
 import { hasToolCall } from "./find-tool-call.ts";
 
+/** Names what makes a summary unusable. */
 export type AuditProblem =
   /** The text says nothing: it is empty, or only acknowledges the instruction. */
   | "empty"

@@ -11,13 +11,18 @@ import type {
 import { ThroughlineError } from "./throughline-error.ts";
 import { argumentProblem } from "./tool-arguments.ts";
 
-type JsonObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
+/** Describes an object by JSON Schema. */
+type JsonObjectSchema = Readonly<Record<string, unknown>> & {
+  /** Arguments are always an object. */
+  readonly type: "object";
+};
 
 /**
  * Describes a tool's arguments by a Standard Schema, such as a schema of zod, valibot or arktype, or by JSON Schema.
  */
 type ToolInput = StandardSchemaV1 | JsonObjectSchema;
 
+/** Types the checked arguments of a tool. */
 type ToolArguments<Input extends ToolInput> = Input extends StandardSchemaV1
   ? StandardSchemaOutput<Input>
   : JsonValueOf<Input>;
@@ -45,6 +50,7 @@ type JsonValueOf<Schema> = Schema extends { readonly const: infer Value }
                   : unknown
       : unknown;
 
+/** Types an object by its JSON Schema. */
 type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
   ? {
       readonly [Name in keyof Properties as Name extends RequiredNames<Schema> ? Name : never]: JsonValueOf<
@@ -57,6 +63,7 @@ type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properti
     }
   : Readonly<Record<string, unknown>>;
 
+/** Lists the names that a JSON Schema requires. */
 type RequiredNames<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never;
 
 /** Describes the tool that `defineTool` creates. */

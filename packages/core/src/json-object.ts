@@ -1,3 +1,4 @@
+/** Types a JSON object whose members are not checked yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Arrays and null are objects in JavaScript, but have no fields here. */

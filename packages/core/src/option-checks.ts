@@ -4,15 +4,19 @@ import { nearestName } from "./nearest-name.ts";
 import { refused } from "./refused.ts";
 import type { ThroughlineError } from "./throughline-error.ts";
 
+/** Describes the values that an option accepts. */
 export interface OptionKind {
   /** A message puts this text after "must be". */
   readonly expected: string;
+  /** Returns whether the value is valid. */
   readonly accepts: (value: unknown) => boolean;
   /** The fields of an object are checked in the same way as the options of a call. */
   readonly fields?: Readonly<Record<string, OptionKind>>;
+  /** Describes the items of an array. */
   readonly items?: OptionKind;
   /** Messages state only the type of a secret value, never its content. */
   readonly isSecret?: boolean;
+  /** States whether the option must be given. @default false */
   readonly isRequired?: boolean;
 }
 

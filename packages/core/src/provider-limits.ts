@@ -1,6 +1,8 @@
+/** Limits the names of tools at one provider. */
 export interface NameLimit {
   /** The global expression matches every character that is replaced before a name is sent. */
   readonly forbidden: RegExp;
+  /** Limits the length of a name, in characters. */
   readonly maxLength: number;
   /** A name must start with a match of this expression. @default anything */
   readonly first?: RegExp;

@@ -1,3 +1,4 @@
+/** Types a setting that is not a list or an object. */
 type SettingScalar = string | number | boolean | null;
 /** A setting holds JSON; null stands for no value. */
 export type SettingValue = SettingScalar | readonly SettingValue[] | { readonly [field: string]: SettingValue };

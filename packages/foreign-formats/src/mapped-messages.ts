@@ -20,7 +20,7 @@ export function callsOf(content: unknown): readonly { readonly id: string; reado
   );
 }
 
-/** A `fragment` mark tells the history to merge the part into the reply with that `responseId`. */
+/** A `fragment` mark makes the history merge the part into the reply with that `responseId`. */
 export function partOf(body: RecordBody, responseId: string, isFurtherPart: boolean): RecordBody {
   const message = body["message"] as Fields;
   return { ...body, message: { ...message, responseId, ...(isFurtherPart ? { fragment: true } : {}) } };

@@ -54,6 +54,7 @@ export interface RetentionStep {
   readonly action: "archive" | "purge";
   /** States the session's key when the plan was created. */
   readonly key: string;
+  /** States the id of the session under the key. */
   readonly sessionId: string;
   /** Names the limit that selected the session: its age, the count, or the bytes of all sessions. */
   readonly reason: "age" | "count" | "bytes";

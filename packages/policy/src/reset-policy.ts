@@ -1,5 +1,6 @@
 import { join, PolicyReader, type Fields } from "./policy-problem.ts";
 
+/** Names what resets a session. */
 type ResetMode = "never" | "idle" | "daily";
 
 /** A rule with `daily` may also set idle minutes; the earlier of both times counts. */
@@ -12,6 +13,7 @@ export interface ResetRule {
   readonly idleMinutes: number | null;
 }
 
+/** Names the types of conversations that rules distinguish. */
 export type ResetType = "direct" | "group" | "channel" | "thread";
 
 /** Sets when sessions reset, by type and by channel. */

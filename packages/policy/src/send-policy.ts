@@ -8,6 +8,7 @@ export type SendPolicyMode = "first-match" | "deny-overrides";
 
 /** Every field that is present must match; a match without fields covers every session. Case does not matter. */
 export interface SendPolicyMatch {
+  /** Matches the channel of the session by its name. */
   readonly channel?: string;
   /** Accepts `direct`, `dm` (the same), `group` or `channel`. */
   readonly chatType?: string;
@@ -17,6 +18,7 @@ export interface SendPolicyMatch {
   readonly rawKeyPrefix?: string;
 }
 
+/** Answers for the sessions that it matches. */
 interface SendPolicyRule {
   /** A rule without conditions matches every session. */
   readonly match: SendPolicyMatch;

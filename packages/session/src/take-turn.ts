@@ -106,7 +106,7 @@ interface OpeningContext {
   readonly wait: TurnWait;
 }
 
-/** The turn must first leave the queue. The error then tells the caller to continue in a branch. */
+/** The turn must first leave the queue. The error then makes the caller continue in a branch. */
 class BranchOff extends Error {}
 
 async function openTurn(context: OpeningContext): Promise<Turn> {
@@ -223,7 +223,7 @@ function lastTurnId({ log }: TurnHost): string {
   throw new ThroughlineError("INPUT_INVALID", "There is no turn to resume: the last one is done.");
 }
 
-/** Answers calls that have no stored result. The result tells the model whether the call may have run. */
+/** Answers calls that have no stored result. The result informs the model whether the call may have run. */
 function openResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
   return [...facts.openCalls].map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
 }

@@ -27,7 +27,7 @@ export class DeliveredRecords {
 
   /**
    * Returns the last seq up to which the session is unchanged; null when no delivered record is gone. `whole` opens the
-   * session with every record, and is called only when the file was read anew.
+   * session with every record, and is called only when the file was read again.
    */
   cutAfter({ transcript }: HeldSession, nextSeq: number, whole: () => HeldSession | null): number | null {
     if (transcript === this.#image) return null;

@@ -9,7 +9,7 @@ import type { LockFile, LockPort } from "./lock-file.ts";
  * A lock file without an owner may be one that its owner has not written yet. After this time it counts as abandoned.
  */
 export const unknownOwnerGraceMs: number = 30_000;
-/** Tells other programs how long a write may hold the lock. */
+/** Informs other programs how long a write may hold the lock. */
 const maxHoldMs = 10_000;
 /** Limits the hold time that another program may claim for a process that is not alive. */
 const maxBelievedHoldMs = 30 * 60_000;

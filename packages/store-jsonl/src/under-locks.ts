@@ -159,7 +159,7 @@ function sayInLog({ log }: AgentSessionFiles, ref: SessionRef): void {
 /**
  * Flushes a session that an older version created with a durability below `disk`. The flush covers its file, the file's
  * name and its line in the entries log. If a power cut took the transcript, no record of it was promised to survive,
- * and it starts anew.
+ * and it starts empty.
  */
 function flushOlder(scope: ChangeContext, row: SessionRow): SessionRow {
   const { agent, context } = scope;

@@ -1,12 +1,13 @@
 import { defaultIdempotency, defaultStoreLimits, refused, type StoreLimits } from "@throughline/core/internal";
 import { type StoreCapabilities } from "@throughline/core";
 
+/** Configures `createCapabilities`. */
 interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
-  /** @default the strongest of `durabilities` */
+  /** Sets the durability of a write that names none. @default the strongest of `durabilities` */
   readonly defaultDurability?: StoreCapabilities["defaultDurability"];
-  /** @default none */
+  /** Lists the optional parts of the contract that the store has. @default none */
   readonly facets?: Partial<Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials">>;
-  /** @default `defaultStoreLimits` */
+  /** Sets the limits that differ from the usual ones. @default `defaultStoreLimits` */
   readonly limits?: Partial<StoreLimits> | undefined;
 }
 

@@ -14,7 +14,9 @@ import type { StoreLockOptions } from "@throughline/core/internal";
 /** Frees a lock. Throws when the lock had ended before, because another process may have worked at the same time. */
 export type ReleaseLock = () => void | Promise<void>;
 
+/** Configures how a lock is acquired. */
 interface LockAttempts {
+  /** Measures the wait, and sleeps between two attempts. */
   readonly clock: Clock;
   /** Acquires the lock, or returns null at once while another holder has it. */
   tryLock(signal: AbortSignal | undefined): ReleaseLock | null | Promise<ReleaseLock | null>;

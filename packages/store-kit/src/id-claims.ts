@@ -2,6 +2,7 @@ import { assertKeyFits } from "./assert-arguments.ts";
 import { assertAgentId, assertNamespace, assertSessionId, quote, refused } from "@throughline/core/internal";
 import type { SessionFrame } from "./session-frame.ts";
 
+/** Names the session that claims the ids. */
 type IdOwner = Pick<SessionFrame, "ref" | "sessionId">;
 
 /**

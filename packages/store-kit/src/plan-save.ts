@@ -4,6 +4,7 @@ import { type SessionEntry } from "@throughline/core";
 import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts";
 import type { SaveOptions, SessionRef } from "@throughline/core";
 
+/** Plans a save: an entry, and the session that it archives. */
 interface SavePlan extends EntryPlan {
   /** The ids of a new session must be free, which `assertIdsFree` or `IdClaims` checks. The new session is empty. */
   readonly isNew: boolean;
@@ -11,6 +12,7 @@ interface SavePlan extends EntryPlan {
   readonly archived: SessionFrame | null;
 }
 
+/** States the conditions of a save. */
 interface SaveTerms extends Pick<SaveOptions, "ifRevision" | "createdAtMs"> {
   /** States the time of the store's clock, in milliseconds since 1970. */
   readonly nowMs: number;

@@ -28,8 +28,11 @@ export function planFieldRemoval(
   return planEntry(frame, patchEntry(entry, Object.fromEntries(present.map((field) => [field, undefined]))), nowMs);
 }
 
+/** Plans the write of an entry. */
 export interface EntryPlan {
+  /** Holds the session's row after the write. */
   readonly frame: SessionFrame;
+  /** Holds the entry after the write. */
   readonly entry: SessionEntry;
   /** Lists the events to announce after the write. */
   readonly events: readonly SessionEvent[];

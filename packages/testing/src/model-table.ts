@@ -2,6 +2,7 @@
 export interface SimulatedModel {
   /** Limits prompt and answer together, in tokens. For Ollama it caps `num_ctx`. */
   readonly windowTokens: number;
+  /** Limits the answer, in tokens. */
   readonly maxOutputTokens: number;
   /** Anthropic: states whether the list may end with an assistant message that the answer continues. */
   readonly prefill: boolean;

@@ -1,31 +1,65 @@
 /** Describes a part of a scripted answer. The parts stand in the order in which a model would produce them. */
-export type ReplyPart =
-  | { readonly type: "text"; readonly text: string }
-  /** The simulator signs thinking if the provider does. Later requests must send it back unchanged. */
-  | { readonly type: "thinking"; readonly thinking: string }
-  /** Only Anthropic sends this part; the adapters of other providers omit it. */
-  | { readonly type: "redacted-thinking" }
-  /** The simulator generates `id` when it is absent. */
-  | { readonly type: "tool-call"; readonly name: string; readonly input: unknown; readonly id?: string };
+export type ReplyPart = TextPart | ThinkingPart | RedactedThinkingPart | ToolCallPart;
+
+/** Scripts a text. */
+interface TextPart {
+  /** Distinguishes the parts. */
+  readonly type: "text";
+  /** Holds the text. */
+  readonly text: string;
+}
+
+/** Scripts thinking. The simulator signs it if the provider does. Later requests must send it back unchanged. */
+interface ThinkingPart {
+  /** Distinguishes the parts. */
+  readonly type: "thinking";
+  /** Holds the text of the thinking. */
+  readonly thinking: string;
+}
+
+/** Scripts encrypted thinking. Only Anthropic sends this part; the adapters of other providers omit it. */
+interface RedactedThinkingPart {
+  /** Distinguishes the parts. */
+  readonly type: "redacted-thinking";
+}
+
+/** Scripts a tool call. */
+interface ToolCallPart {
+  /** Distinguishes the parts. */
+  readonly type: "tool-call";
+  /** Names the tool. */
+  readonly name: string;
+  /** Holds the arguments, which are written as JSON. */
+  readonly input: unknown;
+  /** Identifies the call. @default an id that the simulator generates */
+  readonly id?: string;
+}
 
 /** Names the reason why the answer ended, independent of any provider. */
 export type ReplyStop = "end" | "length" | "tool-calls" | "refusal" | "context-window";
 
 /** Replaces the token counts that the simulator would report. */
 export interface ReplyUsage {
+  /** Counts the prompt without its cached part. */
   readonly inputTokens?: number;
+  /** Counts the answer with its thinking. */
   readonly outputTokens?: number;
+  /** Counts the prompt tokens that were read from a cache. */
   readonly cacheReadTokens?: number;
+  /** Counts the prompt tokens that were written to a cache. */
   readonly cacheWriteTokens?: number;
+  /** Counts the thinking within the answer. */
   readonly thinkingTokens?: number;
 }
 
 /** Scripts an answer. */
 export interface AnswerReply {
   readonly kind: "answer";
+  /** Holds the text, or the parts of the answer. */
   readonly content: string | readonly ReplyPart[];
   /** Sets the reason why the answer ended. @default "tool-calls" when a call is in the content, otherwise "end" */
   readonly stop?: ReplyStop;
+  /** Replaces the token counts. @default the simulator's own count */
   readonly usage?: ReplyUsage;
   /** Sets the wait before the first byte, in milliseconds. @default 0 */
   readonly delayMs?: number;
@@ -45,19 +79,26 @@ export interface AnswerReply {
  * usual text.
  */
 export interface StreamBreak {
+  /** States the number of events that are sent before the stream ends. */
   readonly events: number;
+  /** Closes the connection, or sends the provider's error event. */
   readonly how: "cut" | "error-event";
+  /** States the status within the error event. */
   readonly status?: number;
+  /** Replaces the text of the error event. */
   readonly message?: string;
 }
 
 /** Scripts a failure. The simulator sends it in the provider's error format although the request was valid. */
 export interface ErrorReply {
   readonly kind: "error";
+  /** Sets the HTTP status. */
   readonly status: number;
   /** Replaces the text of the error. @default the provider's usual type, text and code for the status */
   readonly message?: string;
+  /** Replaces the error type of the provider. */
   readonly type?: string;
+  /** Replaces the error code of the provider. */
   readonly code?: string;
   /** Sets the header `retry-after-ms` and, in whole seconds, `retry-after`. */
   readonly retryAfterMs?: number;

@@ -21,6 +21,7 @@ export type RequestOutcome =
 export interface ReceivedRequest {
   /** Counts the requests from 1, in the order in which they were complete. */
   readonly number: number;
+  /** Names the wire format of the request. */
   readonly api: SimulatedApi;
   /** Holds the path with its query. */
   readonly path: string;
@@ -32,6 +33,7 @@ export interface ReceivedRequest {
   readonly body: unknown;
   /** Holds the simulator's own count of the prompt; 0 for an invalid request. */
   readonly promptTokens: number;
+  /** States how the request ended so far. */
   readonly outcome: RequestOutcome;
   /** Holds the HTTP status of the answer; 0 while the request is pending. */
   readonly status: number;
@@ -41,6 +43,7 @@ export interface ReceivedRequest {
 export interface Refusal {
   /** States the number of the request. */
   readonly request: number;
+  /** Names the wire format of the request. */
   readonly api: SimulatedApi;
   /**
    * States the reason. `invalid`: the request violates the rules for messages. `overflow`: it is valid but exceeds the
@@ -48,6 +51,7 @@ export interface Refusal {
    * unknown. `script`: it is valid, but the script has no reply left.
    */
   readonly kind: "invalid" | "overflow" | "bytes" | "credentials" | "model" | "script";
+  /** Holds the HTTP status of the refusal. */
   readonly status: number;
   /** Holds the provider's error text. */
   readonly message: string;

@@ -23,8 +23,8 @@ import type { ExportOptions } from "./export-types.ts";
 type Line = Readonly<Record<string, unknown>>;
 
 /**
- * Writes the context of a session as the flat lines of claw0: `user`, `assistant`, `tool_use`, `tool_result`, each with
- * its time in seconds. claw0 replays a file from its first line to its last, so the file holds the prompt a model would
+ * Writes the context of a session as the flat lines of claw0. Each line has its time in
+ * seconds. The types are `user`, `assistant`, `tool_use` and `tool_result`. claw0 replays a file from its first line to its last, so the file holds the prompt a model would
  * get now. That is the summary and the messages after it on the current branch, repaired for Anthropic's API. Omissions
  * are reported with the number of records for each reason.
  *

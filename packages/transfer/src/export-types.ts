@@ -35,8 +35,8 @@ export interface ExportOptions {
   /** Receives a remark for every record left out and every line added; for `claw0` one for each reason. */
   readonly onRemark?: (remark: ExportRemark) => void;
   /**
-   * Sets the folder that a header of `openclaw` or `pi` names if neither the session's header nor its entry (`cwd`)
-   * names one. pi resumes a session in that folder. @default none
+   * Sets the folder that a header of `openclaw` or `pi` names. It applies if neither the session's header nor its entry
+   * (`cwd`) names one. pi resumes a session in that folder. @default none
    */
   readonly workingDirectory?: string;
   /**

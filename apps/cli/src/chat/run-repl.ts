@@ -179,7 +179,7 @@ async function greet(context: CommandContext, conversation: Conversation): Promi
   await output.line({ text: "/help lists the commands.", style: "dim" });
 }
 
-/** Tells how to resume, but only if the session holds messages. */
+/** Prints how to resume, but only if the session holds messages. */
 async function farewell({ output }: CommandContext, { store, ref }: Conversation, code: number): Promise<number> {
   const state = await store.load(ref);
   if (state === null || state.head.lastSeq === 0)

@@ -60,7 +60,7 @@ export function lastReplyBefore(from: WireNode | null): WireNode | null {
   return node;
 }
 
-/** The SDKs of the providers count their retries in a header, which tells a repeat from a second equal question. */
+/** The SDKs of the providers count their retries in a header, which distinguishes a repeat from a second equal question. */
 function isRepeat(headers: TurnRequest["headers"], outcome: string | undefined): boolean {
   return outcome === "answered" && Number(headers["x-stainless-retry-count"] ?? 0) > 0;
 }

@@ -33,7 +33,7 @@ function sessionOf(database: RowQueries, sessionId: string): DatabaseSession {
 
 /**
  * `AdvancedSQLiteSession` adds these tables. It stores the rows of all branches in one table of messages, so they
- * cannot be told apart here.
+ * cannot be distinguished here.
  */
 function unreadOf(database: RowQueries, sessionId: string): readonly string[] {
   const count = (table: string, what: string): number => {

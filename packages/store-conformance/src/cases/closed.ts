@@ -44,7 +44,7 @@ function worksOf(store: SessionStore, ref: SessionRef): readonly Work[] {
 
 async function* none(): AsyncGenerator<never> {}
 
-/** Creates a session with so many records that a read has several pages in any store. */
+/** Creates a session with enough records for several pages of a read in any store. */
 async function filled(store: SessionStore): Promise<SessionRef> {
   const ref = await createSession(store, "a");
   const { pageRecords, batchRecords } = store.capabilities.limits;

@@ -30,7 +30,7 @@ export interface SessionMessage extends UserMessage {
 }
 
 /**
- * The first line tells the model that no person wrote the text. The model must not treat the text as the permission of
+ * The first line informs the model that no person wrote the text. The model must not treat the text as the permission of
  * a person.
  */
 export function sessionMessage(text: string, provenance: SessionProvenance): SessionMessage {

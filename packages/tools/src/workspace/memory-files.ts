@@ -23,7 +23,7 @@ export interface MemoryFileLimits {
 export interface MemoryFiles {
   readonly passages: readonly MemoryPassage[];
   readonly fileCount: number;
-  /** Tells the model which content was left out. */
+  /** States the model which content was left out. */
   readonly notes: readonly string[];
 }
 
