@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSession, sessionRef, userMessage, type SessionStore } from "@throughline/core";
-import { systemRandom } from "@throughline/core/internal";
 import { describeStoreConformance, type StoreUnderTest } from "@throughline/store-conformance";
 import { describe, expect, it } from "vitest";
 import { kitRunner } from "../../../tools/kit-runner.ts";
@@ -39,7 +38,7 @@ describe("the audit trail", () => {
     const auditPath = join(folder, "audit.jsonl");
     const store = createAuditedStore({ path: join(folder, "sessions.db"), auditPath });
     const ref = sessionRef({ key: "agent:main:main" });
-    await openSession(store, ref, { random: systemRandom });
+    await openSession(store, ref);
     for (const text of ["Hello", "Hello"]) await store.append(ref, [userMessage(text)], { idempotencyKey: "one" });
     await store.close();
     const lines = readFileSync(auditPath, "utf8").trimEnd().split("\n");

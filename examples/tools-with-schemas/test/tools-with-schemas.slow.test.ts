@@ -6,7 +6,6 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { spawn } from "@lydell/node-pty";
 import { createProviderSimulator } from "@throughline/testing";
-import { type ReplyPart } from "@throughline/testing/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let folder = "";
@@ -20,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs the program while the model makes these calls, one a step. Returns what it was told of each. */
 async function results(...calls: readonly (readonly [string, object])[]): Promise<readonly string[]> {
-  const parts = calls.map(([name, input]): readonly ReplyPart[] => [{ type: "tool-call", name, input }]);
+  const parts = calls.map(([name, input]) => [{ type: "tool-call", name, input } as const]);
   await using provider = createProviderSimulator({
     replies: [...parts.map((content) => ({ kind: "answer", content }) as const), "Done.", "Done."],
   });
@@ -50,7 +49,7 @@ async function atTerminal(
     kill(): void;
   }) => Promise<void>,
 ): Promise<string> {
-  const content = calls.map(([name, input]): ReplyPart => ({ type: "tool-call", name, input }));
+  const content = calls.map(([name, input]) => ({ type: "tool-call", name, input }) as const);
   await using provider = createProviderSimulator({ replies: [{ kind: "answer", content }, "Done.", "Done."] });
   await provider.start();
   const env = { ...process.env, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };

@@ -180,7 +180,7 @@ const table = {
   REVISION_CONFLICT: {
     summary: "The entry changed since it was loaded.",
     retryable: false,
-    remedy: "Load it again and apply the change to the new value; `updateEntry` does that.",
+    remedy: "Load it again, apply the change to the new entry, and save that with its revision.",
   },
   SEND_DENIED: {
     summary: "The send policy denies answers in the session; the message of the error says what is stored.",
