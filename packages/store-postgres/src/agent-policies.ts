@@ -1,9 +1,9 @@
 import {
-  contentsUnsampled,
   dropPolicies,
   leasePolicy,
   mostExact,
   policy,
+  samplesRemoved,
   secureTables,
   soundBases,
   soundSession,
@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.agent_roles (
 ALTER TABLE ${schema}.leases ADD COLUMN IF NOT EXISTS role_name name NOT NULL DEFAULT current_user;
 ${secureTables(schema)}
 ${dropPolicies(schema)}
-${contentsUnsampled(schema)}
+${samplesRemoved(schema)}
 ${ownAgents(schema)}
 ${ownSessions(schema)}
 ${policy(schema, "agents", "ALL", isOwn, `folded_id = lower(agent_id) AND ${isOwn}`)}
@@ -61,8 +61,7 @@ ${policy(schema, "sessions", "UPDATE", isOwn, `${isOwn} AND ${schema}.is_own_1(s
 ${hanging.join("\n")}
 ${leasePolicy(schema)}
 ${policy(schema, "agent_roles", "SELECT", "role_name = current_user")}
-${statePolicies(schema)}
-DROP FUNCTION IF EXISTS ${schema}.may_hold_1(bigint, bigint[], text);`;
+${statePolicies(schema)}`;
 }
 
 /** The policy of `sessions` applies here, too. A record that a fork shares belongs to the fork as well. */

@@ -6,14 +6,9 @@ import {
   requestOrder,
   type RequestField,
 } from "./append-request.ts";
-import { rowClock, setFlush, type FunctionForm } from "./function-form.ts";
 import type { Layout } from "./layout.ts";
-import { flush } from "./statement-settings.ts";
-
-const firstFlush = `  -- Never weaker than what the server's owner has set: remote_apply stays remote_apply.
-  IF ${asked("is_flushed")} = (current_setting('synchronous_commit') = 'off') THEN
-    v_set := set_config('synchronous_commit', CASE WHEN ${asked("is_flushed")} THEN 'on' ELSE 'off' END, true);
-  END IF;`;
+import { rowClock } from "./store-clock.ts";
+import { flush, ownNamesInside, setFlush } from "./statement-settings.ts";
 
 /** Columns of a row as one text; a null is nothing between two separators. */
 function joined(columns: readonly string[]): string {
@@ -37,11 +32,11 @@ const giveState = `RETURN ${joined(stateNames.map((name) => (name === "verdict" 
  * If a twin commits between the look at the key and the UPDATE, the INSERT of the key fails. Everything is undone with
  * TL001, and the client repeats the call.
  */
-export function appendFunction(schema: string, form: FunctionForm): string {
+export function appendFunction(schema: string, layout: Layout): string {
   const parameters = Object.entries(batchFields).map(([name, type]) => `p_${name} ${type}`);
   return `
-${form.create} ${schema}.append_1(${form.layout.first("p_tenant bigint")}p_path integer, p_request text[], ${parameters.join(", ")})
-RETURNS text LANGUAGE plpgsql VOLATILE${form.options} AS $append$
+CREATE FUNCTION ${schema}.append_1(${layout.first("p_tenant bigint")}p_path integer, p_request text[], ${parameters.join(", ")})
+RETURNS text LANGUAGE plpgsql VOLATILE ${ownNamesInside} AS $append$
 #variable_conflict use_column
 DECLARE
   v_set text;
@@ -49,20 +44,20 @@ DECLARE
 BEGIN
   -- Assignments and not PERFORM, which would set up a query for each.
   v_set := set_config('lock_timeout', ${asked("lock_timeout")}, true);
-${form.isFlushing ? setFlush(asked("is_flushed")) : firstFlush}
+${setFlush(asked("is_flushed"))}
   IF p_path = 1 THEN
-    ${directPart(schema, form, false)}
+    ${directPart(schema, layout, false)}
   ELSIF p_path = 2 THEN
-    ${directPart(schema, form, true)}
+    ${directPart(schema, layout, true)}
   END IF;
   IF v_text IS NOT NULL THEN RETURN v_text; END IF;
-  ${otherwise(schema, form)}
+  ${otherwise(schema, layout)}
 END $append$;
 `;
 }
 
 /** Everything else, and why the statement found nothing to change. A block of its own: its variables cost when it begins. */
-function otherwise(schema: string, form: FunctionForm): string {
+function otherwise(schema: string, layout: Layout): string {
   const fields = Object.keys(requestFields).map(
     (name) => `p_${name} ${requestFields[name as RequestField]} := ${asked(name as RequestField)};`,
   );
@@ -79,7 +74,7 @@ BEGIN
   IF p_joined_rests IS NOT NULL THEN p_rests := string_to_array(p_joined_rests, E'\\x1f'); END IF;
   FOR attempt IN 1..16 LOOP
     IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
-      ${keyedPart(schema, form)}
+      ${keyedPart(schema, layout)}
     END IF;
     IF p_lease_name IS NOT NULL THEN
       PERFORM FROM ${schema}.leases l WHERE l.name = p_lease_name AND l.fence = p_lease_fence FOR SHARE;
@@ -90,18 +85,18 @@ BEGIN
     END IF;
     IF p_archive_id = '' AND NOT p_is_refused THEN
       IF p_has_entry THEN
-        ${updatePart(schema, form, true)}
+        ${updatePart(schema, layout, true)}
       ELSE
-        ${updatePart(schema, form, false)}
+        ${updatePart(schema, layout, false)}
       END IF;
       IF FOUND THEN
-        ${writePart(schema, form)}
+        ${writePart(schema, layout)}
         v_verdict := 'APPLIED';
         v_now_ms := s.appended_at_ms;
         ${giveState}
       END IF;
     END IF;
-    ${refusalPart(schema, form)}
+    ${refusalPart(schema, layout)}
   END LOOP;
   RAISE EXCEPTION 'the session kept changing' USING ERRCODE = '55P03';
 END;
@@ -112,7 +107,7 @@ END;
  * The rows of a batch of our own, behind the row that the UPDATE gave back as `u`. The parent and the length of a
  * record that hangs on the head are known only now.
  */
-function ownRecords(schema: string, { layout }: FunctionForm): string {
+function ownRecords(schema: string, layout: Layout): string {
   return `INSERT INTO ${schema}.records (${layout.first("tenant")}session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, id, parent_id,
         type, role, tool_name, rest)
       SELECT ${layout.first("p_tenant")}u.session_no, u.before_seq + r.place, r.ts_ms, u.appended_at_ms, r.crc,
@@ -125,15 +120,15 @@ function ownRecords(schema: string, { layout }: FunctionForm): string {
 }
 
 /** Most appends: one statement, which is as much as an UPDATE and an INSERT by hand would be. */
-function directPart(schema: string, form: FunctionForm, isTurned: boolean): string {
-  const now = rowClock(schema, form, "t");
+function directPart(schema: string, layout: Layout, isTurned: boolean): string {
+  const now = rowClock(schema, "t");
   const given = ["session_no", "last_seq", "prev_head_id", "prev_head_bytes", "appended_at_ms"];
   const told = stateNames.slice(2).filter((name) => !given.includes(name));
   const [head, turn, rules] = isTurned
     ? [
         `head_id = CASE WHEN ${asked("is_head_set")} THEN ${asked("new_head")} ELSE t.head_id END,
           head_bytes = CASE WHEN ${asked("is_head_set")} THEN ${asked("new_head_bytes")} ELSE t.head_bytes END`,
-        `\n          ${turnColumns(form, asked)},`,
+        `\n          ${turnColumns(asked)},`,
         turnConditions("t", now, asked),
       ]
     : [
@@ -153,17 +148,16 @@ function directPart(schema: string, form: FunctionForm, isTurned: boolean): stri
           appended_at_ms = ${now},
           updated_at_ms = greatest(t.updated_at_ms, ${now})
         WHERE t.namespace = ${asked("namespace")} AND t.agent_id = ${asked("agent_id")} AND t.key = ${asked("key")}
-          AND t.archive_id = ''${form.layout.and("t", "p_tenant")} AND ${rules}
+          AND t.archive_id = ''${layout.and("t", "p_tenant")} AND ${rules}
         RETURNING ${[...given, ...told].map((name) => `t.${name}`).join(", ")},
           t.last_seq - cardinality(p_ids) AS before_seq, t.messages_ever - ${asked("message_count")} AS messages_before
       ), i AS (
-      ${ownRecords(schema, form)}
+      ${ownRecords(schema, layout)}
       )
       SELECT ${joined(["'APPLIED'", "u.appended_at_ms", ...stateNames.slice(2).map((name) => `u.${name}`)])} INTO v_text FROM u;`;
 }
 
-function refusalPart(schema: string, form: FunctionForm): string {
-  const { layout } = form;
+function refusalPart(schema: string, layout: Layout): string {
   return `-- Why not? The lock keeps the answer true while it is given, and tells whether it was only a matter of time.
     SELECT t.*, ${schema}.store_now_ms() AS now_ms INTO s FROM ${schema}.sessions t
       WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")}
@@ -183,8 +177,8 @@ function refusalPart(schema: string, form: FunctionForm): string {
       CONTINUE WHEN FOUND;
     END IF;
     -- Nothing speaks against it any more: a lease ran out, or a turn was closed, while the lock was waited for.
-    CONTINUE WHEN p_archive_id = '' AND NOT p_is_refused AND ${conditions(schema, form, "s", "s.now_ms")};
-    v_verdict := ${form.isBounded ? `coalesce('ENTRY_' || ${excess(schema, "s")}, 'REFUSED')` : "'REFUSED'"};
+    CONTINUE WHEN p_archive_id = '' AND NOT p_is_refused AND ${conditions(schema, "s", "s.now_ms")};
+    v_verdict := coalesce('ENTRY_' || ${excess(schema, "s")}, 'REFUSED');
     v_now_ms := s.now_ms;
     ${giveState}`;
 }
@@ -219,21 +213,20 @@ function excess(schema: string, row: string): string {
 }
 
 /** All of them. */
-function conditions(schema: string, { isBounded }: FunctionForm, row: string, now: string): string {
+function conditions(schema: string, row: string, now: string): string {
   return `${turnConditions(row, now, variable)}
         AND (p_for_session_id IS NULL OR ${row}.session_id = p_for_session_id)
         AND (p_for_revision IS NULL OR ${row}.revision = p_for_revision)
         -- A time that is not believed is replaced in the entry, which only the client can code.
-        AND NOT (p_coded_entry IS NOT NULL AND coalesce(p_claimed_ms > ${now} + 300000, false))${
-          isBounded ? `\n        AND ${excess(schema, row)} IS NULL` : ""
-        }`;
+        AND NOT (p_coded_entry IS NOT NULL AND coalesce(p_claimed_ms > ${now} + 300000, false))
+        AND ${excess(schema, row)} IS NULL`;
 }
 
 /**
  * The result of the first append with this key, or that the key is too old. The numbers are those of core's
  * \`defaultIdempotency\`.
  */
-function keyedPart(schema: string, { isFlushing, layout }: FunctionForm): string {
+function keyedPart(schema: string, layout: Layout): string {
   return `SELECT t.session_no, t.session_id, t.keyed_next, t.keyed_horizon_ms INTO s FROM ${schema}.sessions t
         WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''${layout.and("t", "p_tenant")};
       IF FOUND THEN
@@ -256,7 +249,7 @@ function keyedPart(schema: string, { isFlushing, layout }: FunctionForm): string
             INTO v_first_ids, v_first_parents, v_first_sides, v_first_ts, v_first_at
             FROM ${schema}.records r
             WHERE r.session_no = s.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq${layout.and("r", "p_tenant")};
-${isFlushing ? replayFlush(schema, layout) : firstReplayFlush}
+${replayFlush(schema, layout)}
           ${giveAnswer}
         END IF;
         IF p_made_at_ms <= greatest(s.keyed_horizon_ms, k.at_ms) THEN
@@ -269,9 +262,6 @@ ${isFlushing ? replayFlush(schema, layout) : firstReplayFlush}
         END IF;
       END IF;`;
 }
-
-const firstReplayFlush = `          -- Its commit may have been cut off between its write and its flush; one of this call's own waits for both.
-          PERFORM pg_current_xact_id();`;
 
 /**
  * The first append's commit may have been cut off between its write and its flush, or its wait for a standby. This call's
@@ -287,12 +277,10 @@ function replayFlush(schema: string, layout: Layout): string {
 }
 
 /** What a turn that is opened, renewed or closed makes of the session's row. */
-function turnColumns({ isPortable }: FunctionForm, of: Naming): string {
+function turnColumns(of: Naming): string {
   // A server that writes the statement in its own words takes a parameter behind CASE for a truth value.
   const named = (column: "turn_id" | "turn_owner"): string =>
-    isPortable
-      ? `CASE WHEN ${of("turn")} = 'open' THEN ${of(column)} WHEN ${of("turn")} = 'close' THEN NULL ELSE t.${column} END`
-      : `CASE ${of("turn")} WHEN 'open' THEN ${of(column)} WHEN 'close' THEN NULL ELSE t.${column} END`;
+    `CASE WHEN ${of("turn")} = 'open' THEN ${of(column)} WHEN ${of("turn")} = 'close' THEN NULL ELSE t.${column} END`;
   return `fence = CASE WHEN ${of("turn")} = 'open' THEN ${of("turn_fence")}::bigint ELSE t.fence END,
           turn_id = ${named("turn_id")},
           turn_owner = ${named("turn_owner")},
@@ -300,8 +288,8 @@ function turnColumns({ isPortable }: FunctionForm, of: Naming): string {
             WHEN ${of("turn")} = 'close' THEN NULL ELSE t.lease_until_ms END`;
 }
 
-function updatePart(schema: string, form: FunctionForm, hasEntry: boolean): string {
-  const now = rowClock(schema, form, "t");
+function updatePart(schema: string, layout: Layout, hasEntry: boolean): string {
+  const now = rowClock(schema, "t");
   const entry = `,
           revision = t.revision + 1,
           entry_names = ${schema}.patched_names(t.entry_names, t.entry_values, p_names, p_vals),
@@ -317,7 +305,7 @@ function updatePart(schema: string, form: FunctionForm, hasEntry: boolean): stri
           head_id = CASE WHEN p_is_head_set THEN p_new_head ELSE t.head_id END,
           head_bytes = CASE WHEN p_is_head_set THEN p_new_head_bytes ELSE t.head_bytes END,
           window_seq = coalesce(p_window_from, t.window_seq),
-          ${turnColumns(form, variable)},
+          ${turnColumns(variable)},
           message_count = t.message_count + p_message_count,
           messages_ever = t.messages_ever + p_message_count,
           keyed_next = t.keyed_next + CASE WHEN p_idem_key IS NULL THEN 0 ELSE 1 END,
@@ -327,14 +315,14 @@ function updatePart(schema: string, form: FunctionForm, hasEntry: boolean): stri
           updated_at_ms = greatest(t.updated_at_ms, CASE WHEN p_is_active THEN ${now} END,
             CASE WHEN p_claimed_ms > ${now} + 300000 THEN ${now}
             ELSE p_claimed_ms::bigint END)${hasEntry ? entry : ""}
-        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''${form.layout.and("t", "p_tenant")}
-        AND ${conditions(schema, form, "t", now)}
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''${layout.and("t", "p_tenant")}
+        AND ${conditions(schema, "t", now)}
         RETURNING t.session_no, t.session_id, t.revision, t.last_seq, t.head_id, t.prev_head_id, t.prev_head_bytes, t.window_seq,
           t.fence, t.turn_id, t.turn_owner, t.lease_until_ms, t.messages_ever, t.keyed_next, t.keyed_rows, t.keyed_sweep_at,
           t.appended_at_ms, t.updated_at_ms, t.base_nos, t.base_to_seqs INTO s;`;
 }
 
-function writePart(schema: string, { layout }: FunctionForm): string {
+function writePart(schema: string, layout: Layout): string {
   return `IF p_given_ids IS NOT NULL AND s.base_nos IS NOT NULL THEN
           -- Ids are taken in what a fork shares, too; its own are told by the unique index.
           PERFORM FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)

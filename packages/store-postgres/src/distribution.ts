@@ -3,7 +3,7 @@ import type { Layout } from "./layout.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
 
 /** What the server must run where the rows are: called from another node, their statements cannot be passed on. */
-const functions = ["append_1", "save_1", "read_page_2", "read_window_1"];
+const functions = ["append_1", "save_1", "read_page_1", "read_window_1"];
 
 /** Whether the sessions lie on several nodes of Citus, or on one that others pass statements on to. */
 const isDistributedTable = (schema: string): string =>

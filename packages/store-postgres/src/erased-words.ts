@@ -24,7 +24,7 @@ function indexFiles(schema: string): string {
 export function noteErasedFunction(schema: string): string {
   const info = `${schema}.store_info`;
   return `
-CREATE OR REPLACE FUNCTION ${schema}.note_erased_words_1() RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+CREATE FUNCTION ${schema}.note_erased_words_1() RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 ${ownNamesInside} AS $note$
 BEGIN
   INSERT INTO ${info} (name, value) SELECT '${erasedName}', f.files::text FROM (${indexFiles(schema)}) f
@@ -55,7 +55,7 @@ export async function leftoverFindings(
     const message =
       table === null
         ? `Words of erased records are left in the search index. Run \`REINDEX INDEX CONCURRENTLY ${schema}.search_documents_words\`.`
-        : `The statistics of ${table}.${name} are from an earlier version and may hold erased content. As a superuser run \`DELETE FROM pg_statistic WHERE starelid = '${table}'::regclass\`.`;
+        : `The statistics of ${table}.${name} may hold erased content. As a superuser run \`DELETE FROM pg_statistic WHERE starelid = '${table}'::regclass\`.`;
     return createFinding("ERASURE_INCOMPLETE", message, { path });
   });
 }

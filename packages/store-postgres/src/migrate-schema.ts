@@ -71,22 +71,39 @@ export interface SchemaVersion {
   readonly checksums: ReadonlyMap<number, string>;
 }
 
+/**
+ * The version of the schema, or null when it holds no `store_info`.
+ * @throws {ThroughlineError} STORE_FOREIGN for a table of that name that this package did not create
+ */
 export async function readVersion(place: MigrationPlace, run: RunStatement): Promise<SchemaVersion | null> {
   // The catalog itself: names are looked up in a cache that may not know yet what the node before has just made.
   const [there] = await run(
-    "SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'store_info'",
+    `SELECT c.relkind = 'r' AND 2 = (SELECT count(*) FROM pg_attribute a
+       WHERE a.attrelid = c.oid AND a.attname IN ('name', 'value') AND NOT a.attisdropped) AS has_columns
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'store_info'`,
     [place.schemaName],
   );
   if (there === undefined) return null;
+  if (there["has_columns"] !== true) throw foreign(place);
   const rows = await run(`SELECT name, value FROM ${place.schema}.store_info`);
   const values = new Map(rows.map((row) => [String(row["name"]), String(row["value"])]));
-  const version = Number(values.get("version"));
+  const [version, oldestProgram] = ["version", "oldest_program"].map((name) => Number(values.get(name)));
+  const layout = values.get("layout");
+  if (!isVersion(version) || !isVersion(oldestProgram) || (layout !== "plain" && layout !== "tenant"))
+    throw foreign(place);
   const checksums = new Map<number, string>();
   for (const [name, value] of values)
     if (name.startsWith("checksum_")) checksums.set(Number(name.slice("checksum_".length)), value);
-  // Schemas of the first steps do not say, and are plain.
-  const layout = values.get("layout") === "tenant" ? "tenant" : "plain";
-  return { version, layout, oldestProgram: Number(values.get("oldest_program") ?? version), checksums };
+  return { version, layout, oldestProgram, checksums };
+}
+
+function isVersion(value: number | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+
+function foreign({ schemaName }: MigrationPlace): ThroughlineError {
+  const message = `The schema ${schemaName} has a table store_info of another program; it was not changed.`;
+  return refused("STORE_FOREIGN", message, { schema: schemaName });
 }
 
 /**
@@ -116,12 +133,12 @@ export function assertKnown(
       `The schema ${schemaName} is at version ${version} and serves programs from ${oldestProgram} on; this build knows ${newest}.`,
       details,
     );
-  const changed = steps.find((step) => checksums.has(step.version) && checksums.get(step.version) !== checksum(step));
+  const changed = steps.find((step) => step.version <= version && checksums.get(step.version) !== checksum(step));
   if (changed === undefined) return;
   throw refused(
     "STORE_VERSION_UNSUPPORTED",
     `Step ${changed.version} of the schema ${schemaName} was applied in other words than this build has for it.`,
-    { ...details, step: changed.version, applied: checksums.get(changed.version), known: checksum(changed) },
+    { ...details, step: changed.version, applied: checksums.get(changed.version) ?? null, known: checksum(changed) },
   );
 }
 

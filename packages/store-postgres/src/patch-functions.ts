@@ -44,7 +44,7 @@ const surelyFewBytes = 8 * maxEntryMembers;
  */
 export function boundFunctions(schema: string): string {
   return `
-CREATE OR REPLACE FUNCTION ${schema}.entry_excess_1(p_names text[], p_values text[]) RETURNS text
+CREATE FUNCTION ${schema}.entry_excess_1(p_names text[], p_values text[]) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ${ownNamesInside} AS $excess$
 DECLARE
   v_text text;
@@ -62,7 +62,7 @@ BEGIN
   -- The braces count, too.
   RETURN CASE WHEN octet_length(v_text) + 2 > ${maxEntryBytes} THEN 'bytes' END;
 END $excess$;
-CREATE OR REPLACE FUNCTION ${schema}.patch_excess_1(p_old_names text[], p_old_values text[], p_names text[], p_values text[])
+CREATE FUNCTION ${schema}.patch_excess_1(p_old_names text[], p_old_values text[], p_names text[], p_values text[])
 RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $excess$
 DECLARE
   v_excess text;

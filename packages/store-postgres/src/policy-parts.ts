@@ -25,7 +25,7 @@ BEGIN
 END $secure$;`;
 }
 
-/** Whether some version secured the store: the first ones left no digest. */
+/** Whether the store was secured. */
 export function isSecured(schema: string): string {
   return `SELECT relrowsecurity FROM pg_class WHERE oid = '${schema}.sessions'::regclass`;
 }
@@ -74,16 +74,23 @@ export function unsampledColumns(schema: string): string {
 
 /**
  * PostgreSQL estimates how many rows a condition finds from samples of all rows, keeps the samples when the rows are deleted,
- * and shows its estimate to every role. So no samples of contents are taken. Existing samples are removed when a column gets
- * its own type again, which rewrites nothing. PostgreSQL refuses that for a column of a view; from version 18 on there is a
- * function for it.
+ * and shows its estimate to every role. So no samples of contents are taken.
  */
 export function contentsUnsampled(schema: string): string {
   const changes = Object.entries(contents).map(([table, columns]) => {
     const each = columns.map((name) => `ALTER COLUMN ${name} SET STATISTICS 0`);
     return `ALTER TABLE ${schema}.${table} ${each.join(", ")};`;
   });
-  return `${changes.join("\n")}
+  return changes.join("\n");
+}
+
+/**
+ * Takes no more samples of contents, and removes those that a server took while an administrator allowed it. They are
+ * removed when a column gets its own type again, which rewrites nothing. PostgreSQL refuses that for a column of a view;
+ * from version 18 on there is a function for it.
+ */
+export function samplesRemoved(schema: string): string {
+  return `${contentsUnsampled(schema)}
 DO $unsample$
 DECLARE
   v_column record;

@@ -63,6 +63,12 @@ const meanings: readonly Meaning[] = [
     says: "The database, its schema or its user is not there.",
   },
   {
+    pattern: /^42(P07|710|723)$/,
+    code: "STORE_FOREIGN",
+    says: "The schema holds objects of another program under names that the store needs.",
+    remedy: "Name another schema for the store; nothing was changed.",
+  },
+  {
     pattern: /^TL003$/,
     code: "STORE_UNSUPPORTED",
     says: "The server runs with fsync off.",

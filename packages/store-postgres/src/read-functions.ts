@@ -1,4 +1,4 @@
-import { plainLayout, type Layout } from "./layout.ts";
+import type { Layout } from "./layout.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 
 /** The columns of a record that are read whatever the payload. */
@@ -6,18 +6,6 @@ const headColumns = `r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored
 
 const headTypes = `seq bigint, id text, parent_id text, type text, side boolean, ts_ms bigint, stored_at_ms bigint,
   bytes integer, crc bigint`;
-
-/** How a step of the schema words the function that reads a page. */
-interface ReadForm {
-  readonly name: string;
-  /** Whether it gives the columns of messages that an outline is made of. */
-  readonly isOutlined: boolean;
-  /** Behind LANGUAGE and STABLE. */
-  readonly options: string;
-  readonly layout: Layout;
-}
-
-const firstReadForm: ReadForm = { name: "read_page_1", isOutlined: false, options: "", layout: plainLayout };
 
 /**
  * One page of records and the session's last seq, from one call: one round trip. `p_content`: 0 columns only, 1 with the
@@ -27,15 +15,14 @@ const firstReadForm: ReadForm = { name: "read_page_1", isOutlined: false, option
  * Always one row at least when the session is there; its `seq` is null when the page is empty. A page ends when it holds
  * `p_bytes`, with at least one record. `base_id` is the session id that the payload is bound to, for shared records.
  */
-export function readFunctions(schema: string, { name, isOutlined, options, layout }: ReadForm = firstReadForm): string {
-  const [outline, outlineTypes] = isOutlined ? [", r.role, r.tool_name", ", role text, tool_name text"] : ["", ""];
+export function readPageFunction(schema: string, layout: Layout): string {
   return `
-CREATE FUNCTION ${schema}.${name}(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_session_no bigint,
+CREATE FUNCTION ${schema}.read_page_1(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_session_no bigint,
   p_is_window boolean, p_after bigint, p_before bigint, p_is_ascending boolean, p_limit integer, p_page_bytes bigint,
   p_content integer)
-RETURNS TABLE (session_no bigint, session_id text, session_last_seq bigint, base_id text, ${headTypes}${outlineTypes},
-  form smallint, rest text, coded bytea, source bytea, rest_payload bytea, source_payload bytea)
-LANGUAGE plpgsql STABLE${options} AS $read$
+RETURNS TABLE (session_no bigint, session_id text, session_last_seq bigint, base_id text, ${headTypes},
+  role text, tool_name text, form smallint, rest text, coded bytea, source bytea, rest_payload bytea, source_payload bytea)
+LANGUAGE plpgsql STABLE ${ownNamesInside} AS $read$
 #variable_conflict use_column
 DECLARE
   s record;
@@ -73,7 +60,7 @@ END $read$;
 `;
 
   function page(order: "ASC" | "DESC", from: string): string {
-    return `SELECT s.session_no, s.session_id, s.last_seq, r.base_id, ${headColumns}${outline}, r.form,
+    return `SELECT s.session_no, s.session_id, s.last_seq, r.base_id, ${headColumns}, r.role, r.tool_name, r.form,
         CASE WHEN p_content > 0 THEN r.rest END, CASE WHEN p_content > 0 THEN r.coded END,
         CASE WHEN p_content > 1 THEN r.source END,
         CASE WHEN p_content > 0 AND r.rest_hash IS NOT NULL THEN
@@ -129,7 +116,7 @@ BEGIN
   RETURN QUERY SELECT CASE WHEN r.ordinality = 1 THEN s END, r.session_no, r.session_id, r.session_last_seq, r.base_id,
       r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.role, r.tool_name, r.form, r.rest,
       r.coded, r.source, r.rest_payload, r.source_payload
-    FROM ${schema}.read_page_2(${layout.first("p_tenant")}p_namespace, p_agent_id, p_key, p_archive_id, s.session_no, true, 0,
+    FROM ${schema}.read_page_1(${layout.first("p_tenant")}p_namespace, p_agent_id, p_key, p_archive_id, s.session_no, true, 0,
       ${Number.MAX_SAFE_INTEGER}, true, p_limit, p_page_bytes, 1) WITH ORDINALITY r;
 END $window$;
 `;

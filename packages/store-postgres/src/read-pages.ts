@@ -83,7 +83,7 @@ export async function fetchPage(
   if (address === null) throw sessionNotFound(ref);
   const { pageRecords, pageBytes } = context.limits;
   const rows = await context.pool.run(
-    `SELECT * FROM ${context.schema}.read_page_2(${parametersOf(context.found.layout, 12)})`,
+    `SELECT * FROM ${context.schema}.read_page_1(${parametersOf(context.found.layout, 12)})`,
     [
       ...context.found.layout.values(ref),
       ...address,
@@ -175,7 +175,7 @@ function windowStatement({ schema, found: { layout } }: StoreContext): string {
     .map((column, index) => `${column} AS state_${stateColumns[index]}`)
     .join(", ");
   return `SELECT r.*, ${state} FROM ${schema}.sessions t
-     LEFT JOIN LATERAL ${schema}.read_page_2(${layout.first("$7")}$1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
+     LEFT JOIN LATERAL ${schema}.read_page_1(${layout.first("$7")}$1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
      WHERE t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4${layout.and("t", "$7")}`;
 }
 

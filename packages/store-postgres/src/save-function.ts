@@ -1,5 +1,5 @@
-import { setFlush, type FunctionForm } from "./function-form.ts";
 import type { Layout } from "./layout.ts";
+import { ownNamesInside, setFlush } from "./statement-settings.ts";
 
 /** The columns of a session as `load`, `save` and `list` give them. */
 export const stateColumns: readonly string[] = [
@@ -30,14 +30,13 @@ export const stateColumns: readonly string[] = [
  * gives the old row its archive address and inserts a new one; whoever waited for the old row looks again.
  * `verdict` SAVED comes with the row as it is now, every other one with the row that spoke against it, if there is one.
  */
-export function saveFunction(schema: string, form: FunctionForm): string {
-  const { layout } = form;
+export function saveFunction(schema: string, layout: Layout): string {
   return `
-${form.create} ${schema}.save_1(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
+CREATE FUNCTION ${schema}.save_1(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
   p_lock_timeout text, p_revision bigint, p_session_id text, p_are_ids_valid boolean, p_names text[], p_vals text[],
   p_coded bytea, p_claimed_ms double precision)
 RETURNS TABLE (verdict text, now_ms bigint, holder text, is_new boolean, was_clamped boolean, archived_id text,
-  state ${schema}.sessions) LANGUAGE plpgsql VOLATILE${form.options} AS $save$
+  state ${schema}.sessions) LANGUAGE plpgsql VOLATILE ${ownNamesInside} AS $save$
 #variable_conflict use_column
 DECLARE
   s ${schema}.sessions;
@@ -46,7 +45,7 @@ DECLARE
   v_at integer := array_position(p_names, '"updatedAt"');
 BEGIN
   PERFORM set_config('lock_timeout', p_lock_timeout, true);
-${form.isFlushing ? setFlush("p_is_flushed") : firstFlush}
+${setFlush("p_is_flushed")}
   FOR attempt IN 1..16 LOOP
     SELECT t.* INTO s FROM ${schema}.sessions t
       WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")}
@@ -73,18 +72,12 @@ ${form.isFlushing ? setFlush("p_is_flushed") : firstFlush}
       RETURN NEXT;
       RETURN;
     END IF;
-    ${beginPart(schema, form)}
+    ${beginPart(schema, layout)}
   END LOOP;
   RAISE EXCEPTION 'the session kept changing' USING ERRCODE = '55P03';
 END $save$;
 `;
 }
-
-const firstFlush = `  IF NOT p_is_flushed THEN
-    PERFORM set_config('synchronous_commit', 'off', true);
-  ELSIF current_setting('synchronous_commit') = 'off' THEN
-    PERFORM set_config('synchronous_commit', 'on', true);
-  END IF;`;
 
 /** The time of activity: never back, and never far ahead of the database's clock. */
 const timePart = `was_clamped := coalesce(p_claimed_ms > now_ms + 300000, false);
@@ -102,12 +95,7 @@ const timePart = `was_clamped := coalesce(p_claimed_ms > now_ms + 300000, false)
     END IF;`;
 
 /** A new session under the key, the one before it archived. */
-function beginPart(schema: string, { isPortable, layout }: FunctionForm): string {
-  // Else by the column's own default: the sequence is on every node only as that.
-  const [number, nextNumber] = isPortable ? ["", ""] : ["session_no, ", `nextval('${schema}.session_numbers'), `];
-  const address = isPortable
-    ? `(${layout.first("tenant")}namespace, agent_id, key, archive_id)`
-    : "ON CONSTRAINT sessions_address";
+function beginPart(schema: string, layout: Layout): string {
   return `IF NOT p_are_ids_valid THEN
       verdict := 'IDS_INVALID';
       RETURN NEXT;
@@ -136,11 +124,11 @@ function beginPart(schema: string, { isPortable, layout }: FunctionForm): string
       UPDATE ${schema}.sessions AS t SET archive_id = t.session_id WHERE t.session_no = s.session_no${layout.and("t", "p_tenant")};${dropPartial(schema, layout)}
       archived_id := s.session_id;
     END IF;
-    INSERT INTO ${schema}.sessions AS t (${layout.first("tenant")}${number}namespace, agent_id, key, archive_id, session_id, revision, created_at_ms,
+    INSERT INTO ${schema}.sessions AS t (${layout.first("tenant")}namespace, agent_id, key, archive_id, session_id, revision, created_at_ms,
       updated_at_ms, entry_names, entry_values, entry_coded)
-    VALUES (${layout.first("p_tenant")}${nextNumber}p_namespace, p_agent_id, p_key, '', p_session_id,
+    VALUES (${layout.first("p_tenant")}p_namespace, p_agent_id, p_key, '', p_session_id,
       coalesce(s.revision, 0) + 1, now_ms, v_updated, p_names, p_vals, p_coded)
-    ON CONFLICT ${address} DO NOTHING RETURNING t.* INTO state;
+    ON CONFLICT (${layout.first("tenant")}namespace, agent_id, key, archive_id) DO NOTHING RETURNING t.* INTO state;
     -- Somebody else was faster to create it: judge again.
     CONTINUE WHEN NOT FOUND;
     verdict := 'SAVED';
@@ -148,7 +136,7 @@ function beginPart(schema: string, { isPortable, layout }: FunctionForm): string
     RETURN;`;
 }
 
-/** In the plain layout a trigger does this, also for programs that know no partials. */
+/** In the plain layout a trigger does this. */
 function dropPartial(schema: string, layout: Layout): string {
   if (layout.name === "plain") return "";
   return `\n      DELETE FROM ${schema}.partials p WHERE p.session_no = s.session_no${layout.and("p", "p_tenant")};`;

@@ -1,12 +1,12 @@
 import { appendFunction } from "./append-function.ts";
-import { firstForm, type FunctionForm } from "./function-form.ts";
 import { plainLayout, tenantLayout, type Layout, type LayoutName } from "./layout.ts";
 import { noteErasedFunction } from "./erased-words.ts";
 import { boundFunctions, patchFunctions } from "./patch-functions.ts";
 import { contentsUnsampled } from "./policy-parts.ts";
-import { readFunctions, readWindowFunction } from "./read-functions.ts";
+import { readPageFunction, readWindowFunction } from "./read-functions.ts";
 import { saveFunction } from "./save-function.ts";
 import { ownNamesInside } from "./statement-settings.ts";
+import { clockFunction, rowClockFunction } from "./store-clock.ts";
 import { summaryViews } from "./summary-views.ts";
 import { behindTable, distribute, tenantColumn, type SchemaOptions, type TableKind } from "./table-parts.ts";
 
@@ -49,7 +49,7 @@ CREATE TABLE ${schema}.agents (${tenantColumn(kind)}
   PRIMARY KEY (namespace, folded_id${kind.layout.last("tenant")})
 )${behindTable(schema, "agents", kind)}
 CREATE TABLE ${schema}.sessions (${tenantColumn(kind)}
-  session_no bigint NOT NULL${kind.layout.name === "plain" ? "" : ` DEFAULT nextval('${schema}.session_numbers')`},
+  session_no bigint NOT NULL DEFAULT nextval('${schema}.session_numbers'),
   namespace text COLLATE "C" NOT NULL,
   agent_id text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
@@ -190,10 +190,12 @@ const searchPositions = (schema: string, kind: TableKind): string =>
 
 /**
  * The open reply of a session, whole, as JSON; under a codec as `coded`. It goes with its session, and when the session is
- * archived or reset, whichever program does that. Roles that may write sessions may write it: rights that were granted
- * before this step was made name no table that did not exist.
+ * archived or reset. In the plain layout a trigger and a foreign key see to that without a further round trip. Citus takes
+ * neither on its tables, so in the tenant layout the statements of the store remove the row.
  */
-const partials = (schema: string): string => `
+const partials = (schema: string, kind: TableKind): string =>
+  kind.layout.name === "plain"
+    ? `
 CREATE TABLE ${schema}.partials (
   session_no bigint PRIMARY KEY REFERENCES ${schema}.sessions (session_no) ON DELETE CASCADE,
   fence bigint NOT NULL,
@@ -208,50 +210,8 @@ BEGIN
 END $drop$;
 CREATE TRIGGER drop_partial AFTER UPDATE OF archive_id ON ${schema}.sessions
   FOR EACH ROW WHEN (NEW.archive_id <> OLD.archive_id) EXECUTE FUNCTION ${schema}.drop_partial_1();
-DO $grants$
-DECLARE
-  v_grant record;
-BEGIN
-  FOR v_grant IN SELECT a.privilege_type AS privilege, coalesce(quote_ident(r.rolname), 'PUBLIC') AS role
-    FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) a
-    LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
-    WHERE c.oid = '${schema}.sessions'::regclass AND a.grantee <> c.relowner
-      AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') LOOP
-    EXECUTE format('GRANT %s ON ${schema}.partials TO %s', v_grant.privilege, v_grant.role);
-  END LOOP;
-END $grants$;
-`;
-
-/**
- * The store's clock: the database's, read when it is asked, not when the transaction began. A function, so that the
- * store's own tests can set it forward; PostgreSQL writes its body into the statements that call it.
- */
-const clock = (schema: string): string => `
-CREATE FUNCTION ${schema}.store_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
-AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
-`;
-
-/** The same, parsed once: what the caller's search_path holds changes nothing in it, and it is written into statements as before. */
-const fixedClock = (schema: string): string => `
-CREATE OR REPLACE FUNCTION ${schema}.store_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
-RETURN floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
-`;
-
-/**
- * The clock for statements that change the rows of several nodes, which take none that is volatile. It is volatile all the
- * same: the label is untrue, so that such a server passes the call on with the statement. Because it is given a column,
- * nobody can compute it beforehand. It is read for each row, and again after a lock was waited for.
- */
-const rowClockFunction = (schema: string): string => `
-CREATE FUNCTION ${schema}.row_now_ms(p_column bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-${ownNamesInside} AS $clock$
-BEGIN
-  RETURN ${schema}.store_now_ms();
-END $clock$;
-`;
-
-/** The open replies of the tenant layout. No older program writes here, so no trigger has to remove them for one. */
-const tenantPartials = (schema: string, kind: TableKind): string => `
+`
+    : `
 CREATE TABLE ${schema}.partials (
   tenant bigint NOT NULL,
   session_no bigint NOT NULL,
@@ -263,123 +223,39 @@ CREATE TABLE ${schema}.partials (
 )${behindTable(schema, "partials", kind)}
 `;
 
-/** A body that names no schema names PostgreSQL's own, and the disk is waited for whatever the connection is set to. */
-const secondForm: FunctionForm = {
-  create: "CREATE OR REPLACE FUNCTION",
-  options: ` ${ownNamesInside}`,
-  isFlushing: true,
-  isPortable: false,
-  layout: plainLayout,
-  isBounded: false,
+/** Everything of the schema. A server that distributes tables does so when all of them are there. */
+function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): string {
+  const kind = { ...options, layout };
+  return [
+    clockFunction(schema),
+    rowClockFunction(schema),
+    sessions(schema, kind),
+    records(schema, kind),
+    others(schema, kind),
+    partials(schema, kind),
+    patchFunctions(schema),
+    boundFunctions(schema),
+    appendFunction(schema, layout),
+    saveFunction(schema, layout),
+    readPageFunction(schema, layout),
+    readWindowFunction(schema, layout),
+    summaryViews(schema, layout),
+    noteErasedFunction(schema),
+    ...(layout.name === "tenant" && options.isDistributed === true ? [distribute(schema)] : []),
+    contentsUnsampled(schema),
+  ].join("\n");
+}
+
+function firstStep(layout: Layout): SchemaStep {
+  return { version: 1, oldestProgram: 1, sql: (schema, options) => wholeSchema(schema, options, layout) };
+}
+
+const steps: Readonly<Record<LayoutName, readonly SchemaStep[]>> = {
+  plain: [firstStep(plainLayout)],
+  tenant: [firstStep(tenantLayout)],
 };
 
-/** The same, in words that servers which pass statements on to others understand as well. */
-const thirdForm: FunctionForm = { ...secondForm, isPortable: true };
-
-const tenantForm: FunctionForm = { ...thirdForm, create: "CREATE FUNCTION", layout: tenantLayout };
-
-/** Before it, small patches made an entry as large as they liked, and roles without rights on `store_info` left no note of erased words. */
-const boundedStep = (layout: Layout): SchemaStep => ({
-  version: 7,
-  oldestProgram: layout.name === "plain" ? 1 : 5,
-  sql: (schema) =>
-    [
-      boundFunctions(schema),
-      appendFunction(schema, { ...thirdForm, layout, isBounded: true }),
-      noteErasedFunction(schema),
-    ].join("\n"),
-});
-
-const readOptions = ` ${ownNamesInside}`;
-
-/** Samples of contents would outlast a purge. */
-const unsampledStep: SchemaStep = { version: 6, oldestProgram: 1, sql: (schema) => contentsUnsampled(schema) };
-
-/** The steps of the plain layout, oldest first. A step that was released is never changed: what is to be different is a step of its own. */
-const plainSteps: readonly SchemaStep[] = [
-  {
-    version: 1,
-    oldestProgram: 1,
-    sql: (schema, options) =>
-      [
-        clock(schema),
-        sessions(schema, { ...options, layout: plainLayout }),
-        records(schema, { ...options, layout: plainLayout }),
-        others(schema, { ...options, layout: plainLayout }),
-        appendFunction(schema, firstForm),
-        `${patchFunctions(schema)}${saveFunction(schema, firstForm)}`,
-        readFunctions(schema),
-      ].join("\n"),
-  },
-  {
-    version: 2,
-    oldestProgram: 1,
-    sql: (schema) =>
-      [
-        fixedClock(schema),
-        appendFunction(schema, secondForm),
-        saveFunction(schema, secondForm),
-        `ALTER FUNCTION ${schema}.read_page_1 ${ownNamesInside};`,
-      ].join("\n"),
-  },
-  { version: 3, oldestProgram: 1, sql: (schema) => summaryViews(schema, plainLayout) },
-  {
-    version: 4,
-    oldestProgram: 1,
-    sql: (schema) =>
-      [
-        readFunctions(schema, { name: "read_page_2", isOutlined: true, options: readOptions, layout: plainLayout }),
-        partials(schema),
-      ].join("\n"),
-  },
-  {
-    version: 5,
-    oldestProgram: 1,
-    sql: (schema) =>
-      [
-        rowClockFunction(schema),
-        `ALTER TABLE ${schema}.sessions ALTER COLUMN session_no SET DEFAULT nextval('${schema}.session_numbers');`,
-        appendFunction(schema, thirdForm),
-        saveFunction(schema, thirdForm),
-        readWindowFunction(schema, plainLayout),
-      ].join("\n"),
-  },
-  unsampledStep,
-  boundedStep(plainLayout),
-];
-
-/**
- * The tenant layout is made at once, in the version of the program that made it known: an older one refuses it. What the
- * server distributes is distributed when all of it is there.
- */
-const tenantSteps: readonly SchemaStep[] = [
-  {
-    version: 5,
-    oldestProgram: 5,
-    sql: (schema, options) => {
-      const kind = { ...options, layout: tenantLayout };
-      return [
-        clock(schema),
-        fixedClock(schema),
-        rowClockFunction(schema),
-        sessions(schema, kind),
-        records(schema, kind),
-        others(schema, kind),
-        tenantPartials(schema, kind),
-        appendFunction(schema, tenantForm),
-        patchFunctions(schema),
-        saveFunction(schema, tenantForm),
-        readFunctions(schema, { name: "read_page_2", isOutlined: true, options: readOptions, layout: tenantLayout }),
-        readWindowFunction(schema, tenantLayout),
-        summaryViews(schema, tenantLayout),
-        ...(options.isDistributed === true ? [distribute(schema)] : []),
-      ].join("\n");
-    },
-  },
-  unsampledStep,
-  boundedStep(tenantLayout),
-];
-
+/** The steps of a layout, oldest first. A published step never changes, because its checksum is kept in every database. */
 export function schemaSteps(layout: LayoutName): readonly SchemaStep[] {
-  return layout === "tenant" ? tenantSteps : plainSteps;
+  return steps[layout];
 }

@@ -101,7 +101,7 @@ async function moveRow(
   }
 }
 
-/** In the plain layout triggers and keys do this, also for programs that know no partials. */
+/** In the plain layout a trigger and a foreign key do this without a statement. */
 async function dropPartial(context: StoreContext, run: RunStatement, row: DatabaseRow): Promise<void> {
   const { layout } = context.found;
   if (layout.name === "plain") return;

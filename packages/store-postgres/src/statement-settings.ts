@@ -29,5 +29,14 @@ export const flush: string = `IF current_setting('fsync') = 'off' THEN
       PERFORM set_config('synchronous_commit', 'on', true);
     END IF;`;
 
+/** PL/pgSQL that makes the commit wait for the disk, or for nothing. */
+export function setFlush(isFlushed: string): string {
+  return `  IF ${isFlushed} THEN
+    ${flush}
+  ELSIF current_setting('synchronous_commit') <> 'off' THEN
+    PERFORM set_config('synchronous_commit', 'off', true);
+  END IF;`;
+}
+
 /** For a transaction on a server that passes statements on: what is set for it is set on the other nodes, too. */
 export const settingsPassedOn = "SET LOCAL citus.propagate_set_commands = 'local'; ";

@@ -1,9 +1,9 @@
 import {
-  contentsUnsampled,
   dropPolicies,
   leasePolicy,
   mostExact,
   policy,
+  samplesRemoved,
   secureTables,
   soundBases,
   soundSession,
@@ -30,7 +30,7 @@ export function tenantPolicies(schema: string): string {
 ALTER TABLE ${schema}.leases ADD COLUMN IF NOT EXISTS role_name name NOT NULL DEFAULT current_user;
 ${secureTables(schema)}
 ${dropPolicies(schema)}
-${contentsUnsampled(schema)}
+${samplesRemoved(schema)}
 ${ownTenants(schema)}
 ${tenantTables.map((table) => policy(schema, table, "ALL", isOwn, checks[table])).join("\n")}
 ${leasePolicy(schema)}

@@ -114,26 +114,4 @@ describe.skipIf("unavailable" in place)("erased content", () => {
       }
     },
   );
-
-  it("from before is taken out of the statistics when the store is opened", async () => {
-    const schema = newSchema();
-    await using older = createPostgresStore({ url, schema, notify: false });
-    for (let index = 0; index < 12; index++) {
-      await older.save(refOf(`s${index}`), { sessionId: `s${index}`, label: `planted${index}` }, { ifRevision: null });
-      await older.append(refOf(`s${index}`), [
-        { type: "message", message: { role: "user", content: `planted${index}` } },
-      ]);
-    }
-    await withClient(url, async (client) => {
-      await client.query(`ALTER TABLE "${schema}".records ALTER COLUMN rest SET STATISTICS -1;
-        ALTER TABLE "${schema}".sessions ALTER COLUMN entry_values SET STATISTICS -1;
-        UPDATE "${schema}".store_info SET value = '5' WHERE name = 'version';
-        DELETE FROM "${schema}".store_info WHERE name = 'checksum_6'`);
-    });
-    await analyze(schema);
-    expect(await statisticsWith(schema, "planted")).not.toEqual([]);
-    await using store = createPostgresStore({ url, schema, notify: false });
-    expect((await store.list({ limit: 1 })).sessions).toHaveLength(1);
-    expect(await statisticsWith(schema, "planted")).toEqual([]);
-  });
 });
