@@ -138,9 +138,9 @@ const table = {
     remedy: "Install the package that the message names.",
   },
   LEASE_LOST: {
-    summary: "The lease of a background job is held by another node by now.",
+    summary: "The lock of an agent ended while work ran under it, because its connection broke.",
     retryable: false,
-    remedy: "Leave the job to its new holder; nothing of this write was applied.",
+    remedy: "Check what the work has changed before repeating it: another process may have worked at the same time.",
   },
   NAMESPACE_INVALID: {
     summary: "A namespace is neither empty nor a valid id.",

@@ -1,6 +1,5 @@
 import {
   dropPolicies,
-  leasePolicy,
   mostExact,
   policy,
   samplesRemoved,
@@ -41,7 +40,6 @@ CREATE TABLE IF NOT EXISTS ${schema}.agent_roles (
   agent_id text COLLATE "C" NOT NULL,
   PRIMARY KEY (role_name, agent_id)
 );
-ALTER TABLE ${schema}.leases ADD COLUMN IF NOT EXISTS role_name name NOT NULL DEFAULT current_user;
 ${secureTables(schema)}
 ${dropPolicies(schema)}
 ${samplesRemoved(schema)}
@@ -59,7 +57,6 @@ ${policy(
 )}
 ${policy(schema, "sessions", "UPDATE", isOwn, `${isOwn} AND ${schema}.is_own_1(session_no) AND ${isSound}`)}
 ${hanging.join("\n")}
-${leasePolicy(schema)}
 ${policy(schema, "agent_roles", "SELECT", "role_name = current_user")}
 ${statePolicies(schema)}`;
 }

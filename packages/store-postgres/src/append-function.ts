@@ -76,13 +76,6 @@ BEGIN
     IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
       ${keyedPart(schema, layout)}
     END IF;
-    IF p_lease_name IS NOT NULL THEN
-      PERFORM FROM ${schema}.leases l WHERE l.name = p_lease_name AND l.fence = p_lease_fence FOR SHARE;
-      IF NOT FOUND THEN
-        v_verdict := 'LEASE_LOST';
-        ${giveAnswer}
-      END IF;
-    END IF;
     IF p_archive_id = '' AND NOT p_is_refused THEN
       IF p_has_entry THEN
         ${updatePart(schema, layout, true)}

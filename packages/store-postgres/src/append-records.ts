@@ -26,7 +26,7 @@ import { parametersOf, type Layout } from "./layout.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts";
 import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
-import type { JobLease, StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** How often an append is repeated that met its twin, or whose coded part must be coded again. */
 const maxAttempts = 8;
@@ -59,7 +59,6 @@ export async function appendRecords(
   context: StoreContext,
   ref: SessionRef,
   request: AppendRequest,
-  lease: JobLease | undefined,
 ): Promise<AppendResult> {
   const { keyed, options } = request;
   if (keyed !== null) assertIdempotencyKey(keyed.key);
@@ -71,7 +70,7 @@ export async function appendRecords(
   for (let attempt = 0; ; attempt++) {
     const columns =
       facts === null ? sizes : batchColumns(context.rows, { ref, sessionId: facts.sessionId }, request.prepared);
-    const values = appendValues(context, { ref, address, request, columns, facts, lease });
+    const values = appendValues(context, { ref, address, request, columns, facts });
     const row = await callAppend(context, values, ref, options.signal).catch((error: unknown) => {
       // The ids of an earlier attempt with this key, committed after the key was looked for: the next look finds it.
       if (keyed !== null && attempt === 0 && hasErrorCode(error, "RECORD_ID_TAKEN")) return twin;
@@ -81,7 +80,7 @@ export async function appendRecords(
     context.sessionIds.set(address.join("\0"), String(row["session_id"]));
     if (row["verdict"] === "APPLIED") return applied(context, ref, { request, columns }, row);
     if (row["verdict"] === "REPLAYED") return replayed(row);
-    if (row["verdict"] !== "TWIN") refuse(context, ref, request, row, lease);
+    if (row["verdict"] !== "TWIN") refuse(context, ref, request, row);
     if (attempt >= maxAttempts)
       throw refused("STORE_LOCKED", `The session ${quote(ref.key)} changed ${maxAttempts} times in a row.`, { ...ref });
     if (context.rows.isCoded) facts = await currentFacts(context, ref, options, numberOrNull(row["now_ms"]));
@@ -139,13 +138,7 @@ async function callAppend(
 }
 
 /** Throws what core's own rules say to the state that the statement found; returns when it was only a matter of coding. */
-function refuse(
-  context: StoreContext,
-  ref: SessionRef,
-  request: AppendRequest,
-  row: DatabaseRow,
-  lease: JobLease | undefined,
-): void {
+function refuse(context: StoreContext, ref: SessionRef, request: AppendRequest, row: DatabaseRow): void {
   const verdict = String(row["verdict"]);
   const key = request.keyed?.key ?? "";
   if (verdict === "IDEMPOTENCY_MISMATCH")
@@ -156,8 +149,6 @@ function refuse(
       outcome: "unknown",
       details: { idempotencyKey: key },
     });
-  if (verdict === "LEASE_LOST")
-    throw refused(verdict, `The lease ${quote(lease?.name)} is held by another, or by nobody.`, { ...lease });
   const head = headOf(row);
   const frame = {
     ref,
@@ -222,11 +213,10 @@ interface AppendCall {
   readonly request: AppendRequest;
   readonly columns: BatchColumns;
   readonly facts: Facts | null;
-  readonly lease: JobLease | undefined;
 }
 
 function appendValues(context: StoreContext, call: AppendCall): readonly unknown[] {
-  const { address, request, columns, facts, lease } = call;
+  const { address, request, columns, facts } = call;
   const { prepared, options, durability, keyed } = request;
   const { turn, expect, rewindTo, entry } = options;
   const isSet = rewindTo !== undefined || columns.lastMainId !== null;
@@ -259,7 +249,6 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
     ...(entry === undefined ? {} : { has_entry: true, claimed_ms: wholeTime(claimedMs) }),
     for_session_id: typeof entry?.["sessionId"] === "string" ? columnText(entry["sessionId"]) : facts?.sessionId,
     for_revision: facts?.revision,
-    ...(lease === undefined ? {} : { lease_name: lease.name, lease_fence: lease.fence }),
   };
   const others: Partial<Record<BatchField, unknown>> = {
     given_ids: givenIds(prepared),
@@ -278,10 +267,10 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
 }
 
 /** See `AppendPath`. What the client chooses its ids for may be taken in what a fork shares, which takes another look. */
-function pathOf({ request, columns, lease }: AppendCall, fields: AskedFields): AppendPath {
+function pathOf({ request, columns }: AppendCall, fields: AskedFields): AppendPath {
   const { prepared, options, keyed } = request;
   const isOwn = columns.joined_rests !== null && prepared.every(({ isIdGiven }) => !isIdGiven);
-  const isPlain = keyed === null && lease === undefined && options.entry === undefined;
+  const isPlain = keyed === null && options.entry === undefined;
   if (!isOwn || !isPlain || fields["archive_id"] !== "" || fields["is_refused"] === true) return 0;
   return options.turn === undefined && options.expect === undefined && fields["is_head_set"] === true ? 1 : 2;
 }

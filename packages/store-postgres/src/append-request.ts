@@ -33,8 +33,6 @@ export const requestFields = {
   claimed_ms: "double precision",
   for_session_id: "text",
   for_revision: "bigint",
-  lease_name: "text",
-  lease_fence: "bigint",
 } as const;
 
 /** The records of the batch, column by column, and what is larger than a text of the request. */

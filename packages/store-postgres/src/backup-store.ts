@@ -17,7 +17,6 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
   ["records", 200],
   ["payloads", 1],
   ["keyed_appends", 1000],
-  ["leases", 1000],
 ];
 
 /**

@@ -4,9 +4,8 @@ import {
   optionKinds,
   type OptionTable,
   storeFactoryKinds,
-  storeOptionTables,
 } from "@throughline/core/internal";
-import type { PostgresAppendOptions, PostgresStoreOptions } from "./store-options.ts";
+import type { PostgresStoreOptions } from "./store-options.ts";
 
 const defaults = {
   timeoutMs: 30_000,
@@ -24,7 +23,7 @@ const longestMs = 2 ** 31 - 1;
 /** More tables than this take longer to open than all their records. */
 const mostPartitions = 1024;
 
-const { flag, integer, number, object, objectWith, oneOf, secret, text } = optionKinds;
+const { flag, integer, number, objectWith, oneOf, secret, text } = optionKinds;
 
 const milliseconds = number({ min: 0 });
 
@@ -52,12 +51,6 @@ export const postgresStoreTable: OptionTable<PostgresStoreOptions> = {
   pollMs: milliseconds,
   rowSecurity: flag,
   layout: oneOf(["plain", "tenant"]),
-};
-
-/** The kinds of the options of `append`. */
-export const postgresAppendTable: OptionTable<PostgresAppendOptions> = {
-  ...(storeOptionTables.append as OptionTable<PostgresAppendOptions>),
-  lease: object,
 };
 
 export type CheckedOptions = PostgresStoreOptions & Readonly<Record<keyof typeof defaults, number>>;

@@ -36,8 +36,8 @@ const mostKnown = 100_000;
  * to the sessions, from before the first run until a run has moved all of them; then open `to` alone.
  *
  * A session at the target costs nothing more. One that is still at the source costs a look at each place before every
- * operation. A purge and a redaction also reach the copy that a move leaves at the source. Jobs' leases and maintenance stay
- * with the two stores. Closing it closes both.
+ * operation. A purge and a redaction also reach the copy that a move leaves at the source. Maintenance stays with the two
+ * stores. Closing it closes both.
  * @throws {ThroughlineError} INPUT_INVALID for stores that are none of `createPostgresStore`; from its operations also
  *   SESSION_BUSY for a session that a run which ended between its two commits left between the places
  * @example

@@ -123,11 +123,7 @@ export function soundSession(shares: string): string {
 export const soundBases: string = `coalesce(array_ndims(p_bases) = 1 AND array_ndims(p_to_seqs) = 1 AND cardinality(p_bases) <= ${mostBases}
     AND cardinality(p_bases) = cardinality(p_to_seqs) AND cardinality(p_bases) = cardinality(p_ids), false)`;
 
-/** Rows that belong to no agent: leases of jobs to the role that took them, what the store says of itself to all. */
-export function leasePolicy(schema: string): string {
-  return policy(schema, "leases", "ALL", "role_name = current_user");
-}
-
+/** Rows that belong to no agent are shown to every role. */
 export function statePolicies(schema: string): string {
   return [
     policy(schema, "store_info", "SELECT", "true"),

@@ -2,7 +2,6 @@ import type { ReadPayload, RecordWindow } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import {
-  assertKnownOptions,
   assertStoreOptions,
   refused,
   systemClock,
@@ -15,11 +14,10 @@ import * as kit from "@throughline/store-kit/internal";
 import { createCapabilities, createHandleLife, prepareAppend, type WatchHub } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
-import { checkedOptions, postgresAppendTable, type CheckedOptions } from "./checked-options.ts";
+import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, type PostgresPool } from "./connection-pool.ts";
 import { openPool } from "./open-pool.ts";
 import { plainLayout, type LayoutName } from "./layout.ts";
-import { createJobLeases, type JobLeases } from "./job-leases.ts";
 import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
@@ -34,7 +32,7 @@ import { createWatchHub, watchKey, watchSession, type WatchOptions } from "./wat
 import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
-import type { PostgresAppendOptions, PostgresStore, PostgresStoreOptions } from "./store-options.ts";
+import type { PostgresStore, PostgresStoreOptions } from "./store-options.ts";
 import { keepContext, SessionIdCache, type StoreContext } from "./store-context.ts";
 import { settingsPassedOn } from "./statement-settings.ts";
 import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
@@ -50,7 +48,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
 
 class PostgresSessionStore implements PostgresStore {
   readonly capabilities: core.StoreCapabilities;
-  readonly leases: JobLeases;
   readonly fork: core.ForkFacet;
   readonly watch: core.WatchFacet;
   readonly search?: core.SearchFacet;
@@ -105,7 +102,6 @@ class PostgresSessionStore implements PostgresStore {
       this.#life.begin(signal);
       await this.#ready(signal);
     };
-    this.leases = createJobLeases(this.#context, begin);
     this.fork = {
       fork: (ref, target, each) => this.#write(() => forkSession(this.#context, ref, target, each)),
       sharers: (ref, seqs) => this.#write(() => sharersOf(this.#context, ref, seqs)),
@@ -186,18 +182,17 @@ class PostgresSessionStore implements PostgresStore {
   async append(
     ref: core.SessionRef,
     drafts: readonly core.AppendDraft[],
-    options: PostgresAppendOptions = {},
+    options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
-    assertKnownOptions<PostgresAppendOptions>("append", options, postgresAppendTable);
-    const { lease, ...own } = options;
+    assertStoreOptions("append", options);
     return this.#during(options.signal, async () => {
       const { capabilities } = this;
-      const request = prepareAppend(drafts, own, { capabilities, ids: this.#ids, clock: this.#clock });
+      const request = prepareAppend(drafts, options, { capabilities, ids: this.#ids, clock: this.#clock });
       const kept = { ...request, durability: keptDurability(request.durability) };
       try {
         await this.#ready(options.signal);
         this.#life.begin(options.signal);
-        const result = await appendRecords(this.#context, ref, kept, lease);
+        const result = await appendRecords(this.#context, ref, kept);
         return result.replayed ? await withStored(this, ref, result, options) : result;
       } catch (error) {
         throw keyedFailure(error, options);

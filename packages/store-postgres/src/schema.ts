@@ -152,12 +152,6 @@ CREATE TABLE ${schema}.keyed_appends (${tenantColumn(kind)}
 `;
 
 const others = (schema: string, kind: TableKind): string => `
-CREATE TABLE ${schema}.leases (
-  name text COLLATE "C" PRIMARY KEY,
-  owner text NOT NULL,
-  fence bigint NOT NULL,
-  until_ms bigint NOT NULL
-);
 CREATE TABLE ${schema}.search_documents (${tenantColumn(kind)}
   session_no bigint NOT NULL,
   seq bigint NOT NULL,

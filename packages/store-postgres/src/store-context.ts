@@ -5,18 +5,6 @@ import type { ConnectionPool } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
 import type { RowCoder } from "./record-columns.ts";
 
-/** A lease as the one who holds it knows it. */
-export interface JobLease {
-  /** The name of the job. */
-  readonly name: string;
-  /** Who holds the lease. */
-  readonly owner: string;
-  /** Grows with every new holder. */
-  readonly fence: number;
-  /** When it ends by the database's clock, in milliseconds since 1970. */
-  readonly untilMs: number;
-}
-
 /** How the schema is kept, known when it has been opened: no operation begins before. */
 export interface FoundSchema {
   layout: Layout;

@@ -1,8 +1,6 @@
 import type { StoreLimits, RecordWindow } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
 import type { PostgresPool } from "./connection-pool.ts";
-import type { JobLeases } from "./job-leases.ts";
-import type { JobLease } from "./store-context.ts";
 
 /** Options of `createPostgresStore`. */
 export interface PostgresStoreOptions {
@@ -71,21 +69,8 @@ export interface PostgresStoreOptions {
   readonly random?: core.RandomSource;
 }
 
-/** Options of `append`, with a job lease that must still be held. */
-export interface PostgresAppendOptions extends core.AppendOptions {
-  /** Refuses the append with LEASE_LOST unless this lease is still the newest of its name, in the same statement. */
-  readonly lease?: JobLease;
-}
-
 /** A store in PostgreSQL, and what it can do beyond the contract. */
 export interface PostgresStore extends core.SessionStore {
-  append(
-    ref: core.SessionRef,
-    drafts: readonly core.AppendDraft[],
-    options?: PostgresAppendOptions,
-  ): Promise<core.AppendResult>;
-  /** Jobs that one node does at a time. */
-  readonly leases: JobLeases;
   readonly fork: core.ForkFacet;
   readonly watch: core.WatchFacet;
   readonly maintenance: core.MaintenanceFacet;

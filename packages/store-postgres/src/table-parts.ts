@@ -52,7 +52,7 @@ function inPartitions(schema: string, table: string, column: string, count: numb
 }
 
 /** What is one on every node: rows that belong to no tenant. */
-const referenceTables = ["leases", "search_state", "store_info"];
+const referenceTables = ["search_state", "store_info"];
 
 /** Spreads the tables over the nodes of Citus by tenant. */
 export function distribute(schema: string): string {

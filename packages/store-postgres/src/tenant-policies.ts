@@ -1,6 +1,5 @@
 import {
   dropPolicies,
-  leasePolicy,
   mostExact,
   policy,
   samplesRemoved,
@@ -27,13 +26,11 @@ export function tenantPolicies(schema: string): string {
     sessions: `${isOwn} AND ${isNamed} AND session_no > 0 AND ${isSound}`,
   };
   return `
-ALTER TABLE ${schema}.leases ADD COLUMN IF NOT EXISTS role_name name NOT NULL DEFAULT current_user;
 ${secureTables(schema)}
 ${dropPolicies(schema)}
 ${samplesRemoved(schema)}
 ${ownTenants(schema)}
 ${tenantTables.map((table) => policy(schema, table, "ALL", isOwn, checks[table])).join("\n")}
-${leasePolicy(schema)}
 ${statePolicies(schema)}`;
 }
 

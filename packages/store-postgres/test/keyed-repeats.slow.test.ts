@@ -1,6 +1,11 @@
-import { ThroughlineError, type AppendDraft, type AppendResult, type SessionRef } from "@throughline/core";
+import {
+  ThroughlineError,
+  type AppendDraft,
+  type AppendOptions,
+  type AppendResult,
+  type SessionRef,
+} from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
-import { type PostgresAppendOptions } from "../src/store-options.ts";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
@@ -18,7 +23,7 @@ function say(content: string): AppendDraft {
 }
 
 /** What is appended, each with a key. */
-const kinds: readonly (readonly [string, readonly AppendDraft[], PostgresAppendOptions])[] = [
+const kinds: readonly (readonly [string, readonly AppendDraft[], AppendOptions])[] = [
   ["a record", [say("said")], {}],
   ["a record with an id of the caller's", [{ ...say("said"), id: "mine" }], {}],
   [

@@ -1,10 +1,7 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
 import process from "node:process";
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
-import { type JobLease } from "../src/store-context.ts";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, inject, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
@@ -78,47 +75,6 @@ describe.skipIf(url === "")(
             own.flatMap((line) => line.split(" ").slice(1)),
           );
         }
-      },
-    );
-
-    it(
-      "a node killed while it holds a lease: another takes the job over and finishes it, once",
-      { tags: ["slow"] },
-      async () => {
-        const schema = newSchema();
-        await using store = createPostgresStore({ url, schema });
-        await store.save(refOf(0), { sessionId: "job" }, { ifRevision: null });
-        const name = "checkpoint job";
-        const child = spawn(process.execPath, [join(import.meta.dirname, "hold-lease.ts"), url, schema, name, "600"]);
-        const first = await new Promise<JobLease>((resolve, reject) => {
-          child.stdout.once("data", (chunk: Buffer) => resolve(JSON.parse(chunk.toString()) as JobLease));
-          child.once("close", (code) => reject(new Error(`ended with ${code}`)));
-        });
-        child.kill("SIGKILL");
-        const checkpoint = [{ type: "checkpoint", checkpoint: { summary: "done" } }];
-        const finish = async (owner: string): Promise<boolean> => {
-          for (;;) {
-            const lease = await store.leases.acquire(name, { owner, leaseMs: 5000 });
-            if (lease === null) {
-              await sleep(20);
-              continue;
-            }
-            // The job's own key: whoever comes after it was done finds it done.
-            const { replayed } = await store.append(refOf(0), checkpoint, {
-              lease,
-              idempotencyKey: "checkpoint up to 0",
-            });
-            await store.leases.release(lease);
-            return !replayed;
-          }
-        };
-        const done = await Promise.all([finish("second"), finish("third")]);
-        expect(done.filter(Boolean)).toHaveLength(1);
-        // What the killed one had on its way comes too late.
-        await expect(store.append(refOf(0), checkpoint, { lease: first })).rejects.toMatchObject({
-          code: "LEASE_LOST",
-        });
-        expect((await store.load(refOf(0)))?.head.lastSeq).toBe(1);
       },
     );
 

@@ -1,7 +1,7 @@
+import { storeOptionTables } from "@throughline/core/internal";
 import * as exported from "@throughline/store-postgres";
 import { describeOptions } from "@throughline/test-kit/options";
-import { postgresAppendTable, postgresStoreTable } from "../src/checked-options.ts";
-import { leaseTable } from "../src/job-leases.ts";
+import { postgresStoreTable } from "../src/checked-options.ts";
 import { relocateTable } from "../src/relocate-sessions.ts";
 
 // Nothing listens there: what is refused in time asks no server.
@@ -22,16 +22,9 @@ describeOptions(
     {
       name: "append",
       of: "createPostgresStore",
-      table: postgresAppendTable,
+      table: storeOptionTables.append,
       valid: { turn: { action: "within", fence: 1 }, expect: { head: null } },
       call: (options) => store.append(ref, [], options),
-    },
-    {
-      name: "acquire",
-      of: "createPostgresStore",
-      table: leaseTable,
-      valid: { owner: "me", leaseMs: 1000 },
-      call: (options) => store.leases.acquire("job", options),
     },
     {
       name: "relocateSessions",

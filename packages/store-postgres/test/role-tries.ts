@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { inspect } from "node:util";
 import type { PartialReply, SearchFacet, SessionRef } from "@throughline/core";
-import type { JobLease } from "../src/store-context.ts";
 import type { PostgresStore } from "@throughline/store-postgres";
 import { expect } from "vitest";
 
@@ -21,8 +20,6 @@ export interface Fixture {
   /** A role that has been given the agent `main`. */
   readonly store: PostgresStore;
   readonly roleUrl: string;
-  /** Of a job of the other agent's. */
-  readonly lease: JobLease;
 }
 
 export const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
@@ -56,7 +53,6 @@ export const tries: readonly Try[] = [
     "SESSION_NOT_FOUND",
     ({ store }) => store.append(theirs, [say(secret)], { idempotencyKey: "k" }),
   ],
-  ["append, with their lease", "LEASE_LOST", ({ store, lease }) => store.append(own, [say("x")], { lease })],
   ["load", "nothing", ({ store }) => store.load(theirs)],
   [
     "save",
@@ -110,13 +106,6 @@ export const tries: readonly Try[] = [
     async ({ store }) => ((await searchOf(store).lag()) === 0 ? [] : ["their records counted"]),
   ],
   ["search.rebuild", "nothing", ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
-  [
-    "leases.acquire",
-    "STORE_READ_ONLY",
-    ({ store, lease }) => store.leases.acquire(lease.name, { owner: lease.owner, leaseMs: 1000 }),
-  ],
-  ["leases.renew", "LEASE_LOST", ({ store, lease }) => store.leases.renew(lease, 1000)],
-  ["leases.release", "nothing", ({ store, lease }) => store.leases.release(lease)],
   ["maintenance.verify", "nothing", ({ store }) => all(store.maintenance.verify({ full: true }))],
   [
     "maintenance.repair",

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readWindow, ThroughlineError, type PartialReply, type SearchFacet, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
-import { type JobLease } from "../src/store-context.ts";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { publicMethods } from "./public-methods.ts";
 import { newSchema } from "./store-under-test.ts";
@@ -20,7 +19,6 @@ type Row = readonly [name: string, trips: number, call: (fixture: Fixture) => Pr
 interface Fixture {
   readonly store: PostgresStore;
   readonly folder: string;
-  lease: JobLease | null;
 }
 
 const refused = (work: Promise<unknown>): Promise<void> =>
@@ -50,7 +48,6 @@ const partial: PartialReply = {
   updatedMs: 1,
 };
 
-const leased = ({ lease }: Fixture): JobLease => lease ?? expect.unreachable("no lease");
 const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
 const other: SessionRef = { ...ref, key: "agent:main:other" };
 const until = { leaseUntilMs: 4_000_000_000_000 };
@@ -90,17 +87,6 @@ const rows: readonly Row[] = [
   ["partials.read", 1, ({ store }) => store.partials.read(ref)],
   ["partials.remove", 1, ({ store }) => store.partials.remove(ref, 1)],
   ["append, a turn that ends", 1, ({ store }) => store.append(ref, [draft], { turn: { action: "close", fence: 1 } })],
-  [
-    "leases.acquire",
-    1,
-    async (fixture) => {
-      fixture.lease = await fixture.store.leases.acquire("job", { owner: "me", leaseMs: 60_000 });
-    },
-  ],
-  ["leases.acquire, held by another", 1, ({ store }) => store.leases.acquire("job", { owner: "you", leaseMs: 1 })],
-  ["leases.renew", 1, (fixture) => fixture.store.leases.renew(leased(fixture), 60_000)],
-  ["append, under a lease", 1, (fixture) => fixture.store.append(ref, [draft], { lease: leased(fixture) })],
-  ["leases.release", 1, (fixture) => fixture.store.leases.release(leased(fixture))],
   ["load", 1, ({ store }) => store.load(ref)],
   ["save", 1, ({ store }) => store.save(ref, { sessionId: "one" }, { ifRevision: 2 })],
   ["readWindow", 1, ({ store }) => store.readWindow(ref)],
@@ -137,7 +123,7 @@ const rows: readonly Row[] = [
   // A slice of sessions each, whatever they hold.
   ["maintenance.verify", 8, ({ store }) => through(store.maintenance.verify())],
   ["maintenance.repair", 25, ({ store }) => through(store.maintenance.repair())],
-  ["maintenance.backup", 38, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
+  ["maintenance.backup", 34, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
   ["search.rebuild", 15, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
 ];
@@ -146,7 +132,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
   `round trips over the wire, %s layout${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   (layout) => {
     let proxy: TcpProxy;
-    const fixture: { store?: PostgresStore; folder: string; lease: JobLease | null } = { folder: "", lease: null };
+    const fixture: { store?: PostgresStore; folder: string } = { folder: "" };
 
     beforeAll(async () => {
       const { port } = new URL(url);
@@ -188,9 +174,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       const { traffic } = proxy;
       const asked = (): readonly number[] => [traffic.flights, traffic.said("Q", "S"), traffic.said("<Z")];
       const before = asked();
-      const given = { ...fixture, store };
-      await call(given);
-      fixture.lease = given.lease;
+      await call({ ...fixture, store });
       // The client's own end of the connection is heard after the call: what closing says is no question.
       const [flights = 0, questions = 0, answers = 0] = asked().map((count, index) => count - (before[index] ?? 0));
       expect({ flights, questions, answers }).toEqual({ flights: trips, questions: trips, answers: trips });

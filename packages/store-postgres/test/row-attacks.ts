@@ -74,7 +74,6 @@ const plainAttacks: readonly Attack[] = [
   ["changes their open reply", "UPDATE partials SET content = '{}' WHERE session_no = $their", "0 rows"],
   ["takes their open reply", "UPDATE partials SET session_no = $own", "0 rows"],
   ["removes their open reply", "DELETE FROM partials WHERE session_no = $their", "0 rows"],
-  ["ends their lease", "UPDATE leases SET until_ms = 0 WHERE name = 'their job'", "0 rows"],
 ];
 
 const insertSession = (values: string): string =>
@@ -137,7 +136,6 @@ const inBoth = new Set([
   "deletes what is not its own",
   "changes their open reply",
   "removes their open reply",
-  "ends their lease",
 ]);
 
 /** What a role might send itself, by the layout of the schema. */

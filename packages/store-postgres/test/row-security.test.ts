@@ -62,7 +62,6 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       await owner.append(gone, [say(secret)]);
       await owner.fork.fork(gone, { ...theirs, key: "agent:other:heir" }, { sessionId: "their-heir" });
       await owner.remove(gone, { purge: true });
-      const lease = await owner.leases.acquire("their job", { owner: "node", leaseMs: 60_000 });
       await withClient(url, (client) =>
         client.query(
           `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)} ${giveMain(layout, schema, role)}`,
@@ -72,7 +71,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       [roleUrl.username, roleUrl.password] = [role, "secret"];
       const folder = await mkdtemp(join(tmpdir(), "throughline-roles-"));
       const store = createPostgresStore({ url: roleUrl.href, schema, migrate: false, pollMs: 50, notify: false });
-      fixture = { schema, folder, owner, store, roleUrl: roleUrl.href, lease: lease ?? expect.unreachable("no lease") };
+      fixture = { schema, folder, owner, store, roleUrl: roleUrl.href };
       before = await theirState(fixture);
       expect(before).toMatchObject({ partial: { text: secret } });
     });
@@ -108,8 +107,6 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
         "fork-of-fork",
         "two",
       ]);
-      const lease = await store.leases.acquire("own job", { owner: "me", leaseMs: 1000 });
-      await store.append(fork, [say("under a lease")], lease === null ? {} : { lease });
       await store.save(own, { sessionId: "own" }, { ifRevision: null });
       await store.append(own, [say("hello")]);
     });

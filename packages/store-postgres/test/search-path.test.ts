@@ -98,15 +98,11 @@ async function useAll(store: PostgresStore, folder: string, isOwner: boolean): P
   const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: 4e12, fence: 1 } as const;
   await store.append(ref, [said], { turn, durability: "process" });
   await store.append(ref, [said], { turn: { action: "close", fence: 1 }, entry: { label: "y", updatedAt: 4e12 } });
-  const lease = (await store.leases.acquire("job", { owner: "me", leaseMs: 60_000 })) ?? expect.unreachable();
-  await store.leases.renew(lease, 60_000);
   for (const _twice of [1, 2])
     await store.append(ref, [said, { ...said, message: { role: "user", content: "x".repeat(300_000) } }], {
       idempotencyKey: "k",
-      lease,
       windowFromSeq: 2,
     });
-  await store.leases.release(lease);
   await store.fork.fork(ref, fork, { sessionId: "fork", atSeq: 3 });
   expect(await store.fork.sharers?.(ref, [1, 2, 3])).toEqual([{ ref: fork, sessionId: "fork", seqs: [1, 2, 3] }]);
   await store.append(fork, [{ ...said, id: "in the fork" }]);
@@ -208,7 +204,7 @@ describe.skipIf(url === "")(
       const schema = newSchema();
       const pool = new pg.Pool({ connectionString: withPath(evil), max: 2 });
       pool.on("error", () => undefined);
-      const tables = ["sessions", "records", "keyed_appends", "store_info", "leases", "agents"];
+      const tables = ["sessions", "records", "keyed_appends", "store_info", "agents"];
       const shadows = tables.map((table) => `CREATE TEMP TABLE ${table} (x int);`).join(" ");
       pool.on("connect", (client) => {
         void client.query(

@@ -56,16 +56,12 @@ export async function openSecured(
     await fillAgent(owner, own, "plain");
     await fillAgent(owner, theirs, "Zanzibar");
     for await (const _hit of owner.search?.search({ text: "Zanzibar" }) ?? []) continue;
-    await owner.leases.acquire("their job", { owner: "theirs", leaseMs: 60_000 });
   } else await owner.list();
   await withClient(url, (client) =>
     client.query(
       `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)} ${giveMain(layout, schema, role)}`,
     ),
   );
-  const store = createPostgresStore({ url: roleUrl.href, schema, migrate: false, notify: false });
-  await store.leases.acquire("own job", { owner: "me", leaseMs: 60_000 });
-  await store.close();
   return {
     schema,
     role,

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 import { copyRecords } from "@throughline/core/internal";
@@ -131,49 +130,6 @@ describe.skipIf(url === "")(
       const longest = { ...ref, key: `agent:main:${"\u4e00\u6f22".repeat(250)}` };
       await store.fork.fork(ref, longest, { sessionId: "longest" });
       expect((await store.load(longest))?.sessionId).toBe("longest");
-    });
-
-    it(
-      "a lease is held by one, renewed by its holder, taken over when it runs out, and fences what its old holder appends",
-      { tags: ["slow"] },
-      async () => {
-        await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
-        await store.save(ref, { sessionId: "one" }, { ifRevision: null });
-        const first = await store.leases.acquire("checkpoint one", { owner: "node-1", leaseMs: 150 });
-        expect(first).toMatchObject({ name: "checkpoint one", owner: "node-1", fence: 1 });
-        if (first === null) throw new Error("not held");
-        expect(await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 })).toBeNull();
-        const renewed = await store.leases.renew(first, 200);
-        expect(renewed.untilMs).toBeGreaterThan(first.untilMs);
-        await store.append(ref, [draft], { lease: renewed });
-        await sleep(250);
-        // Its time is over, but nobody has taken it: its holder may still finish.
-        await store.append(ref, [draft], { lease: renewed });
-        const second = await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 });
-        expect(second?.fence).toBe(2);
-        expect(await codeOf(store.append(ref, [draft], { lease: renewed }))).toBe("LEASE_LOST");
-        expect(await codeOf(store.leases.renew(renewed, 1000))).toBe("LEASE_LOST");
-        await store.leases.release(renewed);
-        if (second === null) throw new Error("not held");
-        await store.append(ref, [draft], { lease: second });
-        await store.leases.release(second);
-        expect(await codeOf(store.append(ref, [draft], { lease: second }))).toBe("LEASE_LOST");
-        expect((await store.leases.acquire("checkpoint one", { owner: "node-3", leaseMs: 1000 }))?.fence).toBe(4);
-        expect((await store.load(ref))?.head.lastSeq).toBe(3);
-      },
-    );
-
-    it("of many nodes that want a job at once one gets it", async () => {
-      const schema = newSchema();
-      await using store = createPostgresStore({ url, schema, partitions: 2 });
-      await store.list();
-      await using other = createPostgresStore({ url, schema, partitions: 2 });
-      const held = await Promise.all(
-        Array.from({ length: 20 }, (_each, index) =>
-          (index % 2 === 0 ? store : other).leases.acquire("job", { owner: `node-${index}`, leaseMs: 10_000 }),
-        ),
-      );
-      expect(held.filter((lease) => lease !== null)).toHaveLength(1);
     });
 
     it("nothing is left in a connection: every statement runs on one that was wiped, as behind a pooler in transaction mode", async () => {

@@ -112,7 +112,7 @@ describe.skipIf("unavailable" in place)(
       await whileLocked(async (client) => {
         const loading = store.load(ref);
         const works = [
-          refusalOf(store.leases.acquire("job", { owner: "one", leaseMs: 1000 })),
+          refusalOf(store.list()),
           refusalOf(all(store.maintenance.verify({ full: true }))),
           refusalOf(all(store.search?.search({ text: "hello" }))),
           refusalOf(all(store.read(ref))),
