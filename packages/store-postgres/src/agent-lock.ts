@@ -6,11 +6,10 @@ import type { ConnectionPool } from "./connection-pool.ts";
 import { storeError } from "./postgres-errors.ts";
 import { ownNamesOnly } from "./statement-settings.ts";
 
-/** Whose lock, and of which store. */
 export interface AgentLock {
-  /** Holders keep their connection while they work, so it is not the pool of the store's operations. */
+  /** The lock uses a pool of its own, because a holder keeps its connection while it works. */
   readonly pool: ConnectionPool;
-  /** The quoted name of the schema. */
+  /** Holds the name of the schema in quotes, because statements contain it. */
   readonly schema: string;
   readonly clock: Clock;
   readonly namespace: string;
@@ -19,8 +18,8 @@ export interface AgentLock {
 
 /**
  * The transaction stays open while the caller works. A limit of the server on idle transactions must not end it. A host
- * that lost its power or network must not keep the lock for the two hours that TCP waits by default. The server of an
- * older version knows fewer of these settings.
+ * that lost its power or network must not keep the lock for the two hours that TCP waits by default. An older server
+ * knows fewer of these settings, so unknown ones are left out.
  */
 const begin = `BEGIN; ${ownNamesOnly};
   SELECT set_config(s.name, CASE s.name WHEN 'tcp_keepalives_idle' THEN '10' WHEN 'tcp_keepalives_interval' THEN '5'
@@ -29,9 +28,9 @@ const begin = `BEGIN; ${ownNamesOnly};
       'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count')`;
 
 /**
- * Runs work of a caller while no other holder of the agent's lock does. The lock is an advisory one of the server, held by
- * a transaction: it ends with its connection, so with its process, and works behind a pooler. It needs no rights on any
- * table, and hides nothing: the key is a hash of schema, namespace and agent.
+ * Runs the caller's work while no other holder of the agent's lock runs any. The lock is an advisory lock of the
+ * server, and a transaction holds it. It ends with the connection and the process, and it works behind a pooler. The
+ * lock needs no rights on any table and hides nothing: its key is a hash of schema, namespace and agent.
  */
 export function holdAgentLock<Result>(
   { pool, schema, clock, namespace, agentId }: AgentLock,

@@ -10,18 +10,19 @@ import {
 } from "./policy-parts.ts";
 
 /**
- * The policies of the plain layout. The table `agent_roles` says which agents a role serves. A row belongs to an agent by
- * its session, so the policies look sessions up.
+ * Returns the policies of the plain layout. The table `agent_roles` states which agents a role serves. A row belongs to
+ * an agent through its session, so the policies look sessions up.
  */
 export function agentPolicies(schema: string): string {
   const isOwn = `${schema}.serves_1(agent_id)`;
-  // The policy of `sessions` says this, too; an index finds it.
+  // The policy of `sessions` contains the same condition. It is repeated here because an index can answer it.
   const isServed = `s.agent_id IN (SELECT a.agent_id FROM ${schema}.agent_roles a)`;
   const hanging = [
     ...["records", "payloads", "keyed_appends", "partials"].map((table) =>
       policy(schema, table, "ALL", `${schema}.holds_1(session_no)`),
     ),
-    // No operator that PostgreSQL lets run before a policy looks into words. A search meets many rows: the numbers are hashed once.
+    // PostgreSQL runs no operator on words before a policy, so a plain condition is safe here. A search meets many
+    // rows, and this form hashes the session numbers once.
     ...["search_documents", "search_positions"].map((table) =>
       policy(
         schema,
@@ -61,19 +62,20 @@ ${policy(schema, "agent_roles", "SELECT", "role_name = current_user")}
 ${statePolicies(schema)}`;
 }
 
-/** The policy of `sessions` applies here, too. A record that a fork shares belongs to the fork as well. */
+/** The policy of `sessions` limits these subqueries as well. A record that a fork shares belongs to the fork, too. */
 function isHeld(schema: string, number: string): string {
   return `EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = ${number})
     OR EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos IS NOT NULL AND s.base_nos @> ARRAY[${number}])`;
 }
 
 /**
- * Whether the role that asks serves an agent, and whether it holds the records of a session number.
+ * Creates `serves_1`, which tests whether the role serves an agent, and `holds_1`, which tests whether it may read the
+ * records of a session number.
  *
  * PostgreSQL evaluates the conditions of a statement in the order of their cost. Its own leakproof operators run before
  * a more expensive policy. EXPLAIN ANALYZE then shows whether the policy was reached, and with it the outcome of any
- * comparison with a hidden row. So a policy on columns with contents is a function whose cost is below that of every
- * operator. PostgreSQL cannot inline it, because its body has a subquery.
+ * comparison with a hidden row. Therefore a policy on columns with contents is a function whose cost is below that of
+ * every operator. PostgreSQL cannot inline it, because its body has a subquery.
  */
 function ownAgents(schema: string): string {
   const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER COST 0.0001";
@@ -85,10 +87,11 @@ RETURN ${isHeld(schema, "p_number")};`;
 }
 
 /**
- * Whether a session number belongs to the calling role, and whether a session of the agent may share these records. It
- * may share those of sessions of the same agent, and those that a fork of the same agent shares already. Both run with
- * the rights of the role that asks, so they answer nothing that it could not read itself. They are functions because a
- * policy of `sessions` cannot read `sessions`. The statement's snapshot holds the rows as they were before it.
+ * Creates `is_own_1`, which tests whether a session number belongs to the calling role, and `shares_own_1`, which tests
+ * whether a session of the agent may share these records. A session may share records of the same agent's sessions, and
+ * records that a fork of the agent shares already. Both functions run with the rights of the caller, so they reveal
+ * nothing that it could not read itself. They are functions because a policy of `sessions` cannot read `sessions`. The
+ * snapshot of the statement holds the rows of the moment before it.
  */
 function ownSessions(schema: string): string {
   const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER SET search_path = pg_catalog, pg_temp";

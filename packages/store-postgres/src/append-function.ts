@@ -10,27 +10,27 @@ import type { Layout } from "./layout.ts";
 import { rowClock } from "./store-clock.ts";
 import { flush, ownNamesInside, setFlush } from "./statement-settings.ts";
 
-/** Columns of a row as one text; a null is nothing between two separators. */
+/** A null becomes an empty text between two separators. */
 function joined(columns: readonly string[]): string {
   return `concat(${columns.join(", E'\\x1f', ")})`;
 }
 
-/** Nearly all of the result of an append; the rest is for replays. */
+/** Only a replay returns the fields behind these. */
 const stateNames = answerNames.slice(0, answerNames.indexOf("updated_at_ms") + 1);
 const giveAnswer = `RETURN ${joined(answerNames.map((name) => `v_${name}`))};`;
 const giveState = `RETURN ${joined(stateNames.map((name) => (name === "verdict" || name === "now_ms" ? `v_${name}` : `s.${name}`)))};`;
 
 /**
- * An append in one call, whatever its outcome: one statement and one round trip for the client. The plans of its
+ * Creates the function that performs an append in one call, and therefore in one round trip. The plans of its
  * statements stay in the server's connection, also behind a pooler without prepared statements.
  *
- * The UPDATE of the session's row is the exclusion and the judge: its conditions are read again from the newest row
- * when it had to wait. It feeds the INSERT. If it finds nothing, the row is locked and read, and the client gets its
- * content; core's own rules then find the reason. Each statement in here sees what was committed before it began, so a
- * key whose twin was just waited for is found.
+ * The UPDATE of the session row excludes other writers and checks the conditions. After a lock wait PostgreSQL checks
+ * them again on the newest row. The UPDATE feeds the INSERT. If it finds no row, the function locks and reads the row,
+ * and core's rules find the reason on the client. Each statement in the function sees what was committed before it
+ * began, so it finds the key of a twin that it waited for.
  *
- * If a twin commits between the look at the key and the UPDATE, the INSERT of the key fails. Everything is undone with
- * TL001, and the client repeats the call.
+ * If a twin commits between the lookup of the key and the UPDATE, the INSERT of the key fails. The server undoes the
+ * whole call with TL001, and the client repeats it.
  */
 export function appendFunction(schema: string, layout: Layout): string {
   const parameters = Object.entries(batchFields).map(([name, type]) => `p_${name} ${type}`);
@@ -56,7 +56,10 @@ END $append$;
 `;
 }
 
-/** Everything else, and why the statement found nothing to change. A block of its own: its variables cost when it begins. */
+/**
+ * Handles every other append, and finds out why the direct statement changed no row. It is a block of its own because
+ * its variables cost time whenever the block begins.
+ */
 function otherwise(schema: string, layout: Layout): string {
   const fields = Object.keys(requestFields).map(
     (name) => `p_${name} ${requestFields[name as RequestField]} := ${asked(name as RequestField)};`,
@@ -97,8 +100,8 @@ END;
 }
 
 /**
- * The rows of a batch of our own, behind the row that the UPDATE gave back as `u`. The parent and the length of a
- * record that hangs on the head are known only now.
+ * Inserts the rows of a batch without imported lines. It reads `u`, the row that the UPDATE returned, because only that
+ * row tells the parent and the length of a record that follows the head.
  */
 function ownRecords(schema: string, layout: Layout): string {
   return `INSERT INTO ${schema}.records (${layout.first("tenant")}session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, id, parent_id,
@@ -112,7 +115,7 @@ function ownRecords(schema: string, layout: Layout): string {
         AS r (id, parent_id, type, side, message_number, ts_ms, bytes, crc, role, tool_name, rest, place)`;
 }
 
-/** Most appends: one statement, which is as much as an UPDATE and an INSERT by hand would be. */
+/** Serves most appends with one statement, which costs the same as an UPDATE and an INSERT written by hand. */
 function directPart(schema: string, layout: Layout, isTurned: boolean): string {
   const now = rowClock(schema, "t");
   const given = ["session_no", "last_seq", "prev_head_id", "prev_head_bytes", "appended_at_ms"];
@@ -176,21 +179,21 @@ function refusalPart(schema: string, layout: Layout): string {
     ${giveState}`;
 }
 
-/** A part of the request, as the function's own parameters have it. */
+/** Reads a field from the array of the function's parameter. */
 function asked(name: RequestField): string {
   const text = `p_request[${requestOrder.indexOf(name) + 1}]`;
   if (requestFields[name] === "text") return text;
   return requestFields[name] === "boolean" ? `coalesce(${text}::boolean, false)` : `${text}::${requestFields[name]}`;
 }
 
-/** In the block that has the request as variables. */
+/** Reads a field in the block that declares the request as variables. */
 function variable(name: RequestField): string {
   return `p_${name}`;
 }
 
 type Naming = (name: RequestField) => string;
 
-/** The rules of the contract that every append asks, as conditions on the session's row. */
+/** Returns the rules that the contract sets for every append, as conditions on the session row. */
 function turnConditions(row: string, now: string, of: Naming): string {
   return `(NOT ${of("has_expect")} OR ${row}.head_id IS NOT DISTINCT FROM ${of("expected_head")})
         AND CASE
@@ -200,12 +203,12 @@ function turnConditions(row: string, now: string, of: Naming): string {
           ELSE ${of("turn_fence")} = ${row}.fence AND ${row}.turn_id IS NOT NULL END`;
 }
 
-/** The limit that the entry would exceed with the patch. */
+/** Returns the name of the limit that the patched entry would exceed, or NULL. */
 function excess(schema: string, row: string): string {
   return `${schema}.patch_excess_1(${row}.entry_names, ${row}.entry_values, p_names, p_vals)`;
 }
 
-/** All of them. */
+/** Adds the conditions on the session id, the revision, the claimed time and the size of the entry. */
 function conditions(schema: string, row: string, now: string): string {
   return `${turnConditions(row, now, variable)}
         AND (p_for_session_id IS NULL OR ${row}.session_id = p_for_session_id)
@@ -216,8 +219,8 @@ function conditions(schema: string, row: string, now: string): string {
 }
 
 /**
- * The result of the first append with this key, or that the key is too old. The numbers are those of core's
- * \`defaultIdempotency\`.
+ * Returns the result of the first append with this key, or IDEMPOTENCY_EXPIRED. The numbers equal core's
+ * `defaultIdempotency`.
  */
 function keyedPart(schema: string, layout: Layout): string {
   return `SELECT t.session_no, t.session_id, t.keyed_next, t.keyed_horizon_ms INTO s FROM ${schema}.sessions t
@@ -257,9 +260,9 @@ ${replayFlush(schema, layout)}
 }
 
 /**
- * The first append's commit may have been cut off between its write and its flush, or its wait for a standby. This call's
- * commit waits for both, and for that it has to write something itself: PostgreSQL flushes no commit that wrote nothing.
- * A lock on the key's row is written to the log.
+ * The commit of the first append may have been cut off before its flush, or before a standby confirmed it. The commit
+ * of this call waits for both. PostgreSQL flushes no commit that wrote nothing, so the call locks the key's row, which
+ * writes to the log.
  */
 function replayFlush(schema: string, layout: Layout): string {
   return `          IF p_is_flushed OR k.durability = 'disk' THEN
@@ -269,9 +272,10 @@ function replayFlush(schema: string, layout: Layout): string {
           END IF;`;
 }
 
-/** What a turn that is opened, renewed or closed makes of the session's row. */
+/** Returns how opening, renewing or closing a turn changes the session row. */
 function turnColumns(of: Naming): string {
-  // A server that writes the statement in its own words takes a parameter behind CASE for a truth value.
+  // Citus rewrites the statement, and then takes a parameter directly behind CASE for a boolean. Therefore the
+  // condition is spelled out.
   const named = (column: "turn_id" | "turn_owner"): string =>
     `CASE WHEN ${of("turn")} = 'open' THEN ${of(column)} WHEN ${of("turn")} = 'close' THEN NULL ELSE t.${column} END`;
   return `fence = CASE WHEN ${of("turn")} = 'open' THEN ${of("turn_fence")}::bigint ELSE t.fence END,

@@ -28,24 +28,27 @@ import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts
 import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** How often an append is repeated that met its twin, or whose coded part must be coded again. */
+/** An append is repeated after it met its twin, and when its coded part no longer fits the session. */
 const maxAttempts = 8;
 
-/** What the client has to know of a session before it can code what is bound to it. */
+/** The client must know these values before it can encode payloads, which are bound to a session. */
 interface Facts {
   readonly sessionId: string;
   readonly revision: number | null;
   readonly entry: SessionEntry | null;
 }
 
-/** The append met an earlier one with its key, or was coded for another session: it is asked again. */
+/** The append met an earlier one with its key, or was encoded for another session, and must be sent again. */
 const twin: DatabaseRow = { verdict: "TWIN" };
 
-/** What a server or a network does to an append, in contrast to what the store judges after it has looked for the key. */
+/**
+ * These errors come from the server or the network. All others are decisions of the store after it looked up the key.
+ */
 const unjudged = /^(STORE_(?!CLOSED)|INTERNAL)/;
 
 /**
- * If an append failed before the store had looked for its key, earlier attempts with that key may have been applied.
+ * An append that failed before the store looked up its key leaves the outcome of earlier attempts open. They may have
+ * been applied, so the outcome becomes `unknown`.
  */
 export function keyedFailure(error: unknown, { idempotencyKey, isNewKey = false }: AppendOptions): unknown {
   if (idempotencyKey === undefined || isNewKey || !ThroughlineError.isInstance(error)) return error;
@@ -54,7 +57,7 @@ export function keyedFailure(error: unknown, { idempotencyKey, isNewKey = false 
   return new ThroughlineError(code, message, { outcome: "unknown", details, remedy, cause: error.cause });
 }
 
-/** One statement, one round trip; under a codec one more where the session's id or entry has to be known first. */
+/** Appends in one round trip. Under a codec a second one may be needed to learn the session id or the entry. */
 export async function appendRecords(
   context: StoreContext,
   ref: SessionRef,
@@ -72,7 +75,7 @@ export async function appendRecords(
       facts === null ? sizes : batchColumns(context.rows, { ref, sessionId: facts.sessionId }, request.prepared);
     const values = appendValues(context, { ref, address, request, columns, facts });
     const row = await callAppend(context, values, ref, options.signal).catch((error: unknown) => {
-      // The ids of an earlier attempt with this key, committed after the key was looked for: the next look finds it.
+      // An earlier attempt with this key was committed after the lookup, and holds the ids. The next lookup finds it.
       if (keyed !== null && attempt === 0 && hasErrorCode(error, "RECORD_ID_TAKEN")) return twin;
       throw error;
     });
@@ -87,7 +90,7 @@ export async function appendRecords(
   }
 }
 
-/** Without a codec nothing is bound to the session, and the statement needs no facts. */
+/** Without a codec payloads are not bound to the session, so the statement needs no facts. */
 async function firstFacts(context: StoreContext, ref: SessionRef, request: AppendRequest): Promise<Facts | null> {
   if (!context.rows.isCoded) return null;
   const known = context.sessionIds.get(addressOf(ref)?.join("\0") ?? "");
@@ -137,14 +140,17 @@ async function callAppend(
   }
 }
 
-/** Throws what core's own rules say to the state that the statement found; returns when it was only a matter of coding. */
+/**
+ * Throws the error that core's rules give for the state that the statement found. Returns if only the encoding was
+ * outdated.
+ */
 function refuse(context: StoreContext, ref: SessionRef, request: AppendRequest, row: DatabaseRow): void {
   const verdict = String(row["verdict"]);
   const key = request.keyed?.key ?? "";
   if (verdict === "IDEMPOTENCY_MISMATCH")
     throw refused(verdict, `Other drafts were appended with this key: ${quote(key)}.`, { idempotencyKey: key });
   if (verdict === "IDEMPOTENCY_EXPIRED")
-    // Nobody knows any more whether an earlier attempt was applied.
+    // The row of the key is gone, so the outcome of an earlier attempt is unknown.
     throw new ThroughlineError(verdict, `The key is older than what is remembered: ${quote(key)}.`, {
       outcome: "unknown",
       details: { idempotencyKey: key },
@@ -169,7 +175,10 @@ function refuse(context: StoreContext, ref: SessionRef, request: AppendRequest, 
     throw refused("INTERNAL", "The database refused an append that the contract allows.", { verdict, ...head });
 }
 
-/** Counted with the parent as null where it is the head, which only the database knows: a line may be longer by an id. */
+/**
+ * Counts the parent as null where it is the head, because only the database knows the head. A line may therefore be
+ * longer by the length of an id.
+ */
 function assertSizes({ limits }: AppendRequest, bytes: readonly number[]): void {
   let batchBytes = 0;
   for (const [index, size] of bytes.entries()) {
@@ -187,7 +196,10 @@ function assertSizes({ limits }: AppendRequest, bytes: readonly number[]): void 
     });
 }
 
-/** The columns of an address; null for one that no session can have, because no column can hold it. */
+/**
+ * Returns the columns of an address. Returns null for an address that no column can hold, because no session can have
+ * it.
+ */
 export function addressOf(ref: SessionRef): readonly string[] | null {
   assertRef(ref);
   const { namespace, agentId, key, archiveId = "" } = ref;
@@ -196,13 +208,13 @@ export function addressOf(ref: SessionRef): readonly string[] | null {
 }
 
 /**
- * The columns of an address at which a session is to begin.
+ * Returns the columns of an address for a new session.
  * @throws {ThroughlineError} KEY_INVALID, SESSION_NOT_FOUND
  */
 export function newAddressOf(ref: SessionRef): readonly string[] {
   assertKeyFits(ref.key);
   const address = addressOf(ref);
-  // No session is archived under an id that no column holds.
+  // An archive id that no column can hold names no session.
   if (address === null) throw sessionNotFound(ref);
   return address;
 }
@@ -266,7 +278,10 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
   return [...context.found.layout.values(call.ref), path, arrayLiteral(asked.slice(0, last + 1)), ...batch];
 }
 
-/** See `AppendPath`. What the client chooses its ids for may be taken in what a fork shares, which takes another look. */
+/**
+ * Chooses the path; see `AppendPath`. An id that the client chose may already exist in shared records of a fork, and
+ * only path 0 checks that.
+ */
 function pathOf({ request, columns }: AppendCall, fields: AskedFields): AppendPath {
   const { prepared, options, keyed } = request;
   const isOwn = columns.joined_rests !== null && prepared.every(({ isIdGiven }) => !isIdGiven);
@@ -298,26 +313,28 @@ function givenIds(prepared: readonly PreparedRecord[]): readonly string[] | null
   return given.length === 0 ? null : given;
 }
 
-/** What core refuses only after it has looked at the session: a turn whose names or end are none, a foreign session id. */
+/**
+ * Core refuses these only after it has seen the session: a turn with invalid names or end, and a session id that is no
+ * text.
+ */
 function isOdd({ options }: AppendRequest): boolean {
   const { turn, entry } = options;
   const isOddTurn =
     turn !== undefined &&
     (("leaseUntilMs" in turn && !Number.isFinite(turn.leaseUntilMs)) ||
       (turn.action === "open" && ![turn.turnId, turn.owner].every((text) => isColumnText(text, 256))));
-  // A session id in the patch is compared by the statement; what is no text cannot be one.
+  // The statement compares a session id in the patch. A value that is no text can never be equal.
   return (
     isOddTurn || (entry !== undefined && Object.hasOwn(entry, "sessionId") && typeof entry["sessionId"] !== "string")
   );
 }
 
-/** A claimed time as the database takes it; null for what claims none. */
+/** Returns a claimed time as the database accepts it, or null if none is claimed. */
 export function wholeTime(claimedMs: unknown): number | null {
   if (typeof claimedMs !== "number" || !Number.isFinite(claimedMs)) return null;
   return Math.max(Math.trunc(claimedMs), -Number.MAX_SAFE_INTEGER);
 }
 
-/** The call of the function. */
 export function appendSql(schema: string, layout: Layout): string {
   return `SELECT ${schema}.append_1(${parametersOf(layout, batchOrder.length + 2)}) AS answer`;
 }

@@ -1,6 +1,6 @@
 /**
- * What an append asks beside its records: one array of texts, because each parameter of a statement costs. Booleans
- * that may be left out are false then.
+ * The request travels as one array of texts, because each parameter of a statement costs time. A boolean that is left
+ * out is false.
  */
 export const requestFields = {
   namespace: "text",
@@ -16,7 +16,7 @@ export const requestFields = {
   new_head_bytes: "integer",
   is_active: "boolean",
   window_from: "bigint",
-  // From here on rarely asked: nulls at the end are not sent.
+  // The fields from here on are rarely used. Trailing nulls are not sent.
   has_expect: "boolean",
   expected_head: "text",
   turn: "text",
@@ -35,7 +35,7 @@ export const requestFields = {
   for_revision: "bigint",
 } as const;
 
-/** The records of the batch, column by column, and what is larger than a text of the request. */
+/** Holds the records of the batch column by column, and values that are too large for a text of the request. */
 export const batchFields = {
   ids: "text[]",
   parents: "text[]",
@@ -47,7 +47,8 @@ export const batchFields = {
   crcs: "bigint[]",
   roles: "text[]",
   tools: "text[]",
-  // The lines of a batch of our own in one text: an array's literal would escape each of their quotes.
+  // The lines of a batch without imported lines travel in one text, because an array literal would escape each of their
+  // quotes.
   joined_rests: "text",
   rests: "text[]",
   codeds: "bytea[]",
@@ -69,10 +70,10 @@ export type BatchField = keyof typeof batchFields;
 export const requestOrder: readonly RequestField[] = Object.keys(requestFields) as RequestField[];
 export const batchOrder: readonly BatchField[] = Object.keys(batchFields) as BatchField[];
 
-/** In `parents`: the head, which only the statement knows. No id begins with a control character. */
+/** In `parents` this marks the head, which only the statement knows. No id begins with a control character. */
 export const headMarker = "\u0001";
 
-/** The answer: texts in this order, in one, because each column of an answer costs. */
+/** The answer is one text with these fields in this order, because each column of an answer costs time. */
 export const answerFields = {
   verdict: "text",
   now_ms: "bigint",
@@ -101,19 +102,18 @@ export const answerNames: readonly (keyof typeof answerFields)[] = Object.keys(
 ) as (keyof typeof answerFields)[];
 
 /**
- * Between two texts of the answer, and between the lines of a batch: no column holds control characters but those of
- * parents, and JSON escapes them. Null is nothing between two of them: no column of the answer is empty.
+ * Separates the fields of the answer and the lines of a batch. No column except `parents` contains control characters,
+ * and JSON escapes them. An empty field is null, because no column of the answer is empty.
  */
 export const separator = "\u001f";
 
 /**
- * Which path of the function serves an append. 1: records of our own that move the head, without conditions. 2: also
- * with a turn, an expected head, or side records alone. 0: all others. The first two are one statement inside the
- * function, as long as nothing speaks against them.
+ * States which path of the function serves an append. Path 1 serves records without imported lines that move the head,
+ * without conditions. Path 2 also allows a turn, an expected head, or side records only. Path 0 serves all others.
+ * Paths 1 and 2 run one statement unless a condition fails.
  */
 export type AppendPath = 0 | 1 | 2;
 
-/** The answer as a row. */
 export function readAnswer(text: string): Readonly<Record<string, string | null>> {
   const row: Record<string, string | null> = {};
   for (const [index, part] of text.split(separator).entries())

@@ -6,7 +6,7 @@ import { columnText, fromColumnText, type BatchColumns } from "./record-columns.
 import { headOf, lineChecksum, numberOrNull, textOrNull, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** What an append that was written amounts to; announces it. */
+/** Builds the result of an applied append, and announces the events. */
 export function applied(
   context: StoreContext,
   ref: SessionRef,
@@ -39,7 +39,7 @@ export function applied(
   return { ...result, stored };
 }
 
-/** As a read gives them: of a record that hangs on the head only the statement knew how long its line is. */
+/** Returns the sizes that a read reports. Only the statement knew the length of a line that follows the head. */
 function keptSizes(
   rows: StoreContext["rows"],
   { record, text, source }: LinkedRecord,
@@ -60,7 +60,7 @@ function keptSizes(
   return { bytes, crc: lineChecksum(rows, row) };
 }
 
-/** The first result again, as it was. */
+/** Builds the result of the first append from the answer of a replay. */
 export function replayed(row: DatabaseRow): AppendResult {
   const ids = listOf(row["first_ids"]) as readonly string[];
   const parents = listOf(row["first_parents"]) as readonly (string | null)[];

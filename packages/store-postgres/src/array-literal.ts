@@ -1,6 +1,6 @@
 /**
- * An array as PostgreSQL reads it. Its own, because the driver's goes element by element through a general conversion, which
- * costs more than the statement's other preparation together.
+ * Writes an array literal of PostgreSQL. The driver's own conversion works element by element, and costs more than all
+ * other preparation of the statement.
  */
 export function arrayLiteral(values: readonly unknown[]): string {
   let text = "{";

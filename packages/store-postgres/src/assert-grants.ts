@@ -3,12 +3,12 @@ import type { LayoutName } from "./layout.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import type { MigrationPlace } from "./migration-place.ts";
 
-/** Rights on a table that policies do not bind. */
+/** Row security does not limit these rights on a table. */
 const unboundRights = "'TRUNCATE', 'TRIGGER', 'REFERENCES'";
 
 /**
- * A role that policies bind: no superuser, none that sees everything, no member of the owner's role. `PUBLIC` is one.
- * `i` is the row of `store_info` in `pg_class`.
+ * Tests whether policies bind a role: it is no superuser, has no BYPASSRLS, and is no member of the owner's role. A
+ * null row stands for PUBLIC. `i` is the row of `store_info` in `pg_class`.
  */
 function isBound(role: string): string {
   return `${role}.oid IS NULL OR NOT (${role}.rolsuper OR ${role}.rolbypassrls OR ${role}.rolname = 'pg_database_owner'
@@ -16,8 +16,8 @@ function isBound(role: string): string {
 }
 
 /**
- * Refuses a store in which a role has rights that row security does not bind, or has left code that others run. With each
- * of them a role reaches the rows of others.
+ * Refuses a store if a role has rights that row security does not limit, or has left code that other roles run. Either
+ * lets a role reach the rows of other agents.
  * @throws {ThroughlineError} STORE_UNSUPPORTED
  */
 export async function assertGrants({ pool, schema, schemaName }: MigrationPlace, layout: LayoutName): Promise<void> {
@@ -42,7 +42,7 @@ export async function assertGrants({ pool, schema, schemaName }: MigrationPlace,
           WHERE NOT t.tgisinternal AND c.relnamespace = i.relnamespace
       ) o JOIN pg_roles r ON r.oid = o.owner
       WHERE i.oid = '${schema}.store_info'::regclass AND (${isBound("r")}) ORDER BY o.what DESC`),
-    // Whoever makes roles may make that of a tenant, or take it.
+    // A role with CREATEROLE can create the role of a tenant, or grant it to itself.
     layout === "plain"
       ? []
       : await run(`SELECT quote_ident(r.rolname) AS role FROM pg_class i CROSS JOIN pg_roles r

@@ -9,7 +9,8 @@ import { ownNamesOnly } from "./statement-settings.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
- * The tables that hold what cannot be rebuilt, in the order they are filled, and how many rows are fetched at a time.
+ * Lists the tables that cannot be rebuilt, in the order of insertion. The number limits the rows of one fetch, because
+ * a payload may be large.
  */
 const tables: readonly (readonly [name: string, rows: number])[] = [
   ["agents", 1000],
@@ -20,11 +21,12 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
 ];
 
 /**
- * The store as a script of SQL, of one moment, while others write: `psql -v ON_ERROR_STOP=1 -f` makes it again in an
- * empty database, under the same schema. The search index is not in it; it is made by the next search. No existing file
- * is overwritten, and a failed backup leaves no file. A killed process leaves one, which the next backup reports.
- * @throws {ThroughlineError} EXPORT_EXISTS, STORE_UNSUPPORTED, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits,
- * ABORTED
+ * Writes the store as a script of SQL that shows one moment, while programs write. `psql -v ON_ERROR_STOP=1 -f`
+ * restores it into an empty database, under the same schema name. The script lacks the search index, which the next
+ * search rebuilds. The backup overwrites no file, and a failed backup leaves none. A killed process leaves a part file,
+ * which the next backup reports.
+ * @throws {ThroughlineError} EXPORT_EXISTS, STORE_UNSUPPORTED, STORE_IO, STORE_FULL, ABORTED, and STORE_READ_ONLY for a
+ * role that row security limits
  */
 export async function backupStore(
   context: StoreContext,
@@ -41,14 +43,14 @@ export async function backupStore(
   const part = openPart(path);
   try {
     await context.pool.snapshot(async (run) => {
-      // A role that sees some of the sessions is refused: what it took for a backup would be a part of one.
+      // The server then refuses a role that sees only a part of the sessions, because its backup would miss the rest.
       await run("SET LOCAL row_security = off");
       const write = (text: string): void => {
         if (signal?.aborted === true) throw abortedBefore("the backup was done", signal);
         part.write(text);
       };
       const isSecured = await writeSchema(context, run, write);
-      // The tenant layout has its roles in the server, where a backup of a database does not look.
+      // The roles of the tenant layout belong to the server, and a backup of a database does not contain them.
       const secured = isSecured && context.found.layout.name === "plain" ? [["agent_roles", 1000] as const] : [];
       for (const [table, rows] of [...tables, ...secured]) await writeTable(context, run, write, table, rows);
       const [number] = await run(`SELECT last_value AS value FROM ${context.schema}.session_numbers`);
@@ -62,17 +64,20 @@ export async function backupStore(
 }
 
 interface PartFile {
-  /** All of the text, also where the system takes it in pieces. */
+  /** Writes the whole text, because the system may accept only a part of it at a time. */
   write(text: string): void;
-  /** The file under its own name, on the disk; gives its size. */
+  /** Flushes the file, renames it to its final name, and returns its size. */
   finish(): number;
   discard(): void;
 }
 
-/** @throws {ThroughlineError} STORE_IO, STORE_FULL: of this machine's disk, not the server's */
+/**
+ * These errors concern the disk of this machine, not the disk of the server.
+ * @throws {ThroughlineError} STORE_IO, STORE_FULL
+ */
 function openPart(path: string): PartFile {
   const part = `${path}.part`;
-  // Whatever an earlier try left is not to be mixed with this one; nobody else is to read it.
+  // The part file of an earlier attempt must not be mixed with this one. Mode 0600 keeps the file from other users.
   if (existsSync(part))
     throw new ThroughlineError(
       "EXPORT_EXISTS",
@@ -114,7 +119,10 @@ function onDisk<Result>(path: string, work: () => Result): Result {
   }
 }
 
-/** Gives whether rows are secured by role: a copy keeps that, or it would show everything to everyone. */
+/**
+ * Returns whether row security is on. The copy must have it too, because it would otherwise show every row to every
+ * role.
+ */
 async function writeSchema(
   { schema, found }: StoreContext,
   run: RunStatement,
@@ -139,7 +147,7 @@ async function writeSchema(
   return isSecured;
 }
 
-/** Every column that is not made of others, as the server writes it. */
+/** Generated columns are left out, because the server refuses values for them. */
 async function writeTable(
   { schema }: StoreContext,
   run: RunStatement,

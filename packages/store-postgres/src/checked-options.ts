@@ -17,10 +17,10 @@ const defaults = {
   partitions: 16,
 } as const;
 
-/** What a timer can hold, and PostgreSQL's own: some three weeks. Beyond it a timer of Node's is over at once. */
+/** Timers of Node and PostgreSQL hold at most this, about 24 days. A longer timer of Node fires at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** More tables than this take longer to open than all their records. */
+/** A larger number of tables takes longer to open than all their records take to read. */
 const mostPartitions = 1024;
 
 const { flag, integer, number, objectWith, oneOf, secret, text } = optionKinds;
@@ -32,7 +32,6 @@ const countOrNoLimit: OptionKind = {
   accepts: (value) => value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 0),
 };
 
-/** The kinds of the options of `createPostgresStore`. */
 export const postgresStoreTable: OptionTable<PostgresStoreOptions> = {
   ...storeFactoryKinds,
   url: secret(text),
@@ -56,7 +55,7 @@ export const postgresStoreTable: OptionTable<PostgresStoreOptions> = {
 export type CheckedOptions = PostgresStoreOptions & Readonly<Record<keyof typeof defaults, number>>;
 
 /**
- * The options with the numbers that were left out.
+ * Returns the options with defaults in place of missing numbers.
  *
  * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */

@@ -7,32 +7,32 @@ import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } f
 import type { DatabaseRow } from "./row-values.ts";
 import { flushed, ownNamesOnly } from "./statement-settings.ts";
 
-/** A connection that is lent out: as much of the driver's client as the store uses. */
+/** Describes a lent connection: the part of the driver's client that the store uses. */
 export interface PostgresConnection {
-  /** Runs one statement, prepared under `name` where one is given. */
+  /** Runs one statement. It is prepared under `name`, if a name is given. */
   query(query: { readonly text: string; readonly values: unknown[]; readonly name?: string }): Promise<{
     readonly rows: readonly unknown[];
   }>;
-  /** With an error the connection is thrown away. */
+  /** Returns the connection to the pool. With an error the pool discards it. */
   release(error?: Error | boolean): void;
-  /** Where there is one, the end of a connection that nobody waits for is heard, and does not end the process. */
+  /** Adds a listener for errors. Without one, the end of an idle connection would end the process. */
   on?(event: "error", listener: () => void): unknown;
   /** Removes a listener that `on` added. */
   off?(event: "error", listener: () => void): unknown;
 }
 
-/** As much of the driver's pool as the store uses: a pool shared with the rest of a program fits, and one that fails on purpose. */
+/** Describes the part of the driver's pool that the store uses. A pool that the program shares with other code fits. */
 export interface PostgresPool {
-  /** How many callers wait for a connection. */
+  /** Counts the callers that wait for a connection. */
   readonly waitingCount: number;
-  /** How many are there and lent to nobody; a pool that does not tell is waited for with a timer. */
+  /** Counts the idle connections. The store waits with a timer for a pool that does not state it. */
   readonly idleCount?: number;
-  /** Of one connection nobody can listen on it and leave it to others. */
+  /** States the limits. A pool of one connection gets no listener, because the listener would keep it. */
   readonly options?: {
-    /** The most connections of the pool. */
+    /** Limits the connections of the pool. */
     readonly max?: number;
   };
-  /** Lends a connection, which `release` gives back. */
+  /** Lends a connection, which `release` returns. */
   connect(): Promise<PostgresConnection>;
 }
 
@@ -43,32 +43,31 @@ export interface PoolOptions {
   readonly prepare: boolean;
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Host and database, for messages. */
+  /** Names host and database in messages. */
   readonly place: string;
-  /** Statements, each with its semicolon, that come before the others in a transaction. @default none */
+  /** Returns statements, each with its semicolon, that run first in every transaction. @default none */
   settings?(): string;
 }
 
 export interface RunOptions {
-  /** Ends the wait: of a write for a connection, of a read also for the answer. */
+  /** Ends the wait for a connection, and for a read also the wait for the answer. */
   readonly signal?: AbortSignal | undefined;
-  /** A read that was cut off is made again within the deadline; a write never is. */
+  /** The pool repeats a read that was cut off, within the deadline. It never repeats a write. */
   readonly isRead?: boolean;
-  /** A statement whose text is one of a few, and worth a name. */
+  /** A frequent statement is prepared under a name, because its text is one of a few. */
   readonly isFrequent?: boolean;
 }
 
 interface SendOptions {
   readonly deadlineMs: number;
   readonly isNamed?: boolean;
-  /** Ends the statement. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A connection for a transaction that stays open while a caller works. Each statement has a deadline of its own. */
+/** Holds a transaction open while a caller works. Each statement has its own deadline. */
 export interface LentConnection {
   readonly run: RunStatement;
-  /** With an error the connection is thrown away. */
+  /** With an error the connection is discarded. */
   giveBack(error?: unknown): void;
 }
 
@@ -76,9 +75,10 @@ export interface LentConnection {
 export type RunStatement = (text: string, values?: readonly unknown[]) => Promise<readonly DatabaseRow[]>;
 
 /**
- * Lends connections. Each operation has a deadline over everything it waits for; more than `maxWaiting` of them waiting
- * is refused at once. What fails before the statement was sent was not applied, and is tried again while time is left.
- * What fails after that without the server's answer has an unknown outcome, and its connection is discarded.
+ * Lends connections. Each operation has one deadline for everything it waits for, and the pool refuses it at once if
+ * `maxWaiting` operations wait already. An operation that fails before its statement was sent was not applied, and is
+ * tried again while time is left. An operation that fails later without an answer has an unknown outcome, and its
+ * connection is discarded.
  */
 export class ConnectionPool {
   readonly #pool: PostgresPool;
@@ -94,7 +94,7 @@ export class ConnectionPool {
     this.#isPreparing = options.prepare;
   }
 
-  /** Statements sent so far, one round trip each. */
+  /** Counts the statements that were sent, one round trip each. */
   get queries(): number {
     return this.#queries;
   }
@@ -103,12 +103,12 @@ export class ConnectionPool {
     return this.#options.place;
   }
 
-  /** Nobody waits for a connection any more, nor gets one. */
+  /** Refuses every operation that waits for a connection, and every later one. */
   end(): void {
     this.#ending.abort();
   }
 
-  /** One statement, which is its own transaction. */
+  /** Runs one statement, which is its own transaction. */
   async run(text: string, values: readonly unknown[], options: RunOptions = {}): Promise<readonly DatabaseRow[]> {
     const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
     for (let attempt = 0; ; attempt++) {
@@ -122,7 +122,7 @@ export class ConnectionPool {
       } catch (error) {
         giveBack(connection, isAnswer(error) ? undefined : asError(error));
         if (isNamed && isLostName(error)) {
-          // A pooler gave the statement to another connection than its name. It was refused before it ran.
+          // A pooler sent the statement to a connection without its name. The server refused it before it ran.
           this.#isPreparing = false;
           continue;
         }
@@ -138,8 +138,8 @@ export class ConnectionPool {
   }
 
   /**
-   * Several statements in one transaction on one connection. Never with anything but statements in between: what the
-   * server undid in favor of another transaction is done again within the deadline.
+   * Runs several statements in one transaction on one connection. `work` must do nothing but run statements, because
+   * the pool repeats it within the deadline when the server undid it in favor of another transaction.
    */
   async transaction<Result>(work: (run: RunStatement) => Promise<Result>): Promise<Result> {
     const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
@@ -158,7 +158,7 @@ export class ConnectionPool {
     try {
       const run: RunStatement = (text, values = []) => this.#send(connection, text, values, { deadlineMs });
       const lockMs = Math.max(1, Math.trunc(this.#options.timeoutMs / 2));
-      // One message, and one round trip: without parameters the driver sends all statements together.
+      // The driver sends several statements together if they have no parameters, so this costs one round trip.
       await run(
         `BEGIN ISOLATION LEVEL READ COMMITTED; ${this.#options.settings?.() ?? ""}SET LOCAL lock_timeout = ${lockMs}; ${ownNamesOnly}; SELECT ${flushed}`,
       );
@@ -172,7 +172,7 @@ export class ConnectionPool {
       const wasUndone = step === "work" && (isRefusal || isAnswer(error)) && (await this.#undo(connection, deadlineMs));
       giveBack(connection, wasUndone ? undefined : asError(error));
       if (isRefusal) throw error;
-      // What was not committed is undone by the server, whatever has become of the connection.
+      // The server undoes an uncommitted transaction, whatever happened to the connection.
       const outcome = step === "commit" && !isAnswer(error) ? "unknown" : "not-applied";
       throw ThroughlineError.isInstance(error)
         ? new ThroughlineError(error.code, error.message, { outcome, details: error.details, cause: error })
@@ -180,7 +180,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Reads of one moment, on one connection. Each statement has the deadline for itself: a store is longer than one. */
+  /** Reads one moment. Each statement has the whole deadline, because a store is longer than one operation. */
   async snapshot<Result>(
     work: (run: RunStatement) => Promise<Result>,
     signal: AbortSignal | undefined,
@@ -196,7 +196,7 @@ export class ConnectionPool {
       giveBack(connection);
       return result;
     } catch (error) {
-      // Nothing was written; the server forgets the snapshot with the connection.
+      // The transaction wrote nothing, and the server drops the snapshot with the connection.
       giveBack(connection, asError(error));
       throw storeError(error, "not-applied", this.place);
     }
@@ -216,12 +216,12 @@ export class ConnectionPool {
       await this.#send(connection, "ROLLBACK", [], { deadlineMs });
       return true;
     } catch {
-      // The connection is thrown away, and the server undoes what it began.
+      // The connection is discarded, and the server undoes the transaction.
       return false;
     }
   }
 
-  /** Sleeps before the next attempt, longer each time and never as long as the others; false when no time is left. */
+  /** Sleeps before the next attempt, at random so that clients do not return together. False: no time is left. */
   async #rest(attempt: number, deadlineMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     const { clock, random } = this.#options;
     const most = Math.min(2000, 25 * 2 ** Math.min(attempt, 10));
@@ -242,17 +242,17 @@ export class ConnectionPool {
       if (waitingCount >= maxWaiting)
         throw refused("STORE_OVERLOADED", `${maxWaiting} operations wait for a connection already.`, { maxWaiting });
       try {
-        // One that is there needs no timer.
+        // An idle connection is lent at once and needs no timer.
         const isThere = (this.#pool.idleCount ?? 0) > waitingCount;
         const connecting = this.#pool.connect();
-        // Who stands in no queue waits for the server.
+        // A caller that is not queued waits for the server, not for a connection.
         const isQueued = this.#pool.waitingCount > waitingCount;
         const byMs = isQueued ? deadlineMs : connectByMs;
         const connection = isThere ? await connecting : await this.#wait(connecting, { isQueued, byMs, signal });
         connection.on?.("error", unheard);
         return connection;
       } catch (error) {
-        // The last try, which was cut short, knows less than the one before it.
+        // The last attempt was cut short, so the error of the attempt before it says more.
         if (hasErrorCode(error, "STORE_UNREACHABLE") && refusal !== null) throw refusal;
         if (ThroughlineError.isInstance(error)) throw error;
         if (this.#ending.signal.aborted || isPoolEnded(error))
@@ -265,7 +265,7 @@ export class ConnectionPool {
     }
   }
 
-  /** The connection, unless the deadline, the signal or the end of the store comes first; one that comes too late goes back. */
+  /** Waits for the connection, the deadline, the signal or the end. A connection that comes too late is returned. */
   #wait(
     connecting: Promise<PostgresConnection>,
     {
@@ -316,7 +316,7 @@ export class ConnectionPool {
     });
   }
 
-  /** One round trip. Without an answer by the deadline it counts as broken off. */
+  /** Makes one round trip. A statement without an answer by the deadline counts as broken off. */
   async #send(
     connection: PostgresConnection,
     text: string,
@@ -351,12 +351,12 @@ export class ConnectionPool {
     } finally {
       clearTimeout(timer);
       if (onAbort !== undefined) signal?.removeEventListener("abort", onAbort);
-      // Once it is late nobody waits for it any more, and what it says is no news.
+      // After the deadline the result is discarded, so its rejection must not be reported as unhandled.
       answer.catch(() => undefined);
     }
   }
 
-  /** Made of the text: whoever else prepared it in a connection that a pooler shares, it is the same statement. */
+  /** The name is a hash of the text, so clients that share a connection mean the same statement by it. */
   #nameOf(text: string): string {
     const known = this.#names.get(text);
     if (known !== undefined) return known;
@@ -366,26 +366,26 @@ export class ConnectionPool {
   }
 }
 
-/** The statement that finds its connection ended says so; without a listener the end alone would end the process. */
+/** The running statement reports the end of its connection. Unheard, that end would also end the process. */
 function unheard(): void {}
 
 function giveBack(connection: PostgresConnection, error?: Error): void {
   connection.release(error);
-  // A broken one may have more to say.
+  // A broken connection may emit more errors, so its listener stays.
   if (error === undefined) connection.off?.("error", unheard);
 }
 
-/** No statement of this name, or one already: names do not stay with connections here. */
+/** The name is missing or exists already, because the pooler does not keep names with a connection. */
 function isLostName(error: unknown): boolean {
   return isAnswer(error) && /^(26000|42P05)$/.test(nativeCode(error));
 }
 
-/** The server undid all of it, so that another transaction could go on: a deadlock, or two that saw an older state. */
+/** The server undid the transaction because of a deadlock or a serialization failure. */
 function isVictim(error: unknown): boolean {
   return isAnswer(error) && /^40(P01|001)$/.test(nativeCode(error));
 }
 
-/** The driver's pool says so of who has waited in its queue, and of nobody else. */
+/** The driver's pool throws this for a caller that waited in its queue. */
 function isQueueTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === "timeout exceeded when trying to connect";
 }

@@ -2,25 +2,25 @@ import type { RunStatement } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
 import type { DatabaseRow } from "./row-values.ts";
 
-/** One of the two schemas that rows are copied between, or a transaction on it. */
+/** Names one of the two schemas between which rows are copied, or a transaction on it. */
 export interface RowPlace {
   readonly run: RunStatement;
-  /** The quoted name of the schema. */
+  /** Holds the name of the schema in quotes, because statements contain it. */
   readonly schema: string;
   readonly layout: Layout;
 }
 
-/** A column that is kept, and its type as a cast names it. */
+/** Holds a stored column, and its type as a cast names it. */
 interface Column {
   readonly name: string;
   readonly type: string;
 }
 
-/** How many rows, and about how many bytes of records, are on their way at a time. */
+/** These limits bound the memory of a copy: rows and bytes of records in one slice. */
 const sliceRows = 500;
 const sliceBytes = 8 * 1024 * 1024;
 
-/** The columns of a table, without those that are made of others. */
+/** Returns the columns of a table without generated ones. */
 export async function columnsOf(run: RunStatement, table: string): Promise<readonly Column[]> {
   const rows = await run(
     `SELECT quote_ident(attname) AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
@@ -31,14 +31,15 @@ export async function columnsOf(run: RunStatement, table: string): Promise<reado
   return rows.map((row) => ({ name: String(row["name"]), type: String(row["type"]) }));
 }
 
-/** Columns as texts, which every type of the store's tables is made of again. */
+/** Reads columns as texts, because every type of the store's tables can be restored from its text. */
 export function asTexts(columns: readonly Column[], row: string): string {
   return columns.map(({ name }) => `${row}.${name}::text AS ${name}`).join(", ");
 }
 
 /**
- * Inserts rows that were read as texts. A row that is there is written over, so that what is done twice is done once.
- * `key` are the columns of the table's key; `where` is a condition on the row that is there. Gives how many were written.
+ * Inserts rows that were read as texts. An existing row is replaced, so a repeated copy has the same result. `key`
+ * lists the columns of the table's key, and `where` limits which existing rows are replaced. Returns the number of
+ * written rows.
  */
 export async function insertTexts(
   { run, schema, layout }: RowPlace,
@@ -67,12 +68,11 @@ export async function insertTexts(
   return written.length;
 }
 
-/** A name as the driver gives it. */
 function unquoted(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1) : name;
 }
 
-/** Whose rows: the number they have at each place, and what is bound for the tenant there. */
+/** Names the rows to copy: their session number in each schema, and the values that are bound for the tenant. */
 export interface CopiedNumber {
   readonly from: string;
   readonly to: string;
@@ -80,7 +80,7 @@ export interface CopiedNumber {
   readonly toTenant: readonly string[];
 }
 
-/** Copies the records of a number behind a seq, or those of some seqs; gives how many. */
+/** Copies the records behind a seq, or those of given seqs. Returns their number. */
 export async function copyRecords(
   source: RowPlace,
   target: RowPlace,
@@ -114,7 +114,7 @@ export async function copyRecords(
   }
 }
 
-/** Copies what lies beside the records of a number and is not there yet; one at a time, for each may be large. */
+/** Copies payloads that the target lacks. They are copied one at a time, because each may be large. */
 export async function copyPayloads(
   source: RowPlace,
   target: RowPlace,
@@ -155,7 +155,7 @@ export async function copyPayloads(
     );
 }
 
-/** The seqs of a number whose records differ between the places: redacted since they were copied, or not there. */
+/** Returns the seqs whose records differ between the schemas: redacted since the copy, or missing at the target. */
 export async function differingSeqs(
   source: RowPlace,
   target: RowPlace,
@@ -184,7 +184,7 @@ export async function differingSeqs(
   return [...wanted].filter(([seq, crc]) => there.get(seq) !== crc).map(([seq]) => seq);
 }
 
-/** The keys of appends, as they are now. */
+/** Copies the idempotency keys as they are now. */
 export async function copyKeys(
   source: RowPlace,
   target: RowPlace,

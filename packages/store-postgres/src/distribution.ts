@@ -2,21 +2,29 @@ import { ThroughlineError } from "@throughline/core";
 import type { Layout } from "./layout.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
 
-/** What the server must run where the rows are: called from another node, their statements cannot be passed on. */
+/**
+ * Citus must run these functions on the node of the rows, because it cannot pass on the statements inside a function
+ * that runs on another node.
+ */
 const functions = ["append_1", "save_1", "read_page_1", "read_window_1"];
 
-/** Whether the sessions lie on several nodes of Citus, or on one that others pass statements on to. */
+/**
+ * Tests whether Citus spreads the sessions over nodes, or keeps them on one node to which others pass statements on.
+ */
 const isDistributedTable = (schema: string): string =>
   `EXISTS (SELECT FROM pg_catalog.pg_dist_partition d WHERE d.logicalrelid = '${schema}.sessions'::regclass)`;
 
-/** The store's functions that the server does not know as distributed. */
+/** Finds the store's functions that Citus does not yet pass on. */
 const undistributed = (schema: string): string => `SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc p
   JOIN pg_catalog.pg_class i ON i.relnamespace = p.pronamespace
   WHERE i.oid = '${schema}.store_info'::regclass AND p.proname IN (${functions.map((name) => `'${name}'`).join(", ")})
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_dist_object o WHERE o.classid = 'pg_catalog.pg_proc'::regclass
       AND o.objid = p.oid AND o.colocationid IS NOT NULL)`;
 
-/** The statement that has them run where their tenant is, or where the schema is; one after the other, as Citus wants it. */
+/**
+ * Returns the statement that makes Citus run the functions on the node of their tenant or schema. Citus accepts one
+ * function at a time.
+ */
 function distributeFunctions(schema: string, { name }: Layout): string {
   const how =
     name === "tenant" ? `'p_tenant', colocate_with => '${schema}.agents'` : `colocate_with => '${schema}.sessions'`;
@@ -24,8 +32,8 @@ function distributeFunctions(schema: string, { name }: Layout): string {
 }
 
 /**
- * Gives whether the server passes the statements of this schema on to others; asked of a database with the extension of
- * Citus only. Whoever may change the schema has its functions distributed, if they are not.
+ * Returns whether the server passes the statements of this schema on to other nodes. It needs a database with the
+ * extension of Citus. With `migrate`, functions that are not distributed yet are distributed.
  * @throws {ThroughlineError} STORE_UNSUPPORTED
  */
 export async function readyDistribution(place: MigrationPlace, layout: Layout, migrate: boolean): Promise<boolean> {

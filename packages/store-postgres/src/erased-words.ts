@@ -5,10 +5,13 @@ import { unsampledColumns } from "./policy-parts.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The row of `store_info` that holds the files of the search index in which words of erased records are left. */
+/** This row of `store_info` names the files of the search index that still hold words of erased records. */
 const erasedName = "erased_words_in";
 
-/** The files of the index of words, one for each partition. REINDEX gives it others. */
+/**
+ * Finds the files of the word index, one for each partition. REINDEX creates new files, so an old note no longer
+ * matches.
+ */
 function indexFiles(schema: string): string {
   return `SELECT array_agg(pg_relation_filenode(x.oid) ORDER BY x.oid) AS files
     FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am a ON a.oid = x.relam
@@ -18,8 +21,8 @@ function indexFiles(schema: string): string {
 }
 
 /**
- * The function that notes the deletion of documents from the search index. It runs with the rights of the owner of the tables:
- * the roles of programs may not write to `store_info`. It takes nothing from the caller, and writes nothing but the note.
+ * Creates the function that notes a deletion from the search index. It runs with the rights of the tables' owner,
+ * because the roles of programs may not write to `store_info`. It takes no argument and writes only the note.
  */
 export function noteErasedFunction(schema: string): string {
   const info = `${schema}.store_info`;
@@ -34,17 +37,17 @@ BEGIN
 END $note$;`;
 }
 
-/** Notes that documents were deleted from the search index: PostgreSQL never takes a word out of a GIN index by itself. */
+/** Notes that documents were deleted, because PostgreSQL never removes a word from a GIN index by itself. */
 export async function noteErasedWords({ schema }: StoreContext, run: RunStatement): Promise<void> {
   await run(`SELECT ${schema}.note_erased_words_1()`);
 }
 
-/** Findings on erased content that the server still holds outside of the tables. */
+/** Reports erased content that the server still holds outside of the tables. */
 export async function leftoverFindings(
   { schema, pool }: StoreContext,
   signal: AbortSignal | undefined,
 ): Promise<readonly Finding[]> {
-  // In a transaction, which gives names of the caller's search_path no meaning.
+  // A transaction ignores the names in the caller's search_path.
   const query = `SELECT NULL AS table_name, NULL AS name FROM ${schema}.store_info i CROSS JOIN (${indexFiles(schema)}) f
      WHERE i.name = '${erasedName}' AND i.value::oid[] && f.files
      UNION ALL SELECT DISTINCT on_table::text, name FROM (${unsampledColumns(schema)}) s`;

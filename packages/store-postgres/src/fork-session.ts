@@ -16,8 +16,9 @@ export interface ForkOptions {
 }
 
 /**
- * A session that shares the records of another up to a seq: one row, however many they are. It remembers the numbers they
- * hang on and up to where; a fork of a fork remembers those of both.
+ * Creates a session that shares the records of another session up to a seq. This writes one row, however many records
+ * there are. The row states the session numbers of the shared records and their last seqs. A fork of a fork states
+ * those of both.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, KEY_AGENT_MISMATCH, INPUT_INVALID and those of new ids
  */
 export async function forkSession(
@@ -39,7 +40,7 @@ export async function forkSession(
     await assertFree(context, run, target, sessionId);
     const shared = await sharedPart(context, run, origin, Math.min(atSeq, Number(origin["last_seq"])));
     return insertFork(context, run, { ref, target, sessionId, origin, shared }).catch((error: unknown) => {
-      // Somebody took the key or the session id after both were looked for.
+      // Another process took the key or the session id after the check.
       if (nativeCode(error) === "23505" && breaksIndex(error, "sessions_"))
         throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target }, error);
       throw error;
@@ -73,7 +74,6 @@ async function assertFree(
     assertIdsFree({ ref: target, sessionId }, { agentId: undefined, sessionId: String(holder["session_id"]) });
 }
 
-/** What a fork at a seq begins with. */
 interface SharedPart {
   readonly atSeq: number;
   readonly headId: string | null;
@@ -96,7 +96,7 @@ async function sharedPart(
     ids: [...((origin["base_ids"] ?? []) as readonly string[]), String(origin["session_id"])],
     toSeqs: [...ends, Number(origin["last_seq"])],
   };
-  // The spans up to the one that holds the last shared record; that one ends there.
+  // The span that holds the last shared record is the last one, and ends at that record.
   const count = atSeq === 0 ? 0 : all.toSeqs.findIndex((toSeq) => toSeq >= atSeq) + 1;
   const spans = {
     nos: all.nos.slice(0, count),
@@ -117,7 +117,6 @@ async function sharedPart(
   return { atSeq, headId, messagesEver, messageCount: messagesEver - redacted.length, ...spans };
 }
 
-/** The newest main record of the spans. */
 async function lastMain(
   context: StoreContext,
   run: RunStatement,
@@ -152,7 +151,7 @@ async function insertFork(
   const nowMs = await databaseNowMs(context, run);
   const forkedFrom = { agentId: ref.agentId, key: ref.key, sessionId: String(origin["session_id"]), atSeq };
   const { names, values, coded } = entryColumns(context.rows, { ref: target, sessionId }, { sessionId, forkedFrom });
-  // What a context needed at an earlier record nobody has kept: then it is everything.
+  // The store keeps the window of the newest record only, so a fork at an earlier record starts with the whole log.
   const window = atSeq === Number(origin["last_seq"]) ? origin["window_seq"] : null;
   const isShared = nos.length > 0;
   const { layout } = context.found;
@@ -189,7 +188,7 @@ async function insertFork(
   return { state, events: [{ name: "session-created", ref: state.ref, sessionId }] };
 }
 
-/** The sessions that a redaction of these records reaches beside the one that is asked. */
+/** Returns the other sessions that a redaction of these records reaches. */
 export async function sharersOf(
   context: StoreContext,
   ref: SessionRef,
@@ -208,7 +207,7 @@ export async function sharersOf(
           [...address, ...tenant],
         );
   if (own === undefined) throw sessionNotFound(ref);
-  // Where each record lies: in the first span that reaches it.
+  // A record belongs to the first span that reaches its seq.
   const nos = [...((own["base_nos"] ?? []) as readonly string[]), String(own["session_no"])];
   const ends = [...((own["base_to_seqs"] ?? []) as readonly string[]), String(own["last_seq"])].map(Number);
   const placed = seqs.flatMap((seq) => {

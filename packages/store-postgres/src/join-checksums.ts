@@ -1,7 +1,7 @@
-/** The polynomial of CRC-32, its bits in reverse. */
+/** This is the polynomial of CRC-32 with its bits reversed. */
 const polynomial = 0xedb88320;
 
-/** x^(2^n) modulo the polynomial, for n from 0 to 31. */
+/** Holds x^(2^n) modulo the polynomial, for n from 0 to 31. */
 const powers: readonly number[] = (() => {
   const found = [1 << 30];
   for (let index = 1; index < 32; index++) found.push(multiply(found[index - 1] ?? 0, found[index - 1] ?? 0));
@@ -9,9 +9,9 @@ const powers: readonly number[] = (() => {
 })();
 
 /**
- * The CRC-32 of two texts behind each other, from those of each: what stands first is moved up by the length of the
- * second. A record's line begins with what only the statement knew; its checksum is that of the whole line all the same.
- * Source: the method of zlib's `crc32_combine`.
+ * Combines the CRC-32 of two adjacent texts. The first checksum is shifted by the length of the second text. A record's
+ * line begins with a part that only the statement knew, and its checksum must cover the whole line. The method is that
+ * of zlib's `crc32_combine`.
  */
 export function joinChecksums(first: number, second: number, secondBytes: number): number {
   let shift = 1 << 31;
@@ -20,7 +20,7 @@ export function joinChecksums(first: number, second: number, secondBytes: number
   return (multiply(shift, first) ^ second) >>> 0;
 }
 
-/** The product of two polynomials modulo the one of CRC-32. */
+/** Multiplies two polynomials modulo the polynomial of CRC-32. */
 function multiply(one: number, other: number): number {
   let [product, factor] = [0, other];
   for (let bit = 1 << 31; ; bit >>>= 1) {

@@ -1,27 +1,26 @@
 import { createHash } from "node:crypto";
 
-/** How the tables of a schema are keyed; chosen when the schema is made. */
+/** Names how the tables of a schema are keyed. The choice is fixed when the schema is created. */
 export type LayoutName = "plain" | "tenant";
 
 /**
- * What the layout of a schema adds to a statement. In the plain layout a session's number, or its address, says where its
- * rows are, and all of this is empty. In the tenant layout every row also has the number of its tenant, every key contains
- * it, and every statement about one session names it. A server that keeps the tenants on several nodes, or in several
- * partitions, then asks one of them.
+ * States what the layout of a schema adds to a statement. In the plain layout a session number or an address finds the
+ * rows, and every part here is empty. In the tenant layout every row also has the number of its tenant, every key
+ * contains it, and every statement about one session names it. A server with several nodes or partitions then asks only
+ * one of them.
  */
 export interface Layout {
   readonly name: LayoutName;
-  /** A further condition on the rows of `row`, with its AND: that their tenant is the one that the expression gives. */
+  /** Returns a condition, with its AND, that the rows of `row` belong to the tenant of the expression. */
   and(row: string, tenant: string): string;
-  /** A column or a value, with its comma, at the beginning of a list. */
+  /** Returns a column or value with its comma, for the beginning of a list. */
   first(item: string): string;
-  /** The same, at the end of a list. */
+  /** Returns a column or value with its comma, for the end of a list. */
   last(item: string): string;
-  /** What is bound to the parameter of the tenant; nothing in the plain layout. */
+  /** Returns the value for the parameter of the tenant. The plain layout has none. */
   values(agent: TenantAgent): readonly string[];
 }
 
-/** Whose sessions a tenant has. */
 export interface TenantAgent {
   readonly namespace: string;
   readonly agentId: string;
@@ -43,7 +42,7 @@ export const tenantLayout: Layout = {
   values: (agent) => [tenantOf(agent)],
 };
 
-/** The parameters of a function whose first one is the tenant, where the layout has one: `$1, $2, …`; `count` without it. */
+/** Lists `count` parameters (`$1, $2, …`), and one more for the tenant where the layout has it. */
 export function parametersOf({ name }: Layout, count: number): string {
   const all = name === "plain" ? count : count + 1;
   return Array.from({ length: all }, (_, index) => `$${index + 1}`).join(", ");
@@ -53,22 +52,22 @@ export function layoutNamed(name: LayoutName): Layout {
   return name === "tenant" ? tenantLayout : plainLayout;
 }
 
-/** Where a walk over all sessions by their numbers begins. Of one number there may be a session in several tenants. */
+/** Returns the position before the first session of a walk by number. Several tenants may use the same number. */
 export function beforeAll({ name }: Layout): readonly string[] {
   return name === "plain" ? ["0"] : ["0", "-9223372036854775808"];
 }
 
-/** The condition on `t` that it lies behind a place of that walk, which is bound from `$from` on, and the walk's order. */
+/** Returns the condition and the order that continue the walk behind a position, which is bound from `$from` on. */
 export function numbersBehind({ last }: Layout, from: number): string {
   const columns = `t.session_no${last("t.tenant")}`;
   return `(${columns}) > ($${from}::bigint${last(`$${from + 1}::bigint`)}) ORDER BY ${columns}`;
 }
 
 /**
- * The tenant of an agent's sessions, as a whole number of 64 bits: the first eight bytes of SHA-256 over the namespace, NUL
- * and the agent id in small letters. It must never change, or no session is found again. Agent ids that differ in case
- * alone are of one tenant, so that one node can tell that they are one id. Two agents with one number share a place and
- * nothing else: no key relies on it.
+ * Returns the tenant of an agent as a 64-bit whole number: the first eight bytes of SHA-256 over the namespace, NUL and
+ * the agent id in lower case. The result must never change, because no session would be found again. Agent ids that
+ * differ only in case share a tenant, so that one node can detect the collision. Two agents with the same number share
+ * only a node, because no key relies on the number.
  */
 export function tenantOf({ namespace, agentId }: TenantAgent): string {
   const digest = createHash("sha256").update(`${namespace}\0${agentId.toLowerCase()}`).digest();

@@ -4,7 +4,7 @@ import { refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** No key is longer, and no character sorts behind this one. */
+/** No key is longer than 512 characters, and no character sorts behind U+10FFFF. */
 const lastKey = "\u{10FFFF}".repeat(512);
 
 interface Statement {
@@ -12,7 +12,7 @@ interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** One page of sessions, found and sorted by an index and cut by the database. The order is that of the bytes. */
+/** Returns one page of sessions. An index finds and sorts them by bytes, and the database limits the page. */
 export async function listSessions(
   context: StoreContext,
   listed: ListedStates,
@@ -37,7 +37,7 @@ export async function listSessions(
   });
 }
 
-/** The statement that finds at most `limit` sessions behind `after`; null when nothing can fit the query. */
+/** Builds the statement that finds at most `limit` sessions behind `after`. Returns null if no session can match. */
 function listStatement(
   { schema, found: { layout } }: StoreContext,
   query: ListQuery,
@@ -87,7 +87,7 @@ function behind(
   return `t.updated_slot <= ${time}::bigint / 60000 AND t.updated_at_ms <= ${time}::bigint AND (t.updated_at_ms < ${time}::bigint OR ${names})`;
 }
 
-/** Whole, and within what a column holds. Times are whole, so the next whole one bounds the same sessions. */
+/** Rounds up, because stored times are whole milliseconds, and limits the value to the range of the column. */
 function lowerBound(timeMs: number): number {
   if (Number.isNaN(timeMs)) return 0;
   return Math.max(0, Math.min(Math.ceil(timeMs), Number.MAX_SAFE_INTEGER));

@@ -5,9 +5,9 @@ import type { StoreContext } from "./store-context.ts";
 import { verifyStore } from "./verify-store.ts";
 
 /**
- * What only the store can check, and what can be rebuilt. `repair` rebuilds the search index; a record that is damaged
- * stays as it is, because only a backup has another copy of it. Pages, replicas and the server's own files are the
- * server's: `pg_amcheck`, `pg_basebackup`.
+ * Creates the checks and repairs that only the store can do. `repair` rebuilds the search index. A damaged record
+ * stays, because only a backup has another copy. Pages, replicas and the server's files need the tools of PostgreSQL,
+ * such as `pg_amcheck` and `pg_basebackup`.
  */
 export function createMaintenance(
   context: StoreContext,

@@ -2,8 +2,8 @@ import type { SearchHit, SearchQuery, SessionPage, SessionRef, SessionState } fr
 import { type ListPlan, listPosition } from "@throughline/store-kit/internal";
 
 /**
- * A page of two stores. A cursor says where a page ended and not whose page it was, so both take the same one. What both have
- * was moved while they were asked: the target's is shown.
+ * Merges the pages of two stores. A cursor states a sort position and no store, so both stores accept the same one. A
+ * session that both return was moved in between, and the page shows the target's copy.
  */
 export async function mergePages(
   plan: ListPlan,
@@ -29,7 +29,7 @@ function nameOf({ ref, sessionId }: SessionState): string {
   return JSON.stringify([ref.namespace, ref.agentId, sessionId]);
 }
 
-/** In the order of the bytes, as a database sorts. */
+/** Compares by bytes, because the database sorts that way. */
 function compare(one: readonly (string | number)[], two: readonly (string | number)[]): number {
   for (const [index, part] of one.entries()) {
     const other = two[index];
@@ -43,7 +43,7 @@ function compare(one: readonly (string | number)[], two: readonly (string | numb
   return 0;
 }
 
-/** The best hits of both, without those of copies that moves have left at the source. */
+/** Merges the best hits of both stores, without hits in copies that a move left at the source. */
 export async function* mergedHits(
   { limit = 20 }: SearchQuery,
   target: AsyncIterable<SearchHit>,

@@ -11,10 +11,10 @@ import { schemaSteps } from "./schema.ts";
 import type { LayoutName } from "./layout.ts";
 
 /**
- * Brings the schema to the newest step of its layout, and gives the layout, each step in a transaction of its own and one node at a time. A second node
- * waits and finds nothing left to do. A step keeps what the program before it needs, so both run side by side until the
- * next one.
- * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a schema this program is too old for; it is not changed
+ * Applies the missing steps of a layout, and returns the layout. Each step is one transaction, and one node works at a
+ * time. A second node waits and finds nothing left to do. A step names the oldest program that can work beside it.
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a schema that this program does not know, which stays
+ * unchanged
  */
 export async function migrateSchema(
   place: MigrationPlace,
@@ -42,41 +42,40 @@ async function applyStep(
   }: { readonly steps: readonly SchemaStep[]; readonly options: SchemaOptions & { readonly layout: LayoutName } },
 ): Promise<void> {
   await takeMigrationLock(run);
-  // Another node may have been faster while this one waited for the lock.
+  // Another node may have applied the step while this one waited for the lock.
   const found = await readVersion(place, run);
   assertKnown(place, found, options.layout, steps);
   if (found !== null && found.version >= step.version) return;
   if (found === null) {
     const [existing] = await run("SELECT FROM pg_namespace WHERE nspname = $1", [place.schemaName]);
-    // A role that may use a schema made for it need not be allowed to make one.
+    // A role that may use an existing schema may lack the right to create one.
     if (existing === undefined) await run(`CREATE SCHEMA ${place.schema}`);
     await run(`CREATE TABLE ${place.schema}.store_info (name text PRIMARY KEY, value text NOT NULL)`);
     await setInfo(place, run, "layout", options.layout);
   }
   await runStatements(run, step.sql(place.schema, options));
-  // A table that the step made is closed before anybody can see it. Its policies come after the last step.
+  // The transaction closes new tables before any role can see them. Their policies follow after the last step.
   await runStatements(run, secureNewTables(place.schema));
   await setInfo(place, run, "version", String(step.version));
   await setInfo(place, run, "oldest_program", String(step.oldestProgram));
   await setInfo(place, run, `checksum_${step.version}`, checksum(step));
 }
 
-/** What the schema says of itself; null when it is not there. */
 export interface SchemaVersion {
   readonly version: number;
   readonly layout: LayoutName;
-  /** Programs that know this step, or a later one, can work with it. */
+  /** States the lowest newest step that a program must know to work with the schema. */
   readonly oldestProgram: number;
-  /** Of the steps that were applied, as they were then worded. */
+  /** Holds the checksum of each applied step, as its text was at that time. */
   readonly checksums: ReadonlyMap<number, string>;
 }
 
 /**
- * The version of the schema, or null when it holds no `store_info`.
+ * Returns the version of the schema, or null when it holds no `store_info`.
  * @throws {ThroughlineError} STORE_FOREIGN for a table of that name that this package did not create
  */
 export async function readVersion(place: MigrationPlace, run: RunStatement): Promise<SchemaVersion | null> {
-  // The catalog itself: names are looked up in a cache that may not know yet what the node before has just made.
+  // The query reads the catalog, because the name cache may not know yet what another node has just created.
   const [there] = await run(
     `SELECT c.relkind = 'r' AND 2 = (SELECT count(*) FROM pg_attribute a
        WHERE a.attrelid = c.oid AND a.attname IN ('name', 'value') AND NOT a.attisdropped) AS has_columns
@@ -107,8 +106,8 @@ function foreign({ schemaName }: MigrationPlace): ThroughlineError {
 }
 
 /**
- * A newer schema is used as long as it still serves this program. The text of each applied step must equal this
- * program's: a step that was changed later would leave two kinds of databases at one version.
+ * Accepts a newer schema if it still serves this program. The text of each applied step must equal the text in this
+ * program, because a step that changed later would leave two kinds of databases at one version.
  * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED; STORE_UNSUPPORTED for a schema of another layout
  */
 export function assertKnown(
@@ -149,7 +148,7 @@ async function setInfo({ schema }: MigrationPlace, run: RunStatement, name: stri
   );
 }
 
-/** Of the step as it is written, whatever the schema's name and the number of partitions. */
+/** Hashes the text of the step for a fixed schema name and partition count, so that neither changes the checksum. */
 function checksum(step: SchemaStep): string {
   return createHash("sha256")
     .update(step.sql("throughline", { partitions: 1 }))

@@ -1,19 +1,18 @@
 import type { SessionEntry } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
 
-/** The field in the entry of a session that was moved to another schema; the row stays behind, archived. */
+/** This field marks the entry of a session that was moved to another schema. The row stays behind, archived. */
 const movedField = "movedTo";
 
-/** What the entry of a moved session says of the move. */
 export interface MovedCopy {
-  /** Under which archive the session stood; empty for an active one. */
+  /** States the archive id of the session before the move. It is empty for an active session. */
   readonly archiveId: string;
-  /** Whether the target is known to have it. Else it may still be on its way, and the next run brings it. */
+  /** States whether the target surely has the session. Otherwise the next run copies it. */
   readonly isThere: boolean;
   readonly note: Fields;
 }
 
-/** Null for a session that was not moved away. */
+/** Returns null for a session that was not moved away. */
 export function movedCopyOf(entry: SessionEntry): MovedCopy | null {
   const note: unknown = entry[movedField];
   if (!isFields(note) || typeof note["archiveId"] !== "string") return null;

@@ -20,26 +20,27 @@ import { movedCopyOf, type MovedCopy } from "./moved-copy.ts";
 import { contextOf } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
 
-/** How long a session is waited for that the source has let go of and the target does not have yet, in milliseconds. */
+/** Limits the wait, in milliseconds, for a session between the source's commit and the target's. */
 const patienceMs = 5000;
 const pauseMs = 50;
 
-/** How often a watch at the source looks whether the session has been moved, in milliseconds. */
+/** Sets how often a watch at the source checks whether the session was moved, in milliseconds. */
 const lookMs = 1000;
 
-/** Addresses that are known to be at the target: these cost nothing more. */
+/** The store remembers this many addresses at the target, which need no lookup. */
 const mostKnown = 100_000;
 
 /**
- * One store over two schemas while `relocateSessions(from, to)` moves sessions between them: each operation goes where its
- * session is, new sessions begin at the target, and lists and searches show both. Use it in every program that writes
- * to the sessions, from before the first run until a run has moved all of them; then open `to` alone.
+ * Creates one store over two schemas while `relocateSessions(from, to)` moves sessions between them. Each operation
+ * goes to the schema of its session, new sessions begin at the target, and lists and searches show both schemas. Use it
+ * in every program that writes to the sessions, from before the first run until a run has moved all of them. Then open
+ * `to` alone.
  *
- * A session at the target costs nothing more. One that is still at the source costs a look at each place before every
- * operation. A purge and a redaction also reach the copy that a move leaves at the source. Maintenance stays with the two
- * stores. Closing it closes both.
- * @throws {ThroughlineError} INPUT_INVALID for stores that are none of `createPostgresStore`; from its operations also
- *   SESSION_BUSY for a session that a run which ended between its two commits left between the places
+ * A session at the target costs nothing more. A session at the source costs one lookup in each schema before every
+ * operation. A purge and a redaction also reach the copy that a move leaves at the source. Maintenance stays with the
+ * two stores. Closing it closes both.
+ * @throws {ThroughlineError} INPUT_INVALID for stores that `createPostgresStore` did not create. Operations also throw
+ * SESSION_BUSY for a session that a run left between its two commits.
  * @example
  * const store = createMovingStore(to, from);
  * const sessions = createSessions({ store });
@@ -97,7 +98,7 @@ class MovingStore implements SessionStore {
 
   async *read(...[ref, options]: Parameters<SessionStore["read"]>): AsyncGenerator<RecordPage<never>> {
     assertStoreOptions("read", options ?? {});
-    // Pages stay those of the session that was there at first: a copy is kept at the source.
+    // All pages come from the session that the first page found, because its copy stays at the source.
     const store = await this.#storeOf(ref);
     yield* store.read(ref, options) as AsyncIterable<RecordPage<never>>;
   }
@@ -131,11 +132,11 @@ class MovingStore implements SessionStore {
     assertRedaction(ids, options);
     const found = await this.#find(ref);
     const result = await this.#at(ref, (store) => store.redact(ref, ids, options));
-    // Looked for wherever it was found: it may have been moved since.
+    // The source is searched in any case, because the session may have been moved since the lookup.
     if (found === null) return result;
     for (const copy of await this.#copiesOf(ref, found.state.sessionId))
       for (const id of ids)
-        // The copy ends where the session was moved: newer records are not in it.
+        // The copy ends at the move, so newer records are missing in it.
         await this.#from.redact(copy.ref, [id], options).catch((error: unknown) => {
           if (!hasErrorCode(error, "RECORD_NOT_FOUND")) throw error;
         });
@@ -150,7 +151,7 @@ class MovingStore implements SessionStore {
     await this.close();
   }
 
-  /** Where the session is, and as what; null for one that is nowhere. */
+  /** Finds the schema and the state of the session. Returns null if neither schema has it. */
   async #find(ref: SessionRef, options?: Parameters<SessionStore["load"]>[1]): Promise<Found | null> {
     if (!isAddress(ref)) return null;
     for (let waitedMs = 0; ; waitedMs += pauseMs) {
@@ -161,7 +162,7 @@ class MovingStore implements SessionStore {
       const copies = await this.#copiesOf(ref);
       if (copies.length === 0) return null;
       if (copies.every(({ moved }) => moved.isThere)) {
-        // It was moved between the two looks, unless it has been purged since.
+        // The session was moved between the two lookups, unless it has been purged since.
         const state = await this.#to.load(ref, options);
         return state === null ? null : this.#note(ref, { store: this.#to, state });
       }
@@ -186,7 +187,7 @@ class MovingStore implements SessionStore {
     return (await this.#find(ref))?.store ?? this.#to;
   }
 
-  /** Where the session is; once more at the other place if it was moved meanwhile. */
+  /** Runs the work where the session is, and again at the target if the session was moved in between. */
   async #at<Result>(ref: SessionRef, work: (store: PostgresStore) => Promise<Result>): Promise<Result> {
     for (;;) {
       const store = await this.#storeOf(ref);
@@ -195,13 +196,13 @@ class MovingStore implements SessionStore {
       } catch (error) {
         if (!hasErrorCode(error, "SESSION_NOT_FOUND", "SESSION_ARCHIVED", "REVISION_CONFLICT")) throw error;
         this.#known.delete(addressOf(ref));
-        // Only a session that left the source is tried again, so this ends.
+        // The work is repeated only for a session that left the source, so the loop ends.
         if (store === this.#to || (await this.#storeOf(ref)) === store) throw error;
       }
     }
   }
 
-  /** What moves have left at the source of the sessions that stood at this address, or of one of them. */
+  /** Finds the copies that moves left at the source, of every session at this address or of the one with the id. */
   async #copiesOf(
     ref: SessionRef,
     sessionId?: string,
@@ -216,13 +217,16 @@ class MovingStore implements SessionStore {
         if (moved?.archiveId === archiveId && (sessionId === undefined || session.sessionId === sessionId))
           found.push({ ref: session.ref, moved });
       }
-      // Keys that only begin like this one stand behind it.
+      // Keys that only start with this key sort behind it.
       cursor = page.sessions.at(-1)?.ref.key === key ? page.nextCursor : null;
     }
     return found;
   }
 
-  /** @throws {ThroughlineError} SESSION_EXISTS where the other place has a session of the key that one of this place is to get */
+  /**
+   * Refuses a key that a session of the other schema holds.
+   * @throws {ThroughlineError} SESSION_EXISTS
+   */
   async #assertFree(target: SessionRef, ref: SessionRef, store: PostgresStore): Promise<void> {
     const other = await this.#find(target);
     if (other !== null && other.store !== store && (await this.#find(ref)) !== null)
@@ -249,7 +253,7 @@ class MovingStore implements SessionStore {
           (now) => {
             if (now !== store) left.abort();
           },
-          // What keeps it from being looked at is said by the watch itself.
+          // The watch itself reports the error of an unreachable store.
           () => undefined,
         );
       }, lookMs);
@@ -294,7 +298,7 @@ interface Found {
   readonly state: SessionState;
 }
 
-/** Anything else is refused by a store in its own words. */
+/** The store refuses other values with its own error. */
 function isAddress(ref: SessionRef): boolean {
   const given: unknown = ref;
   return (
@@ -306,7 +310,7 @@ function addressOf({ namespace, agentId, key, archiveId }: SessionRef): string {
   return JSON.stringify([namespace, agentId, key, archiveId]);
 }
 
-/** A page of the source without what has been moved away, and whether more may follow. */
+/** Returns a page of the source without moved sessions, and whether more pages may follow. */
 async function notMoved(store: PostgresStore, query: ListQuery, limit: number): Promise<SessionPage> {
   const sessions: SessionState[] = [];
   let cursor: string | null | undefined = query.cursor;

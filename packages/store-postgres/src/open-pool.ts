@@ -1,6 +1,8 @@
 import pg from "pg";
 
-/** A pool of the driver's own. Errors of idle connections are no news: the next operation finds out by itself. */
+/**
+ * Opens a pool of the driver. Errors of idle connections are ignored, because the next operation detects them itself.
+ */
 export function openPool(url: string, maxConnections: number, connectTimeoutMs: number): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -11,7 +13,8 @@ export function openPool(url: string, maxConnections: number, connectTimeoutMs: 
     application_name: "throughline",
   });
   pool.on("error", () => undefined);
-  // While one is lent, its end reaches the statement that runs on it; without a listener it would end the process too.
+  // The running statement reports the end of a lent connection. Without a listener the error would also end the
+  // process.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }

@@ -15,21 +15,21 @@ export interface OpenOptions {
   readonly partitions: number;
   readonly codecName: string | null;
   readonly rowSecurity: boolean;
-  /** @default that of the schema, else plain */
+  /** @default the layout of the schema, else plain */
   readonly layout?: LayoutName;
 }
 
 /**
- * Readies the schema, and refuses a server that cannot keep what the store promises.
- * Gives how it is kept.
- * @throws {ThroughlineError} STORE_UNSUPPORTED, STORE_NOT_FOUND, STORE_VERSION_UNSUPPORTED, CODEC_FAILED
+ * Opens or creates the schema, and refuses a server that cannot keep the store's promises.
+ * @throws {ThroughlineError} STORE_UNSUPPORTED, STORE_NOT_FOUND, STORE_FOREIGN, STORE_VERSION_UNSUPPORTED, CODEC_FAILED
  */
 export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<FoundSchema> {
   const hasCitus = await assertServer(place);
   let { layout = "plain" } = options;
   if (options.migrate) {
     layout = await migrateSchema(place, { ...options, isDistributed: hasCitus });
-    // Asked first: a replica, and a role that may not write here, open what is there with the same options.
+    // A read comes first, because a replica and a role without write access open an existing store with the same
+    // options.
     if ((await keptCodec(place)) === null)
       await place.pool.run(
         `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
@@ -64,7 +64,7 @@ function setting(name: string): string {
   return `pg_catalog.current_setting('${name}')`;
 }
 
-/** Gives whether the database is one of Citus. */
+/** Returns whether the database has the extension of Citus. */
 async function assertServer({ pool }: MigrationPlace): Promise<boolean> {
   const [row] = await pool.run(
     `SELECT ${setting("server_version_num")}::int AS version, ${setting("server_encoding")} AS encoding,
@@ -87,18 +87,18 @@ async function assertServer({ pool }: MigrationPlace): Promise<boolean> {
       `The database is in ${String(row?.["encoding"])}.`,
       "Use a database that was made with ENCODING 'UTF8'.",
     );
-  // A stricter level fixes the moment that is seen before the session's row was waited for.
+  // A stricter level fixes the snapshot before the wait for the session row, so conditions would use old values.
   if (row["isolation"] !== "read committed")
     throw unsupported(
       `The default isolation is ${String(row["isolation"])}.`,
       "ALTER ROLE … SET default_transaction_isolation = 'read committed'.",
     );
-  // A lease would end seconds early or late.
+  // A server that rounds would make leases end seconds too early or too late.
   if (Number(row["digits"]) !== largestExact)
     throw unsupported("The server rounds numbers it gives out.", "ALTER ROLE … SET extra_float_digits = 1.");
   if (row["array_nulls"] === "off")
     throw unsupported("The server takes NULL in an array for a word.", "ALTER ROLE … SET array_nulls = on.");
-  // Functions and operators of other schemas would run in place of the server's own.
+  // Otherwise functions and operators of other schemas would run in place of the server's own.
   const [first] = (row["search_path"] as readonly string[]).filter((name) => !name.startsWith("pg_temp"));
   if (first !== "pg_catalog")
     throw unsupported(
@@ -110,7 +110,7 @@ async function assertServer({ pool }: MigrationPlace): Promise<boolean> {
   return row["has_citus"] === true;
 }
 
-/** Whoever asks for row security and may not set it up gets it, or no store. */
+/** Refuses the store if row security was requested and this program may not set it up. */
 async function assertSecured(place: MigrationPlace, layout: LayoutName): Promise<void> {
   const { isSecured, isCurrent } = await place.pool.transaction((run) => readSecurity(place.schema, layout, run));
   if (isCurrent) return;
@@ -125,7 +125,10 @@ async function assertSecured(place: MigrationPlace, layout: LayoutName): Promise
   });
 }
 
-/** The name of the codec the store was written under, empty for none; null when nobody has said yet. */
+/**
+ * Returns the name of the codec that the store was written under. It is empty for none, and null before the first owner
+ * opened the store.
+ */
 export async function keptCodec({ pool, schema }: Pick<MigrationPlace, "pool" | "schema">): Promise<string | null> {
   const [row] = await pool.run(`SELECT value FROM ${schema}.store_info WHERE name = 'codec'`, [], { isRead: true });
   return row === undefined ? null : String(row["value"]);

@@ -14,14 +14,14 @@ import { headOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The session's address; its tenant is parameter `tenant`. */
+/** Returns the condition for the session's address. The tenant is bound to the parameter `tenant`. */
 function isAddressed({ found }: StoreContext, tenant: string): string {
   return `t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4${found.layout.and("t", tenant)}`;
 }
 
 const columns = stateColumns.filter((column) => !column.startsWith("entry")).map((column) => `t.${column}`);
 
-/** `write`: runs work that closing the store waits for, on an open schema. */
+/** `write` runs work that closing waits for, on an open schema. */
 export function createPartials(
   context: StoreContext,
   write: <Result>(work: () => Promise<Result>) => Promise<Result>,
@@ -49,8 +49,8 @@ export function createPartials(
 }
 
 /**
- * The row of the session is held until the commit: whoever archives or redacts it meanwhile waits, and then removes this
- * partial as well.
+ * The transaction locks the session row until its commit. A concurrent archive or redaction waits, and then removes
+ * this partial as well.
  */
 async function writePartial(context: StoreContext, ref: SessionRef, { partial, text }: KeptPartial): Promise<void> {
   const address = addressOf(ref);

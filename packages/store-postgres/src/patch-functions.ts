@@ -2,8 +2,8 @@ import { maxEntryBytes, maxEntryMembers } from "@throughline/core/internal";
 import { ownNamesInside } from "./statement-settings.ts";
 
 /**
- * An entry's fields after a patch: a value of null removes. Two functions, because a statement sets two columns, and loops,
- * because a patch is short and setting up a query costs more than going through it.
+ * Creates the functions that apply a patch to an entry, in which a null removes a field. There are two because a
+ * statement sets two columns. They are loops because a patch is short, and setting up a query would cost more.
  */
 export function patchFunctions(schema: string): string {
   return ["names", "values"]
@@ -34,13 +34,17 @@ END $patch$;`,
     .join("");
 }
 
-/** Arrays with a shorter text have not too many members: one has at least eight characters there, because quotes are escaped. */
+/**
+ * Shorter arrays cannot hold too many members. A member has at least eight characters there, because quotes are
+ * escaped.
+ */
 const surelyFewBytes = 8 * maxEntryMembers;
 
 /**
- * The limit that an entry exceeds, 'members' or 'bytes', and the limit that a patch would make it exceed. An entry that
- * exceeds one already may be changed. Names are counted in the text, because no JSON function reads every text that an entry
- * may have. Behind an odd number of quotation marks stands a string; before a colon it is a name.
+ * Creates `entry_excess_1`, which returns the limit that an entry exceeds ('members' or 'bytes'), and `patch_excess_1`,
+ * which does so for a patched entry. An entry that exceeds a limit already may still be patched. Names are counted in
+ * the text, because no JSON function accepts every text that an entry may hold. A string follows an odd number of
+ * quotation marks, and a colon after it makes it a name.
  */
 export function boundFunctions(schema: string): string {
   return `

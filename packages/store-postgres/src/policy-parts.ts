@@ -1,17 +1,16 @@
-/** The largest number that a program reads exactly. */
 export const mostExact: number = Number.MAX_SAFE_INTEGER;
 
-/** Forks of forks, one behind the other. */
+/** Limits the depth of forks of forks, because programs read these arrays whole. */
 const mostBases = 10_000;
 
-/** Where the store has row security already: on every table, also on those that a step of the schema has just made. */
+/** Closes the tables that a step has just created, if the store has row security. */
 export function secureNewTables(schema: string): string {
   return secureTables(schema, `IF NOT (${isSecured(schema)}) THEN RETURN; END IF;`);
 }
 
 /**
- * Row security on every table of the store, partitions included. A table without a policy denies every row. Tables of
- * other owners in the schema are not the store's and stay as they are.
+ * Turns on row security on every table of the store, partitions included. A table without a policy then denies every
+ * row. Tables of other owners in the schema stay as they are.
  */
 export function secureTables(schema: string, unless = ""): string {
   return `DO $secure$
@@ -25,19 +24,21 @@ BEGIN
 END $secure$;`;
 }
 
-/** Whether the store was secured. */
 export function isSecured(schema: string): string {
   return `SELECT relrowsecurity FROM pg_class WHERE oid = '${schema}.sessions'::regclass`;
 }
 
-/** The tables of the store that row security does not protect yet. */
+/** Finds the tables of the store without row security. */
 export function unsecuredTables(schema: string): string {
   return `SELECT c.oid::regclass AS name FROM pg_class c JOIN pg_class i ON i.relowner = c.relowner
     WHERE i.oid = '${schema}.store_info'::regclass AND c.relnamespace = i.relnamespace
       AND c.relkind IN ('r', 'p') AND NOT c.relrowsecurity`;
 }
 
-/** Policies of earlier versions. Policies that somebody else added have other names and stay. */
+/**
+ * Drops the policies of this package, so that they can be created again. Policies of other programs have other names
+ * and stay.
+ */
 export function dropPolicies(schema: string): string {
   return `DO $drop$
 DECLARE
@@ -51,7 +52,7 @@ BEGIN
 END $drop$;`;
 }
 
-/** Columns with contents, none of which a plan depends on. */
+/** No index or plan needs statistics of these columns, which hold contents. */
 const contents: Readonly<Record<string, readonly string[]>> = {
   sessions: ["turn_id", "turn_owner", "entry_names", "entry_values", "entry_coded"],
   records: ["rest", "coded", "source"],
@@ -61,7 +62,7 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   search_documents: ["words"],
 };
 
-/** The columns of which no samples are to be taken, and of which there are some from before. */
+/** Finds the columns that must have no samples but have some. */
 export function unsampledColumns(schema: string): string {
   return `SELECT DISTINCT coalesce(h.inhparent, c.oid)::regclass AS on_table, quote_ident(a.attname) AS name,
       format_type(a.atttypid, a.atttypmod) AS type, t.schemaname, t.tablename, t.attname, t.inherited
@@ -73,8 +74,8 @@ export function unsampledColumns(schema: string): string {
 }
 
 /**
- * PostgreSQL estimates how many rows a condition finds from samples of all rows, keeps the samples when the rows are deleted,
- * and shows its estimate to every role. So no samples of contents are taken.
+ * Stops PostgreSQL from taking samples of contents. It estimates row counts from samples, keeps them after the rows are
+ * deleted, and shows its estimates to every role.
  */
 export function contentsUnsampled(schema: string): string {
   const changes = Object.entries(contents).map(([table, columns]) => {
@@ -85,9 +86,9 @@ export function contentsUnsampled(schema: string): string {
 }
 
 /**
- * Takes no more samples of contents, and removes those that a server took while an administrator allowed it. They are
- * removed when a column gets its own type again, which rewrites nothing. PostgreSQL refuses that for a column of a view;
- * from version 18 on there is a function for it.
+ * Stops samples of contents, and removes those that a server took while an administrator allowed it. PostgreSQL drops
+ * the samples of a column that gets its own type again, and rewrites no row. It refuses that for a column of a view.
+ * Version 18 has a function for such columns.
  */
 export function samplesRemoved(schema: string): string {
   return `${contentsUnsampled(schema)}
@@ -109,7 +110,10 @@ BEGIN
 END $unsample$;`;
 }
 
-/** What a role writes here is read by programs that serve all agents: it must not stop them. */
+/**
+ * Returns conditions on the values that a role may write to a session, because invalid ones would stop programs that
+ * serve all agents.
+ */
 export function soundSession(shares: string): string {
   const numbers = ["last_seq", "revision", "message_count", "messages_ever", "keyed_next"]
     .map((column) => `${column} BETWEEN 0 AND ${mostExact}`)
@@ -119,11 +123,14 @@ export function soundSession(shares: string): string {
        AND (base_nos IS NULL OR ${shares})`;
 }
 
-/** A condition on the arrays of a fork, under the names that they have as parameters: as many of each, and no more than a program reads. */
+/**
+ * Requires the arrays of a fork, under their parameter names, to have equal lengths within the limit that a program
+ * reads.
+ */
 export const soundBases: string = `coalesce(array_ndims(p_bases) = 1 AND array_ndims(p_to_seqs) = 1 AND cardinality(p_bases) <= ${mostBases}
     AND cardinality(p_bases) = cardinality(p_to_seqs) AND cardinality(p_bases) = cardinality(p_ids), false)`;
 
-/** Rows that belong to no agent are shown to every role. */
+/** These rows belong to no agent, so every role may read them. */
 export function statePolicies(schema: string): string {
   return [
     policy(schema, "store_info", "SELECT", "true"),
@@ -134,7 +141,7 @@ export function statePolicies(schema: string): string {
 
 type Command = "ALL" | "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
-/** `visible` decides which rows a statement finds, `writable` which rows it may leave behind. */
+/** Returns a policy. `visible` decides which rows a statement finds, and `writable` which rows it may leave behind. */
 export function policy(
   schema: string,
   table: string,

@@ -1,15 +1,16 @@
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
 import { type WriteOutcome } from "@throughline/core/internal";
 
-/** The five characters of an error of the server, or the code of one of the operating system; empty for others. */
+/** Returns the SQLSTATE of a server error or the code of a system error. Returns an empty text for other errors. */
 export function nativeCode(error: unknown): string {
   const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : "";
 }
 
 /**
- * The index whose rule was broken, by how its name begins. A server that stands before others leaves the field out, and
- * names the index of a part of the table: `sessions_address_102008`. It quotes the name in its own language's way.
+ * Tests whether a row broke the index, by the beginning of the index name. A proxy such as Citus omits the field, and
+ * names the index of a shard (`sessions_address_102008`). It also quotes the name as its language does, so the message
+ * is searched as well.
  */
 export function breaksIndex(error: unknown, index: string): boolean {
   const { constraint } = error as { readonly constraint?: unknown };
@@ -20,13 +21,13 @@ interface Meaning {
   readonly pattern: RegExp;
   readonly code: ErrorCode;
   readonly says: string;
-  /** For codes whose own remedy mentions files. It is made of what the server said. */
+  /** Replaces the remedy of the code, which speaks of files. A function gets the server's message. */
   readonly remedy?: string | ((text: string) => string);
 }
 
 const grants = "Grant the role what the README of the PostgreSQL store lists, and have the schema made by its owner.";
 
-/** The server names the file of a page whose checksum does not match, and not the table or index. */
+/** For a page with a wrong checksum the server names the file, and neither the table nor the index. */
 function damageRemedy(text: string): string {
   const file = /\bbase\/\d+\/(\d+)/.exec(text)?.[1];
   const look =
@@ -34,7 +35,7 @@ function damageRemedy(text: string): string {
   return `${look} the damaged table or index. Rebuild an index with REINDEX; restore a table from a backup or a replica. Then check the disk and the memory of the server.`;
 }
 
-/** Tables of native codes; the first that fits counts. */
+/** The first row that matches the native code counts. */
 const meanings: readonly Meaning[] = [
   { pattern: /^(55P03|40P01|40001)$/, code: "STORE_LOCKED", says: "Another writer kept the rows until the deadline." },
   {
@@ -90,13 +91,13 @@ const meanings: readonly Meaning[] = [
 
 const brokeOff: Meaning = { pattern: /^$/, code: "STORE_UNREACHABLE", says: "The connection broke off." };
 
-/** Codes under which a server also says that it goes down itself, as it does when its log cannot be written or flushed. */
+/** A server reports these codes also when it goes down itself, for example because it cannot write or flush its log. */
 const ofPanics = /^(42501|53|58|XX)/;
 
 /**
- * True when a server that answered so has undone the statement: everything but the ends of servers and connections. A server
- * that panics may have the commit in its log, and finds it there when it comes back. The severity is in the server's
- * language, so that one that is not known counts as a panic where the code may be one's.
+ * Tests whether a server with this answer has undone the statement. The ends of servers and connections are excluded. A
+ * server that panics may have the commit in its log, and finds it there after its restart. The severity is in the
+ * server's language. An unknown one counts as a panic if the code allows it.
  */
 export function isAnswer(error: unknown): boolean {
   const code = nativeCode(error);
@@ -105,7 +106,7 @@ export function isAnswer(error: unknown): boolean {
   return severity === "ERROR" || severity === "FATAL" || (severity !== undefined && !ofPanics.test(code));
 }
 
-/** True when the driver knew before it sent anything that the connection had ended. */
+/** Tests whether the driver knew before sending that the connection had ended. */
 export function isUnsent(error: unknown): boolean {
   return nativeCode(error) === "" && messageOf(error).endsWith("is not queryable");
 }
@@ -114,14 +115,14 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : "";
 }
 
-/** True when trying again in a moment may help: the server is starting, full, or was not there. */
+/** Tests whether a retry may help, because the server is starting, full or unreachable. */
 export function isPassing(error: unknown): boolean {
   const code = nativeCode(error);
   if (code === "") return /terminated|timeout|ended|closed|not queryable/i.test(messageOf(error));
   return /^(08|57P0|53300|E(CONN|PIPE|TIMEDOUT|HOST|NET|AI_AGAIN))/.test(code) || code === "EAI_AGAIN";
 }
 
-/** What is the matter with a connection before there is one. */
+/** Converts an error that occurred before there was a connection. */
 export function connectError(error: unknown, place: string): ThroughlineError {
   const known = storeError(error, "not-applied", place);
   if (known.code !== "INTERNAL") return known;
@@ -138,7 +139,10 @@ export function connectError(error: unknown, place: string): ThroughlineError {
   });
 }
 
-/** What the server, the driver or the operating system said, as an error of ours. Never with what the URL holds. */
+/**
+ * Converts an error of the server, the driver or the operating system. The result never repeats the password of the
+ * URL.
+ */
 export function storeError(error: unknown, outcome: WriteOutcome, place: string): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
   const native = nativeCode(error);

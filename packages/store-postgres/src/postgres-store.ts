@@ -38,8 +38,8 @@ import { settingsPassedOn } from "./statement-settings.ts";
 import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
 
 /**
- * A store in PostgreSQL, for any number of processes on any number of machines. Nothing is connected before the first
- * operation, which is the one that fails when the server cannot be reached.
+ * Opens a store in PostgreSQL, for any number of processes on any number of machines. The first operation connects, so
+ * that operation fails when the server cannot be reached.
  * @throws {ThroughlineError} STORE_URL_INVALID, CONFIG_INVALID
  */
 export function createPostgresStore(options: PostgresStoreOptions): PostgresStore {
@@ -62,7 +62,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly #ids: core.RecordIds;
   readonly #clock: core.Clock;
   readonly #listed: kit.ListedStates;
-  /** Ends the store's own pool; a lent one stays. */
+  /** Ends the store's own pool. A lent pool stays open. */
   readonly #endPool: () => Promise<void>;
   #lockPool: ConnectionPool | null = null;
   #opening: Promise<void> | null = null;
@@ -71,11 +71,11 @@ class PostgresSessionStore implements PostgresStore {
     this.#options = options;
     this.capabilities = createCapabilities({
       name: "postgres",
-      // "none" gets what "process" gets: synchronous_commit off, the least a commit can wait for.
+      // "none" is stored as "process", because synchronous_commit off is the shortest wait that a commit can have.
       durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "many-hosts",
-      // Under a codec there are no words to find.
+      // Under a codec the database holds no plain text to search.
       facets: { fork: true, watch: true, maintenance: true, partials: true, search: options.codec === undefined },
       limits: options.limits,
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
@@ -294,7 +294,7 @@ class PostgresSessionStore implements PostgresStore {
     await this.close();
   }
 
-  /** An operation that closing waits for. */
+  /** Runs an operation that closing waits for. */
   async #during<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     this.#life.begin(signal);
     return this.#life.track(work);
@@ -321,7 +321,7 @@ class PostgresSessionStore implements PostgresStore {
     )
       .then((opened) => void Object.assign(found, opened))
       .catch((error: unknown) => {
-        // What kept it from being opened may be gone the next time.
+        // The reason of the failure may be gone at the next operation, so the schema is opened again.
         this.#opening = null;
         throw error;
       });
@@ -331,9 +331,12 @@ class PostgresSessionStore implements PostgresStore {
 
 interface Pools {
   readonly pool: PostgresPool;
-  /** Whoever listens keeps its connection, so it is not one of those that operations wait for. Null where there is but one. */
+  /**
+   * A listener keeps its connection, so it must not use one that operations wait for. It is null for a pool of one
+   * connection.
+   */
   readonly listening: PostgresPool | null;
-  /** Whoever holds a lock keeps its connection too. Null where there is but one. */
+  /** A lock holder keeps its connection, too. It is null for a pool of one connection. */
   readonly locking: PostgresPool | null;
   end(): Promise<void>;
 }
@@ -353,7 +356,7 @@ function poolOf(options: CheckedOptions): Pools {
     listening,
     locking,
     async end() {
-      // A lock ends with the work under it, which may itself wait for this.
+      // A lock ends with the work under it, and that work may itself wait for the close.
       const unlocked = locking.end();
       await Promise.all([own.end(), listening.end(), ...(locking.totalCount === 0 ? [unlocked] : [])]);
     },
@@ -377,7 +380,9 @@ function quoteSchema(name: string): string {
   });
 }
 
-/** PostgreSQL cuts the name of a channel to listen on, and refuses one to notify that is longer than 63 bytes. */
+/**
+ * PostgreSQL truncates a channel name in LISTEN and refuses one over 63 bytes in NOTIFY, so a longer name is hashed.
+ */
 function channelOf(schema: string): string {
   const channel = `${schema}_grown`;
   if (channel.length <= 63) return channel;

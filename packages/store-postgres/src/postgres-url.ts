@@ -1,7 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { LayoutName } from "./layout.ts";
 
-/** What a URL says of the store, and the URL that is left for the driver. */
 export interface ParsedUrl {
   readonly url: string;
   readonly schema: string | null;
@@ -9,8 +8,8 @@ export interface ParsedUrl {
 }
 
 /**
- * A `postgres://` or `postgresql://` URL, checked, without `?schema=` and `layout=`, which are for the store. Nothing of it
- * is repeated in the message: it holds a password.
+ * Parses a `postgres://` or `postgresql://` URL, and removes `?schema=` and `layout=`, which concern only the store. An
+ * error repeats no part of the URL, because the URL holds a password.
  * @throws {ThroughlineError} STORE_URL_INVALID
  */
 export function parsePostgresUrl(url: string): ParsedUrl {
@@ -30,7 +29,7 @@ export function parsePostgresUrl(url: string): ParsedUrl {
   return { url: parsed.href, schema, layout };
 }
 
-/** Host, port and database of a URL, for messages: never the password, nor what stands behind the question mark. */
+/** Returns host, port and database for messages. The password and the query of the URL never appear. */
 export function describeUrl(url: string): string {
   const { hostname, port, pathname } = new URL(parsePostgresUrl(url).url);
   return `${hostname}:${port === "" ? "5432" : port}${pathname === "" ? "/" : pathname}`;

@@ -1,19 +1,21 @@
 import type { Layout } from "./layout.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 
-/** The columns of a record that are read whatever the payload. */
+/** Lists the columns that a read needs for every kind of payload. */
 const headColumns = `r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc`;
 
 const headTypes = `seq bigint, id text, parent_id text, type text, side boolean, ts_ms bigint, stored_at_ms bigint,
   bytes integer, crc bigint`;
 
 /**
- * One page of records and the session's last seq, from one call: one round trip. `p_content`: 0 columns only, 1 with the
- * record, 2 with the line it was imported as. `p_session_no` is the session the first page was of: a reset between two
- * pages must not change sides. With `p_is_window` the page begins at the boundary that the last writer stated.
+ * Creates the function that returns one page of records and the session's last seq in one call. `p_content` is 0 for
+ * columns only, 1 for the record, and 2 for the imported line. `p_session_no` is the session of the first page, because
+ * a reset between two pages must not change the session. With `p_is_window` the page begins at the boundary that the
+ * last writer stated.
  *
- * Always one row at least when the session is there; its `seq` is null when the page is empty. A page ends when it holds
- * `p_bytes`, with at least one record. `base_id` is the session id that the payload is bound to, for shared records.
+ * An existing session yields at least one row, whose `seq` is null for an empty page. A page ends when it holds
+ * `p_page_bytes`, with at least one record. For a shared record `base_id` is the session id that its payload is bound
+ * to.
  */
 export function readPageFunction(schema: string, layout: Layout): string {
   return `
@@ -79,7 +81,7 @@ function ownRecords(schema: string, layout: Layout, order: "ASC" | "DESC"): stri
           ORDER BY o.seq ${order} LIMIT p_limit`;
 }
 
-/** The records of a fork: those of each base up to where it reaches, then its own. */
+/** Reads the records of a fork: those of each base up to its last shared seq, then the fork's own. */
 function sharedRecords(schema: string, layout: Layout, order: "ASC" | "DESC"): string {
   return `SELECT o.*, o.session_no AS at_no, b.id AS base_id
           FROM (
@@ -95,9 +97,9 @@ function sharedRecords(schema: string, layout: Layout, order: "ASC" | "DESC"): s
 }
 
 /**
- * The state of a session and the first page of its window, of one moment and from one call. `state` comes with the first
- * row only: an entry may be large. A server that has the session's row on another node than the client's cannot join it
- * with a function's rows, so that both come from one function.
+ * Creates the function that returns the state of a session and the first page of its window, at one moment. `state`
+ * comes with the first row only, because an entry may be large. Citus cannot join a session row on another node with
+ * the rows of a function, so this function returns both.
  */
 export function readWindowFunction(schema: string, layout: Layout): string {
   return `

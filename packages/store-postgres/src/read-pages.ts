@@ -9,9 +9,8 @@ import type { StoreContext } from "./store-context.ts";
 
 const noSeq = Number.MAX_SAFE_INTEGER;
 
-/** Where a read stands between two pages. */
 interface Position {
-  /** The session's number, once the first page has found it. */
+  /** Holds the session number after the first page has found it. */
   readonly sessionNo: string | null;
   readonly afterSeq: number;
   readonly beforeSeq: number;
@@ -19,8 +18,8 @@ interface Position {
 }
 
 /**
- * Page by page, each one statement and one round trip. It ends when a page reaches the end of the session or of the
- * range, without a request for an empty page. A window that fits a page is one round trip.
+ * Reads page by page, with one round trip for each page. The read ends when a page reaches the end of the session or
+ * the range, without a request for an empty page.
  */
 export async function* readRecords<Payload extends ReadPayload>(
   context: StoreContext,
@@ -35,7 +34,10 @@ export async function* readRecords<Payload extends ReadPayload>(
   }
 }
 
-/** The same, as the rows lie. `sessionNo`: of a session that was found before; its address may mean another one by now. */
+/**
+ * Reads the same pages as rows. `sessionNo` selects a session that was found before, because its address may name
+ * another one by now.
+ */
 export async function* readRows(
   context: StoreContext,
   ref: SessionRef,
@@ -102,7 +104,6 @@ export async function fetchPage(
   return rows;
 }
 
-/** The page as far as its order says. */
 function seqsOf(rows: readonly DatabaseRow[]): {
   readonly records: readonly { readonly seq: number }[];
   readonly lastSeq: number;
@@ -111,7 +112,7 @@ function seqsOf(rows: readonly DatabaseRow[]): {
   return { records, lastSeq: Number(rows[0]?.["session_last_seq"]) };
 }
 
-/** Null when there was nothing in the range. */
+/** Returns null for an empty range. */
 export function pageOf<Payload extends ReadPayload>(
   context: StoreContext,
   ref: SessionRef,
@@ -125,8 +126,8 @@ export function pageOf<Payload extends ReadPayload>(
 }
 
 /**
- * The state and the window in one round trip: the first page brings the session's row with it. What does not fit a page is
- * read page by page.
+ * Reads the state and the window in one round trip, because the session row comes with the first page. Further pages
+ * are read one by one.
  */
 export async function readWindowPage(
   context: StoreContext,
@@ -158,16 +159,16 @@ export async function readWindowPage(
         records.push(...next.records);
     }
   } catch (error) {
-    // Purged between two pages: its key may have another session.
+    // The session was purged between two pages, and its key may name another session.
     if (hasErrorCode(error, "SESSION_NOT_FOUND")) return readWindowPage(context, ref, options, check);
     throw error;
   }
   return { state: stateOf(context.rows, row), records };
 }
 
-/** The session's row, and beside it the first page of its window. */
+/** Returns the statement that joins the session row with the first page of its window. */
 function windowStatement({ schema, found: { layout } }: StoreContext): string {
-  // An entry may be large: it comes with the first row only.
+  // Entry columns come with the first row only, because an entry may be large.
   const state = stateColumns
     .map((column) =>
       column.startsWith("entry") ? `CASE WHEN coalesce(r.ordinality, 1) = 1 THEN t.${column} END` : `t.${column}`,
@@ -179,7 +180,10 @@ function windowStatement({ schema, found: { layout } }: StoreContext): string {
      WHERE t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4${layout.and("t", "$7")}`;
 }
 
-/** The same from one function, which costs a fifth more: a server that passes the call on to another joins no rows with it. */
+/**
+ * Returns the call of one function for Citus, which cannot join rows with a call that it passes on. It costs a fifth
+ * more.
+ */
 function distributedWindow(context: StoreContext): string {
   const state = stateColumns.map((column) => `(f.state).${column} AS state_${column}`).join(", ");
   return `SELECT f.*, ${state} FROM ${context.schema}.read_window_1(${parametersOf(context.found.layout, 6)}) AS f`;

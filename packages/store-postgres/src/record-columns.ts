@@ -9,16 +9,14 @@ import {
 import { type PreparedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
 import { headMarker, separator, type BatchField } from "./append-request.ts";
 
-/** Payloads to what is kept, and back. */
+/** Encodes payloads for storage, and decodes them. */
 export interface RowCoder {
   readonly coder: PayloadCoder;
   readonly isCoded: boolean;
 }
 
-/** What the payloads of a session belong to. */
 export type PayloadPlace = Pick<PayloadOwner, "ref" | "sessionId">;
 
-/** The content of one record as columns. */
 export interface ContentColumns {
   readonly form: 0 | 1 | 2 | null;
   readonly rest: string | null;
@@ -28,19 +26,18 @@ export interface ContentColumns {
   readonly sourceHash: Uint8Array | null;
   readonly payloads: readonly { readonly hash: Uint8Array; readonly content: Uint8Array }[];
   readonly crc: number;
-  /** Of the line; without the parent where that is the head. */
+  /** Counts the bytes of the line, without the parent where that is the head. */
   readonly bytes: number;
 }
 
-/** What is larger is kept beside the records, under its hash. */
+/** A larger content is stored in `payloads` under its hash, so that the records stay small. */
 const asideBytes = 256 * 1024;
 
-/** The start of a record's line. What follows, from the timestamp on, does not depend on the head. */
+/** Writes the start of a record's line. The rest, from the timestamp on, does not depend on the head. */
 export function lineStart(type: string, id: string, parentId: string | null): string {
   return `${serializeRecord({ type, id, parentId }).slice(0, -1)},`;
 }
 
-/** The line of a record of ours from its timestamp on. */
 function restOf({ timestamp, fieldsText }: PreparedRecord): string {
   const own = fieldsText === null || fieldsText === "{}" ? "}" : `,${fieldsText.slice(1)}`;
   return `"timestamp":${serializeRecord(timestamp)}${own}`;
@@ -76,7 +73,7 @@ export function contentColumns(
     restHash,
     sourceHash,
     payloads,
-    // Both are covered: the checksum is that of the kept text with the source behind it.
+    // The checksum covers the kept text followed by the source.
     crc: source === null ? crc32(kept) : crc32(source, crc32(kept)),
     bytes: item.source === null ? ownBytes(item, rest, parentId) : Buffer.byteLength(item.source),
   };
@@ -87,7 +84,6 @@ function ownBytes(item: PreparedRecord, rest: string, parentId: string | null | 
   return start + Buffer.byteLength(rest) - (parentId === undefined ? "null".length : 0);
 }
 
-/** The columns of a batch, as the arrays the statement takes. */
 export type BatchColumns = Pick<
   Record<BatchField, unknown>,
   | "ids"
@@ -120,7 +116,8 @@ export function batchColumns(rows: RowCoder, place: PayloadPlace, prepared: read
   let lastMainId: string | null = null;
   let messages = 0;
   const items = prepared.map((item) => {
-    // Records after the first main one of the batch hang on that; before it, on the head, which is not known here.
+    // Records behind the first main record of the batch have that record as their parent. Records before it follow the
+    // head, which the client does not know.
     const parentId = item.parentId === undefined && lastMainId !== null ? lastMainId : item.parentId;
     const isOnHead = parentId === undefined;
     if (!item.side) lastMainId = item.id;
@@ -131,13 +128,14 @@ export function batchColumns(rows: RowCoder, place: PayloadPlace, prepared: read
     return { item, parent: isOnHead ? headMarker : columnText(parentId), content, messages, role, toolName };
   });
   const column = <Value>(pick: (each: (typeof items)[number]) => Value): Value[] => items.map(pick);
-  // An array of nothing but nulls costs as much to send and read as a full one.
+  // An array of nulls costs as much to send and read as a full one, so it is left out.
   const rare = <Value>(pick: (each: (typeof items)[number]) => Value | null): (Value | null)[] | null => {
     const values = column(pick);
     return values.some((value) => value !== null) ? values : null;
   };
   const payloads = items.flatMap(({ content }) => content.payloads);
-  // Lines of our own are JSON, which escapes control characters; an imported one may hold any.
+  // Lines that Throughline wrote are JSON, which escapes control characters. An imported line may contain the
+  // separator.
   const isOwn = items.length > 0 && items.every(({ content }) => content.rest !== null && content.form === null);
   return {
     ids: column(({ item }) => item.id),
@@ -165,13 +163,16 @@ export function batchColumns(rows: RowCoder, place: PayloadPlace, prepared: read
   };
 }
 
-/** A text as a column holds it: a NUL is refused by the server and half a character changed by the driver, in silence. */
+/**
+ * Writes a text with a NUL or a lone surrogate as JSON behind a marker. The server refuses a NUL, and the driver
+ * changes a lone surrogate silently.
+ */
 export function columnText(text: string | null): string | null {
   if (text === null || (text.isWellFormed() && !text.includes("\0") && !text.startsWith(headMarker))) return text;
   return headMarker + JSON.stringify(text);
 }
 
-/** The text that `columnText` made a column of. */
+/** Reverses `columnText`. */
 export function fromColumnText(kept: string | null): string | null {
   if (kept === null || !kept.startsWith(headMarker)) return kept;
   try {
@@ -181,7 +182,7 @@ export function fromColumnText(kept: string | null): string | null {
   }
 }
 
-/** Times of other programs may be anything that a Date takes; a column holds whole milliseconds. */
+/** Cuts a time to whole milliseconds, because times of other programs may be any number that a Date accepts. */
 function wholeNumber(value: number | null): number | null {
   return value === null ? null : Math.trunc(value);
 }

@@ -12,8 +12,8 @@ import { databaseNowMs, lockSession } from "./session-changes.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
- * Replaces records with tombstones, in one transaction, wherever the content is kept: in the log, in the separate
- * payloads, in the search index, and for every fork that shares them.
+ * Replaces records with tombstones in one transaction, wherever the content is kept: in the log, in separate payloads,
+ * in the search index, and for every fork that shares it.
  */
 export async function redactRecords(
   context: StoreContext,
@@ -39,7 +39,10 @@ export async function redactRecords(
   return { seqs: plan.seqs };
 }
 
-/** Removes the partials of the session, of the owners of the records and of the forks that share them, through indexes. */
+/**
+ * Removes the partials of the session, of the sessions that wrote the records, and of the forks that share them. The
+ * statement finds all of them through indexes.
+ */
 async function removePartials(
   { schema, found: { layout } }: StoreContext,
   run: RunStatement,
@@ -58,7 +61,7 @@ async function removePartials(
   );
 }
 
-/** A condition on sessions `s`: the one that was asked for, and those that share one of the records. */
+/** Returns a condition on sessions `s`: the given session, and the sessions that share one of the records. */
 function reachedBy(
   layout: Layout,
   session: DatabaseRow,
@@ -71,7 +74,7 @@ function reachedBy(
   return { sql, values: [session["session_no"], ...places, ...layout.values(refOf(session))] };
 }
 
-/** Takes fields out of the entry of the session, and of those that share the records. Gives the events. */
+/** Removes fields from the entries of the session and of the sessions that share the records. Returns the events. */
 async function removeFields(
   context: StoreContext,
   run: RunStatement,
@@ -117,7 +120,7 @@ async function removeFields(
   return events;
 }
 
-/** The rows of the ids, their own and those a fork shares, by id. */
+/** Finds the session's own and shared records by id, and locks them. */
 async function findRecords(
   context: StoreContext,
   run: RunStatement,
@@ -130,7 +133,7 @@ async function findRecords(
   const baseIds = (session["base_ids"] ?? []) as readonly string[];
   const { layout } = context.found;
   const tenant = layout.values(refOf(session));
-  // Whoever writes to the sessions the records began in waits, too.
+  // The lock also stops writers of the sessions in which the shared records began.
   if (bases.length > 0)
     await run(
       `SELECT FROM ${context.schema}.sessions WHERE session_no = ANY ($1)${layout.and("", "$2")} ORDER BY session_no FOR UPDATE`,
@@ -193,7 +196,7 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
   );
   if (erased !== undefined) await noteErasedWords(context, run);
   if (stored.type !== "message") return;
-  // Every session that holds the record counts one message less.
+  // Each session that holds the record counts one message less.
   await run(
     `UPDATE ${schema}.sessions s SET message_count = s.message_count - 1,
        redacted_messages = coalesce(s.redacted_messages, '{}') || $2::bigint
@@ -203,7 +206,7 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
   );
 }
 
-/** A tombstone as something to be kept: its fields after the four that every record has. */
+/** Prepares a tombstone for storage: the columns hold the four fields that every record has, and `fields` the rest. */
 function preparedOf({ record, text, side, tsMs }: LinkedRecord): Parameters<typeof contentColumns>[2] {
   const { type, id, parentId, timestamp, ...fields } = record;
   if (serializeRecord(record) !== text)

@@ -29,45 +29,45 @@ import { databaseNowMs } from "./session-changes.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
 
-/** Sessions that share records, moved together or not at all. */
+/** Holds sessions that share records, which move together or not at all. */
 export interface RelocatedFamily {
   /**
-   * `moved`; `busy` while a turn of one of them is open, which a later run moves; `taken` where the target has a session of
-   * that key or id already.
+   * States the result: `moved`; `busy` while a turn of a member is open, so that a later run moves the family; or
+   * `taken` if the target already has a session with such a key or id.
    */
   readonly outcome: "moved" | "busy" | "taken";
-  /** The sessions of the family, with their ids. */
+  /** Lists the sessions of the family with their ids. */
   readonly sessions: readonly { readonly ref: SessionRef; readonly sessionId: string }[];
-  /** How many records were copied in this run. */
+  /** Counts the records that this run copied. */
   readonly records: number;
 }
 
-/** Options of `relocateSessions`. */
+/** Holds the options of `relocateSessions`. */
 export interface RelocateOptions {
-  /** Only the sessions of this namespace. @default all */
+  /** Limits the run to the sessions of this namespace. @default all */
   readonly namespace?: string;
   /** Ends the run between two families, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
-/** The kinds of the options of `relocateSessions`. */
 export const relocateTable: OptionTable<RelocateOptions> = { namespace: optionKinds.text, signal: optionKinds.signal };
 
-/** A session of the source: its row, and the same as texts. */
+/** Holds a session of the source, as a row and as texts for the copy. */
 interface Member {
   readonly row: DatabaseRow;
   readonly texts: DatabaseRow;
-  /** Where it stood before it was moved away; null when it has not been. */
+  /** States the location before an earlier move, or null for a session that was not moved. */
   readonly movedFrom: MovedCopy | null;
 }
 
 /**
- * Moves sessions to another schema, in the same database or another one, and of either layout, while others write to both:
- * records, payloads, revisions, fences, idempotency keys, forks and redactions. Sessions that share records move together.
+ * Moves sessions to another schema, in the same database or another one and of either layout, while programs write to
+ * both. Records, payloads, revisions, fences, idempotency keys, forks and redactions move along. Sessions that share
+ * records move together.
  *
- * It may be ended at any time and run again: nothing is lost, doubled, or active at both places. A session that was moved
- * stays in the source, archived, with `movedTo` in its entry, until it is purged. Both stores are those of the owners of their
- * schemas. Yields each family as it is done, the one that was written last at the end.
+ * The run may end at any time and start again: it loses nothing, doubles nothing, and no session is active in both
+ * schemas. A moved session stays in the source, archived, with `movedTo` in its entry, until it is purged. Both stores
+ * must be those of the owners of their schemas. Yields each family when it is done, the most recently written one last.
  * @throws {ThroughlineError} INPUT_INVALID, CODEC_FAILED, STORE_UNSUPPORTED, ABORTED, and those of the stores
  * @example for await (const { outcome, sessions } of relocateSessions(from, to)) console.log(outcome, sessions.length);
  */
@@ -78,7 +78,7 @@ export async function* relocateSessions(
 ): AsyncGenerator<RelocatedFamily> {
   assertKnownOptions<RelocateOptions>("relocateSessions", options, relocateTable);
   const { namespace, signal } = options;
-  // Opens both; what they are is known then.
+  // The lists open both stores, because only an open store knows its layout.
   for (const store of [source, target]) await store.list({ limit: 1 });
   const [from, to] = [contextOf(source), contextOf(target)];
   const check = (): void => {
@@ -106,7 +106,7 @@ export async function* relocateSessions(
   await dropLeftCopies(relocation);
 }
 
-/** What a run before this one has moved away is finished, then what is still here is moved. */
+/** Finishes the moves of an earlier run first, and then moves the remaining sessions. */
 async function* moveFamily(relocation: Relocation, family: Family): AsyncGenerator<RelocatedFamily> {
   const members = await membersOf(relocation, family, placeOf(relocation.from).run, "");
   const left = members.filter(({ movedFrom }) => movedFrom?.isThere === false);
@@ -126,13 +126,13 @@ async function moveMembers(
 ): Promise<RelocatedFamily> {
   const { from, to } = relocation;
   let records = 0;
-  // While others write: what is left for the lock is what comes meanwhile.
+  // This copy runs while programs write, so that little is left to copy under the lock.
   for (const number of numbersOf(relocation, before))
     records += await copyNumber(relocation, number, placeOf(from), placeOf(to));
   const move = (runTo: RunStatement): Promise<RelocatedFamily["outcome"]> =>
     from.pool.transaction(async (runFrom) => {
       const members = await membersOf(relocation, family, runFrom, " FOR UPDATE OF t");
-      // One was purged, or moved by another run: the next look tells which.
+      // A member was purged, or another run moved it. The next run finds out which.
       if (members.length < before.length || members.some(({ movedFrom }) => movedFrom !== null)) return "busy";
       const nowMs = await databaseNowMs(from, runFrom);
       if (members.some(({ row }) => row["turn_id"] !== null && Number(row["lease_until_ms"]) > nowMs)) return "busy";
@@ -143,7 +143,8 @@ async function moveMembers(
       return "moved";
     });
   try {
-    // The source's commit decides. If this process ends before the target's, the next run finds the rows in the source.
+    // The commit of the source decides. If this process ends before the commit of the target, the next run finds the
+    // rows in the source.
     const outcome = await to.pool.transaction(move);
     if (outcome === "moved") await noteArrival(relocation, family);
     return { outcome, records, sessions: sessionsOf(before) };
@@ -160,7 +161,7 @@ function sessionsOf(members: readonly Member[]): RelocatedFamily["sessions"] {
   });
 }
 
-/** The source has let go of the family; the target gets the rows that are missing there. */
+/** Inserts the missing rows into the target after the source has archived the family. */
 async function finish(
   relocation: Relocation,
   family: Family,
@@ -187,8 +188,8 @@ async function finish(
 }
 
 /**
- * Brings the target the records of the sessions that are missing there, and their rows. Gives how many records; null where the target has
- * a session of one of the keys or ids already.
+ * Copies the missing records and rows of the sessions to the target. Returns the number of records, or null if the
+ * target already has a session with such a key or id.
  */
 async function takeMembers(
   relocation: Relocation,
@@ -231,7 +232,10 @@ async function membersOf(
   });
 }
 
-/** The numbers that the records of the family hang on: its own, and those of sessions that were purged. */
+/**
+ * Returns the session numbers of the family's records: those of its members, and those of purged sessions whose records
+ * they share.
+ */
 function numbersOf(relocation: Relocation, members: readonly Member[]): readonly CopiedNumber[] {
   const [first] = members;
   if (first === undefined) return [];
@@ -244,7 +248,7 @@ function numbersOf(relocation: Relocation, members: readonly Member[]): readonly
   return [...new Set(all)].map((from) => ({ from, to: newNumber(relocation, from), ...tenants }));
 }
 
-/** Everything behind what was copied before, and what has been redacted since; gives how many records. */
+/** Copies records behind the earlier copy, and records that were redacted since. Returns their number. */
 async function copyNumber(
   { columns, check }: Relocation,
   number: CopiedNumber,
@@ -262,7 +266,7 @@ async function copyNumber(
   return records;
 }
 
-/** Whether the target has a session at one of the addresses, or with one of the ids, or another spelling of the agent. */
+/** Tests whether the target has a session with such an address or id, or another spelling of the agent id. */
 async function isTaken(relocation: Relocation, members: readonly Member[], run: RunStatement): Promise<boolean> {
   const { to } = relocation;
   const { layout } = to.found;
@@ -283,7 +287,7 @@ async function isTaken(relocation: Relocation, members: readonly Member[], run: 
   return false;
 }
 
-/** The rows of the sessions, as they stood before they were moved away, with their turns closed. */
+/** Inserts the sessions as they were before the move, with their turns closed. */
 async function insertMembers(relocation: Relocation, members: readonly Member[], target: RowPlace): Promise<void> {
   const { run, schema, layout } = target;
   const { columns, from } = relocation;
@@ -307,7 +311,7 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
       ...(movedFrom === null ? {} : entryTexts(from, { ref, row }, withoutNote(entryOf(from.rows, row)))),
     };
     const into = { table: "sessions", columns: columns.sessions, key: ["session_no"], tenant };
-    // A row of this number is one of an attempt before, or nobody's.
+    // An existing row of this number comes from an earlier attempt, because the range is reserved for the source.
     const inserted = await insertTexts(target, { ...into, where: " WHERE o.session_id = excluded.session_id" }, [
       moved,
     ]);
@@ -317,11 +321,12 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
         details: { ...ref, sessionNo: moved.session_no },
       });
   }
-  // The index is made again from the first record on: these were written before the minute it has reached.
+  // The records are older than the minute that the search index has reached, so the next search indexes from the
+  // beginning.
   await run(`UPDATE ${schema}.search_state SET caught_up_slot = 0`);
 }
 
-/** An entry as texts of its columns, coded for the address that it gets. */
+/** Encodes an entry for its new address, as texts of its columns. */
 function entryTexts(
   context: StoreContext,
   { ref, row }: { readonly ref: SessionRef; readonly row: DatabaseRow },
@@ -336,7 +341,10 @@ function entryTexts(
   };
 }
 
-/** The source's session, archived, with a note in its entry of where it went. Its revision stays: the target may have yet to take it. */
+/**
+ * Archives the session in the source, with a note of its target in the entry. The revision stays, because the target
+ * may still have to copy it.
+ */
 async function leave({ from, to }: Relocation, { row }: Member, run: RunStatement): Promise<void> {
   const { layout } = from.found;
   const ref = refOf(row);
@@ -355,10 +363,13 @@ async function leave({ from, to }: Relocation, { row }: Member, run: RunStatemen
     });
 }
 
-/** Columns of an entry, as the parameters from 3 on. */
+/** These columns of an entry take the parameters from 3 on. */
 const entryChange = "entry_names = $3::text[], entry_values = $4::text[], entry_coded = $5::bytea";
 
-/** The target has the sessions: whatever becomes of them there, they do not come again. */
+/**
+ * Notes that the target has the sessions. A later run then does not copy them again, even if the target has purged
+ * them.
+ */
 async function noteArrival(relocation: Relocation, family: Family): Promise<void> {
   const { from } = relocation;
   const { layout } = from.found;

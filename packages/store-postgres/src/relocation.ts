@@ -8,13 +8,16 @@ import { readSecurity } from "./row-security.ts";
 import { refOf } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Beyond what the source gives its next sessions while they are moved. */
+/** Reserves numbers for sessions that the source creates during the move. */
 const numbersApart = 2n ** 32n;
 
-/** More than other programs take of the target's numbers between two statements of this one. */
+/** Leaves room for numbers that other programs take from the target's sequence between two statements of this run. */
 const numbersMeanwhile = 2n ** 20n;
 
-/** The numbers at the target that are the source's: each of its own, and the offset. */
+/**
+ * Holds the range of numbers at the target that belongs to the source. The offset is added to each number of the
+ * source.
+ */
 export interface NumberRange {
   readonly offset: bigint;
   readonly end: bigint;
@@ -50,7 +53,8 @@ export async function assertFitting(from: StoreContext, to: StoreContext): Promi
         remedy: "Open the target once with rowSecurity: true, and give its roles their agents as the README says.",
       },
     );
-  // Rows of the plain layout hang on a number alone, and a role of the source may have written any number into its own tenant.
+  // In the plain layout a number alone decides who owns a row. A role of the source may have written any number into
+  // its own tenant.
   if (sourceSecurity?.isSecured === true && from.found.layout.name === "tenant" && to.found.layout.name === "plain")
     throw new ThroughlineError(
       "STORE_UNSUPPORTED",
@@ -69,7 +73,7 @@ export async function assertFitting(from: StoreContext, to: StoreContext): Promi
     });
 }
 
-/** Names a schema among all databases: by a random value that it keeps. */
+/** Identifies a schema among all databases by a random value that it keeps. */
 async function identityOf({ pool, schema }: StoreContext): Promise<string> {
   await pool.run(
     `INSERT INTO ${schema}.store_info (name, value) VALUES ('identity', gen_random_uuid()::text) ON CONFLICT (name) DO NOTHING`,
@@ -79,14 +83,16 @@ async function identityOf({ pool, schema }: StoreContext): Promise<string> {
   return String(row?.["value"]);
 }
 
-/** The target keeps the source's numbers free from its first run on, so that no session there ever has one of them. */
+/**
+ * Reserves the source's numbers at the target in the first run, so that no session of the target ever gets one of them.
+ */
 export async function rangeOf(from: StoreContext, to: StoreContext): Promise<NumberRange> {
   const name = `relocated_from_${await identityOf(from)}`;
   const [last] = await from.pool.run(`SELECT last_value FROM ${from.schema}.session_numbers`, [], { isRead: true });
   const span = BigInt(String(last?.["last_value"])) + numbersApart;
   const sequence = `${to.schema}.session_numbers`;
   return to.pool.transaction(async (run) => {
-    // One run at a time decides.
+    // The row lock lets one run at a time choose the range.
     await run(`SELECT FROM ${to.schema}.store_info WHERE name = 'version' FOR UPDATE`);
     const [kept] = await run(`SELECT value FROM ${to.schema}.store_info WHERE name = $1`, [name]);
     if (kept !== undefined) {
@@ -103,8 +109,8 @@ export async function rangeOf(from: StoreContext, to: StoreContext): Promise<Num
 }
 
 /**
- * Removes what an earlier run copied of sessions that the source has purged since. Copies are what hangs on a number of the
- * source's while the target has no session that shows it.
+ * Removes copies of sessions that the source has purged since. Rows under a number of the source are copies while no
+ * session of the target shows them.
  */
 export async function dropLeftCopies({ from, to, numbers: range, check }: Relocation): Promise<void> {
   const { layout } = to.found;
@@ -138,13 +144,13 @@ export async function dropLeftCopies({ from, to, numbers: range, check }: Reloca
     }
 }
 
-/** Sessions that share records: their numbers, and what is bound for their tenant. */
+/** Holds the numbers of sessions that share records, and the value for the parameter of their tenant. */
 export interface Family {
   readonly numbers: readonly string[];
   readonly tenant: readonly string[];
 }
 
-/** The families of sessions, the one that was written last at the end. */
+/** Returns the families, the most recently written one last. */
 export async function families(
   { pool, schema, found: { layout } }: StoreContext,
   namespace: string | undefined,

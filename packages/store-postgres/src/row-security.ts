@@ -8,30 +8,29 @@ import { runStatements } from "./split-statements.ts";
 import { tenantPolicies } from "./tenant-policies.ts";
 
 /**
- * Row-level security by agent. A role reads and writes the sessions of the agents that it serves, and
- * their records. The owner of the tables, who migrates, reads and writes everything. The policies look at
- * `current_user` and at no session setting, so they hold behind a pooler in transaction mode, with a pool for each
- * role. They also hold against a role that sends its own SQL. A role may write the columns that decide who sees a
- * record, so those values are checked.
+ * Returns the policies of row-level security by agent. A role reads and writes the sessions of the agents that it
+ * serves, and their records. The owner of the tables reads and writes everything. The policies use `current_user` and
+ * no session setting, so they hold behind a pooler in transaction mode with a pool for each role. They also hold
+ * against SQL that a role sends itself. A role may write the columns that decide who sees a record, so the policies
+ * check those values.
  *
- * PostgreSQL applies the policies of the table that a statement names, and of no other. A statement that names a
- * partition gets past the policies of its parent. So every table in the schema has row security, and a table without a
- * policy of its own shows no row and takes none.
+ * PostgreSQL applies only the policies of the table that a statement names. A statement that names a partition bypasses
+ * the policies of its parent. Therefore every table in the schema has row security, and a table without a policy shows
+ * no row and accepts none.
  */
 export function rowSecurity(schema: string, layout: LayoutName): string {
   return layout === "plain" ? agentPolicies(schema) : tenantPolicies(schema);
 }
 
-/** The row of `store_info` that holds the digest of the policies in force. */
+/** This row of `store_info` holds the digest of the policies in force. */
 const rowSecurityName = "row_security";
 
-/** How the store stands towards the policies of this version. */
 export interface SecurityState {
-  /** Some version secured it. */
+  /** States whether any version has secured the store. */
   readonly isSecured: boolean;
-  /** This version's policies are in force, and every table has row security. */
+  /** States whether this version's policies are in force and every table has row security. */
   readonly isCurrent: boolean;
-  /** The role that asks may change the tables. */
+  /** States whether the calling role may change the tables. */
   readonly isOwner: boolean;
 }
 
@@ -49,8 +48,9 @@ export async function readSecurity(schema: string, layout: LayoutName, run: RunS
 }
 
 /**
- * Sets the policies up unless they are in force: each is a lock that waits for every statement on its table. A store that
- * an earlier version secured gets this version's policies from the next owner who opens it, asked for or not.
+ * Creates the policies unless they are in force, because each one takes a lock that waits for every statement on its
+ * table. An owner that opens a secured store replaces the policies of another version, whether row security was
+ * requested or not.
  */
 export async function applyRowSecurity(
   { pool, schema }: MigrationPlace,

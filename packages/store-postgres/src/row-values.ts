@@ -15,7 +15,7 @@ import { quote, refused } from "@throughline/core/internal";
 import { joinChecksums } from "./join-checksums.ts";
 import { fromColumnText, lineStart, type PayloadPlace, type RowCoder } from "./record-columns.ts";
 
-/** A row as the driver gives it: whole numbers of 64 bits come as text. */
+/** Holds a row as the driver returns it. The driver returns 64-bit whole numbers as text. */
 export type DatabaseRow = Readonly<Record<string, unknown>>;
 
 export function headOf(row: DatabaseRow): SessionHead {
@@ -54,21 +54,24 @@ export function stateOf(rows: RowCoder, row: DatabaseRow): SessionState {
   return sessionState(frameOf(row), entryOf(rows, row), Number(row["message_count"]));
 }
 
-/** The fields of an entry as columns: names and values are JSON texts, which hold neither NUL nor half characters raw. */
+/**
+ * Holds the fields of an entry as columns. Names and values are JSON texts, which contain neither a raw NUL nor a raw
+ * lone surrogate.
+ */
 export interface EntryColumns {
   readonly names: readonly string[] | null;
   readonly values: readonly (string | null)[] | null;
   readonly coded: Uint8Array | null;
 }
 
-/** A whole entry, bound to the key it is kept under. */
+/** Encodes a whole entry. Under a codec it is bound to the key that it is kept under. */
 export function entryColumns(rows: RowCoder, place: PayloadPlace, entry: SessionEntry): EntryColumns {
   if (rows.isCoded)
     return { names: null, values: null, coded: rows.coder.encode(JSON.stringify(entry), entryOwner(place)) };
   return { ...fieldColumns(entry), coded: null };
 }
 
-/** Fields of an entry; a value of null removes the field. */
+/** Encodes fields of an entry. A null value removes the field. */
 export function fieldColumns(fields: Readonly<Record<string, unknown>>): {
   readonly names: readonly string[];
   readonly values: readonly (string | null)[];
@@ -97,7 +100,9 @@ function entryOwner(place: PayloadPlace): PayloadOwner {
   return { ...place, id: place.ref.key, part: "entry" };
 }
 
-/** A record out of its row. `place` is the session that was asked for; shared records are bound to the one they come from. */
+/**
+ * Reads a record from its row. `place` is the requested session. A shared record is bound to the session that wrote it.
+ */
 export function recordOf<Payload extends ReadPayload>(
   rows: RowCoder,
   ref: SessionRef,
@@ -134,7 +139,7 @@ export function recordOf<Payload extends ReadPayload>(
   return read() as RecordFor<Payload>;
 }
 
-/** The record, or null if it is damaged: its reader and `verify` report that. */
+/** Returns the record, or null for a damaged one. The damage is not lost, because a read and `verify` report it. */
 export function wholeRecordOf(rows: RowCoder, ref: SessionRef, row: DatabaseRow): StoredRecord | null {
   try {
     return recordOf(rows, ref, row, "record");
@@ -144,7 +149,10 @@ export function wholeRecordOf(rows: RowCoder, ref: SessionRef, row: DatabaseRow)
   }
 }
 
-/** What is kept is the line from its timestamp on, and its checksum; the checksum of the line follows from both parts. */
+/**
+ * Returns the checksum of the whole line. The row keeps the checksum of the line from the timestamp on, and this
+ * function joins the checksum of the beginning.
+ */
 export function lineChecksum(rows: RowCoder, row: DatabaseRow): number {
   const kept = Number(row["crc"]);
   if (rows.isCoded || row["form"] !== null) return kept;
@@ -170,7 +178,7 @@ function restText(rows: RowCoder, row: DatabaseRow, owner: PayloadOwner): string
   return Buffer.from(rows.coder.decode(bytes, owner)).toString();
 }
 
-/** What was written without a codec was JSON, so what is not has been damaged since. */
+/** A text that was written without a codec was JSON, so any other text has been damaged. */
 function parse({ isCoded }: RowCoder, text: string, owner: PayloadOwner): unknown {
   try {
     return JSON.parse(text);

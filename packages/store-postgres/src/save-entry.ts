@@ -8,7 +8,7 @@ import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type Database
 import { savedColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Writes the whole entry, begins a session, or begins the next one of a key: one round trip. */
+/** Replaces the entry, begins a session, or begins the next session of a key, in one round trip. */
 export async function saveEntry(
   context: StoreContext,
   ref: SessionRef,
@@ -95,12 +95,12 @@ function saved(context: StoreContext, ref: SessionRef, given: SessionEntry, row:
   return state;
 }
 
-/** The database's clock says what is to come. */
+/** Any past time is allowed here, because only the database's clock can tell a future one. */
 function assertBeginning(options: Pick<SaveOptions, "createdAtMs">): void {
   beginningMs({ ...options, nowMs: Number.MAX_SAFE_INTEGER });
 }
 
-/** A session that began before it was brought here is given its beginning in the same transaction. */
+/** Begins a session with an earlier creation time, which is set in the same transaction. */
 async function saveFrom(
   context: StoreContext,
   ref: SessionRef,
@@ -140,14 +140,14 @@ async function callSave(
     return row;
   } catch (error) {
     const cause = (error as { readonly cause?: unknown }).cause;
-    // Two sessions of one id, begun at the same moment under two keys.
+    // Two sessions with this id began at the same moment under two keys.
     if (nativeCode(cause) === "23505" && breaksIndex(cause, "sessions_"))
       throw refused("SESSION_EXISTS", "A session with this id was begun at the same moment.", { ...ref }, cause);
     throw error;
   }
 }
 
-/** What is wrong with the ids of a session that is to begin; said only when one begins. */
+/** Returns the error for invalid ids, or null. It is thrown only if a session begins. */
 function problemOf(ref: SessionRef, sessionId: string): unknown {
   try {
     assertIdsFree({ ref, sessionId }, { agentId: undefined, sessionId: undefined });

@@ -1,7 +1,7 @@
 import type { Layout } from "./layout.ts";
 import { ownNamesInside, setFlush } from "./statement-settings.ts";
 
-/** The columns of a session as `load`, `save` and `list` give them. */
+/** Lists the columns that `load`, `save` and `list` read. */
 export const stateColumns: readonly string[] = [
   "session_no",
   "namespace",
@@ -26,9 +26,10 @@ export const stateColumns: readonly string[] = [
 ];
 
 /**
- * Compare-and-swap on the entry, the beginning of a session, or the next one of a key: one call, one round trip. A reset
- * gives the old row its archive address and inserts a new one; whoever waited for the old row looks again.
- * `verdict` SAVED comes with the row as it is now, every other one with the row that spoke against it, if there is one.
+ * Creates the function that replaces the entry at a given revision, begins a session, or begins the next session of a
+ * key. It takes one call and one round trip. A reset gives the old row its archive address and inserts a new row, so a
+ * caller that waited for the old row looks the key up again. The verdict SAVED comes with the new row. Every other
+ * verdict comes with the row that caused it, if there is one.
  */
 export function saveFunction(schema: string, layout: Layout): string {
   return `
@@ -79,7 +80,7 @@ END $save$;
 `;
 }
 
-/** The time of activity: never back, and never far ahead of the database's clock. */
+/** The time of activity never decreases, and is at most five minutes ahead of the database's clock. */
 const timePart = `was_clamped := coalesce(p_claimed_ms > now_ms + 300000, false);
     v_updated := CASE WHEN was_clamped OR (is_new AND p_claimed_ms IS NULL) THEN now_ms
       ELSE greatest(p_claimed_ms, 0)::bigint END;
@@ -94,7 +95,7 @@ const timePart = `was_clamped := coalesce(p_claimed_ms > now_ms + 300000, false)
       p_vals := p_vals[:v_at - 1] || v_updated::text || p_vals[v_at + 1:];
     END IF;`;
 
-/** A new session under the key, the one before it archived. */
+/** Begins a new session under the key, and archives the one before it. */
 function beginPart(schema: string, layout: Layout): string {
   return `IF NOT p_are_ids_valid THEN
       verdict := 'IDS_INVALID';
@@ -136,11 +137,11 @@ function beginPart(schema: string, layout: Layout): string {
     RETURN;`;
 }
 
-/** In the plain layout a trigger does this. */
+/** A trigger does this in the plain layout. */
 function dropPartial(schema: string, layout: Layout): string {
   if (layout.name === "plain") return "";
   return `\n      DELETE FROM ${schema}.partials p WHERE p.session_no = s.session_no${layout.and("p", "p_tenant")};`;
 }
 
-/** A state out of the answer of `save_1`. */
+/** Reads the session row from the answer of `save_1`. */
 export const savedColumns: string = stateColumns.map((column) => `(f.state).${column}`).join(", ");

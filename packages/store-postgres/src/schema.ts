@@ -10,35 +10,35 @@ import { clockFunction, rowClockFunction } from "./store-clock.ts";
 import { summaryViews } from "./summary-views.ts";
 import { behindTable, distribute, tenantColumn, type SchemaOptions, type TableKind } from "./table-parts.ts";
 
-/** One step of the schema, from the version before it to `version`. */
+/** Describes one step of the schema, from the version before it to `version`. */
 export interface SchemaStep {
   readonly version: number;
-  /** The oldest program that can still work with a database at this step: the one before keeps running beside this one. */
+  /** States the oldest step that a program must know to work with a database at this step. */
   readonly oldestProgram: number;
-  /** `schema` is the quoted name of the schema everything lives in. */
+  /** `schema` is the quoted name of the schema. */
   sql(schema: string, options: SchemaOptions): string;
 }
 
 /**
- * Sessions, and records that hang on their number. Texts that are compared are compared by bytes (COLLATE "C").
+ * Creates the tables of agents and sessions. Compared texts use COLLATE "C", so that they compare by bytes.
  *
- * `prev_head_id` is the head before the newest append: the statement of an append needs the head as it was, and only
- * PostgreSQL 18 can give back old values. `head_bytes` is the length of the head as JSON, a part of the next line.
+ * `prev_head_id` is the head before the newest append. An append needs it, and only PostgreSQL 18 can return old
+ * values. `head_bytes` is the length of the head as JSON, because the head is a part of the next line.
  *
- * The minute of the last change is a column of its own and stands in the indexes: the time itself would make every
- * append write every index. Both slots are generated, so that they never disagree with their time.
+ * The indexes hold the minute of the last change in place of its time, because the time would make every append write
+ * every index. Both minutes are generated columns, so that they never differ from their times.
  *
- * A fork shares the records of others. `base_nos` are the numbers of their sessions, oldest first. `base_to_seqs` are
- * their last shared seqs, `base_ids` the session ids that their payloads are bound to. `messages_ever` and a record's
- * `message_number` count messages as they were appended; those redacted since are listed in `redacted_messages`, so
- * that a fork at any seq knows its count without reading.
+ * A fork shares records of other sessions. `base_nos` are the numbers of those sessions, oldest first. `base_to_seqs`
+ * are their last shared seqs, and `base_ids` the session ids that their payloads are bound to. `messages_ever` and a
+ * record's `message_number` count messages as they were appended. `redacted_messages` lists the ones redacted since, so
+ * that a fork at any seq gets its count without reading records.
  *
- * An entry is kept as its top-level fields, in order. Names and values are JSON texts: a patch is array work, and no
- * JSON function reads, refuses or changes their content. Under a codec it is `entry_coded`.
+ * An entry is stored as its top-level fields in order. Names and values are JSON texts, so a patch is array work, and
+ * no JSON function reads, refuses or changes their content. Under a codec the entry is in `entry_coded`.
  *
  * No two indexes of a table start with the same column. Without statistics the planner might choose the wrong one, and
- * keep that plan as long as the connection lives. For the same reason the tenant is the last column of every key: an index
- * that began with it would be taken for a session's number, too.
+ * keep that plan as long as the connection lives. For the same reason the tenant is the last column of every key: the
+ * planner would use an index that begins with the tenant to look up a session number.
  */
 const sessions = (schema: string, kind: TableKind): string => `
 CREATE SEQUENCE ${schema}.session_numbers;
@@ -96,10 +96,10 @@ CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE bas
 `;
 
 /**
- * A record is kept as columns and \`rest\`: the text of its line from its timestamp on, which does not depend on the
- * head. Column \`form\` is null for a record of ours. It is 0 if \`rest\` is the whole imported line, and 1 or 2 if
- * \`source\` is the imported line, text or bytes. Under a codec \`coded\` stands in place of \`rest\`. What is larger
- * than 256 KB lies in \`payloads\` under its SHA-256.
+ * Creates the tables of records, payloads and idempotency keys. A record has columns and `rest`, the text of its line
+ * from the timestamp on, which does not depend on the head. `form` is null for a record that Throughline wrote. It is 0
+ * if `rest` is the whole imported line, and 1 or 2 if `source` is the imported line as text or bytes. Under a codec
+ * `coded` replaces `rest`. A content over 256 KB is in `payloads` under its SHA-256.
  */
 const records = (schema: string, kind: TableKind): string => `
 CREATE TABLE ${schema}.records (${tenantColumn(kind)}
@@ -183,9 +183,9 @@ const searchPositions = (schema: string, kind: TableKind): string =>
 )${behindTable(schema, "search_positions", kind)}`;
 
 /**
- * The open reply of a session, whole, as JSON; under a codec as `coded`. It goes with its session, and when the session is
- * archived or reset. In the plain layout a trigger and a foreign key see to that without a further round trip. Citus takes
- * neither on its tables, so in the tenant layout the statements of the store remove the row.
+ * Creates the table of open replies, which are JSON, or `coded` under a codec. A reply is removed with its session, and
+ * when the session is archived or reset. In the plain layout a trigger and a foreign key do this without a further
+ * round trip. Citus supports neither on its tables, so in the tenant layout the statements of the store remove the row.
  */
 const partials = (schema: string, kind: TableKind): string =>
   kind.layout.name === "plain"
@@ -217,7 +217,7 @@ CREATE TABLE ${schema}.partials (
 )${behindTable(schema, "partials", kind)}
 `;
 
-/** Everything of the schema. A server that distributes tables does so when all of them are there. */
+/** Returns the whole schema. Citus distributes the tables after all of them exist. */
 function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): string {
   const kind = { ...options, layout };
   return [
@@ -249,7 +249,10 @@ const steps: Readonly<Record<LayoutName, readonly SchemaStep[]>> = {
   tenant: [firstStep(tenantLayout)],
 };
 
-/** The steps of a layout, oldest first. A published step never changes, because its checksum is kept in every database. */
+/**
+ * Returns the steps of a layout, oldest first. A published step never changes, because every database keeps its
+ * checksum.
+ */
 export function schemaSteps(layout: LayoutName): readonly SchemaStep[] {
   return steps[layout];
 }

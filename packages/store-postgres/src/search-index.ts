@@ -6,20 +6,22 @@ import { searchHits } from "./search-query.ts";
 import { lexeme } from "./search-lexeme.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** How many records one transaction indexes, and how many sessions are looked up at a time. */
+/** These limits bound one transaction: records to index, and sessions to look up. */
 const sliceRecords = 500;
 const sliceSessions = 200;
 
-/** Sessions whose appends may still be on their way to being seen are looked at again: statements take less than this. */
+/**
+ * A search looks again at sessions that appended in the last five minutes, because a running statement may commit late.
+ */
 const openSlots = 5;
 
-/** What a tsvector holds of one word. */
+/** These are the limits of a tsvector for one word. */
 const mostPositions = 256;
 const lastPosition = 16_383;
 
 /**
- * Full text, off the path of a turn: a search first indexes what was appended since, session by session. The minute of
- * their last append shows which sessions those are.
+ * Creates the full-text search. Indexing is not part of a turn: a search first indexes the new records, session by
+ * session. The minute of the last append shows which sessions have new records.
  */
 export function createSearch(context: StoreContext, begin: (signal?: AbortSignal) => Promise<void>): SearchFacet {
   return {
@@ -55,10 +57,10 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
 }
 
 /**
- * Sessions with records that are not indexed. What a fork shares is indexed with the session that wrote it.
+ * Finds sessions with records that are not indexed. Shared records are indexed with the session that wrote them.
  *
- * The position is looked up row by row. The planner would plan a join for a third of all sessions, because it does not
- * know how many are newer than the slot. The join would read all positions for a few sessions.
+ * The position is looked up row by row. A join would read all positions for a few sessions, because the planner expects
+ * a third of all sessions to be newer than the slot.
  */
 function behind({ schema, found: { layout } }: StoreContext): string {
   return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, p.indexed_seq
@@ -70,15 +72,14 @@ function behind({ schema, found: { layout } }: StoreContext): string {
 
 interface CatchUpOptions {
   readonly signal: AbortSignal | undefined;
-  /** What is bound for the only tenant that is looked at; empty for all. */
+  /** Holds the value for the parameter of the only tenant to search. It is empty for all tenants. */
   readonly tenant: readonly string[];
 }
 
 /**
- * Indexes what is missing; not at a replica, where nothing can be written and the primary's index is there to be
- * searched. The minute up to which nothing is missing is stored once for all sessions. So only a role that sees all
- * sessions advances it: under row security, a role does not see the others' sessions. A search of one tenant looks at its
- * sessions alone, and leaves the minute to a search of all.
+ * Indexes missing records. A replica is skipped, because it cannot write and has the primary's index. The minute up to
+ * which everything is indexed is stored once for all sessions. Only a role that sees all sessions advances it, because
+ * row security hides sessions from others. A search of one tenant leaves the minute to a search of all.
  */
 async function catchUp(
   context: StoreContext,
@@ -101,7 +102,7 @@ async function catchUp(
     if (sessions.length === 0) break;
     for (const session of sessions) await indexSession(context, session, check);
   }
-  // An index at its beginning: it was rebuilt, or its records came from a backup or another schema.
+  // A slot of 0 means that the index was rebuilt, or that the records come from a backup or another schema.
   if (Number(first?.["caught_up_slot"]) === 0) await indexInherited(context, check, { signal, tenant });
   const slot = Number(first?.["slot"]);
   if (tenant.length > 0) return;
@@ -112,8 +113,8 @@ async function catchUp(
 }
 
 /**
- * What forks share of sessions that were purged: it was indexed with those, and nothing else of them is left to be looked at.
- * Their records hang on a number without a session, so that a fork's row is locked in place of it, and no position is kept.
+ * Indexes records that forks share with purged sessions, because the purge removed the session that would lead to them.
+ * Their number has no session row, so a fork's row is locked instead, and no position is stored.
  */
 async function indexInherited(
   context: StoreContext,
@@ -135,7 +136,7 @@ async function indexInherited(
   for (const row of rows) await indexSession(context, row, check);
 }
 
-/** What the session has behind its `indexed_seq`. */
+/** Indexes the records of the session behind its `indexed_seq`. */
 export async function indexSession(
   context: StoreContext,
   session: DatabaseRow,
@@ -147,7 +148,7 @@ export async function indexSession(
   }
 }
 
-/** Gives the seq up to which the session is indexed now. */
+/** Returns the seq up to which the session is indexed now. */
 async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq: number): Promise<number> {
   const { schema } = context;
   const { layout } = context.found;
@@ -165,7 +166,8 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
   const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
   const documents = rows.flatMap((row) => documentOf(wholeRecordOf(context.rows, ref, row)?.record, row));
   await context.pool.transaction(async (run) => {
-    // Against a redaction or purge at this moment: it comes before, and is seen, or after, and removes what is written here.
+    // The lock orders this transaction against a redaction or purge. An earlier one is visible here, and a later one
+    // removes the documents that this one writes.
     const [locked] = await run(
       `SELECT FROM ${schema}.sessions WHERE session_no = $1${layout.and("", "$2")} FOR SHARE`,
       [session["locked_no"] ?? sessionNo, ...tenant],
@@ -204,7 +206,7 @@ interface SearchDocument {
   readonly words: string;
 }
 
-/** None for a record that says nothing, or is damaged: one that cannot be read hides no other. */
+/** Returns no document for a record without text or for a damaged one, so that a damaged record hides no other. */
 function documentOf(record: SessionRecord | undefined, { seq, crc }: DatabaseRow): SearchDocument[] {
   const found = record === undefined ? null : searchText(record);
   if (found === null) return [];
@@ -213,7 +215,9 @@ function documentOf(record: SessionRecord | undefined, { seq, crc }: DatabaseRow
   return [{ seq, crc, role, words: vectorOf(words, names, found.toolNames) }];
 }
 
-/** Words with their places, identifiers in one piece, and the tools under a sign that no word has. */
+/**
+ * Writes the tsvector: words with positions, whole identifiers, and tool names behind `tool/`, which no word contains.
+ */
 function vectorOf(words: string, names: string, toolNames: readonly string[]): string {
   const places = new Map<string, number[]>();
   let place = 0;

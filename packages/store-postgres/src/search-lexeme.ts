@@ -1,4 +1,4 @@
-/** A word as the text forms of tsvector and tsquery read it. */
+/** Quotes a word for the text form of tsvector and tsquery. */
 export function lexeme(word: string): string {
   return `'${word.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }

@@ -18,8 +18,8 @@ interface Statement {
 }
 
 /**
- * The best hits first. The index finds records that hold every word; whether they stand as they were asked for is seen in
- * the text, so that what it shows is always true.
+ * Yields the best hits first. The index finds records with every word. Phrases are then checked in the text itself, so
+ * that a hit always matches what it shows.
  */
 export async function* searchHits(
   context: StoreContext,
@@ -48,20 +48,20 @@ export async function* searchHits(
   }
 }
 
-/** Where a candidate stands among all: what is added or purged meanwhile moves no other. */
+/** Holds the sort position of a candidate, so that additions and purges between two pages shift no other candidate. */
 interface CandidatePlace {
-  /** To the last digit: a server that rounds is refused when the store is opened. */
+  /** The rank must be exact, so a server that rounds numbers is refused when the store is opened. */
   readonly rank: number;
   readonly sessionNo: string;
   readonly seq: number;
-  /** Empty in the plain layout. */
+  /** This is empty in the plain layout. */
   readonly tenant: readonly string[];
 }
 
 /**
- * Ranked records with their sessions, in three forced steps: the documents with the words, their sessions, and the
- * records of one page. Without these steps the planner reads whole tables, because it expects an unknown word in one of
- * two hundred documents. It reads all documents to fill a page soon, or all records for a join.
+ * Builds the statement that finds ranked records with their sessions. It forces three steps: the documents with the
+ * words, their sessions, and the records of one page. Without these steps the planner reads whole tables, because it
+ * expects an unknown word in one of two hundred documents.
  */
 function candidateStatement(
   { schema, found: { layout } }: StoreContext,
@@ -95,7 +95,7 @@ function candidateStatement(
   if (scope.state !== "any") wanted.push(["archived", scope.state === "archived" ? "true" : "false"]);
   const passes = (row: string): string => wanted.map(([name, value]) => `${row}.${name} = ${value}`).join(" AND ");
   const { after, size } = page;
-  // Of candidates of one rank the newest come first.
+  // Candidates with equal ranks are sorted by session number and seq, newest first.
   const behind =
     after === null
       ? ""
@@ -120,15 +120,15 @@ ORDER BY h.rank DESC, h.session_no DESC, h.seq DESC${newest("h")}`;
 
 const sessionColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.session_id";
 
-/** Whether a session shows a record, as its own or as one of those it stands on. */
+/** Tests whether a session shows the record, as its own or as a shared one. */
 const shows = (spans: string): string => `EXISTS (
     SELECT FROM unnest(${spans}) AS b (no, to_seq) WHERE b.no = d.session_no AND b.to_seq >= d.seq)`;
 
 /**
- * The session that wrote the record; where that does not pass, or was purged, the oldest fork that shows it and passes.
- * Sorted by a sum, which no index has: by the number itself the planner would go through all sessions for the one, and not
- * through the index of forks. LIMIT finds the writer by its number before anything else is asked of it: without statistics
- * the planner would go through all sessions of an agent for each candidate.
+ * Finds the session that wrote the record. If that session is purged or does not match, it finds the oldest matching
+ * fork that shows the record. The sum in ORDER BY keeps the planner from walking all sessions by number in place of the
+ * index of forks. LIMIT makes it find the writer by number first. Without statistics it would read all sessions of an
+ * agent for each candidate.
  */
 function anySharer(schema: string, layout: Layout, passes: (row: string) => string): string {
   const writer = `(SELECT * FROM ${schema}.sessions w WHERE w.session_no = d.session_no${layout.and("w", "d.tenant")} LIMIT 1)`;
@@ -141,7 +141,7 @@ function anySharer(schema: string, layout: Layout, passes: (row: string) => stri
   )`;
 }
 
-/** The oldest session of the key that holds the record, its own or shared. */
+/** Finds the oldest session of the key that holds the record, as its own or as a shared one. */
 function sharerOfKey(schema: string, layout: Layout, passes: (row: string) => string): string {
   return `SELECT ${sessionColumns} FROM ${schema}.sessions s
   WHERE ${passes("s")}${layout.and("s", "d.tenant")} AND ${shows("s.base_nos OPERATOR(pg_catalog.||) s.session_no, s.base_to_seqs OPERATOR(pg_catalog.||) s.last_seq")}
@@ -159,7 +159,7 @@ function hitOf(context: StoreContext, plan: SearchPlan, row: DatabaseRow): Searc
   return { ...place, role: text.role, score: Number(row["rank"]), ...searchSnippet(plan, text.text) };
 }
 
-/** Every word in quotes, so that nothing in it is an operator. */
+/** Quotes every word, so that no character in it is an operator. */
 function queryText({ clauses }: SearchPlan): string {
   return clauses
     .map(({ words, isPrefix, name }) => {

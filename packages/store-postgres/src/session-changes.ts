@@ -13,7 +13,7 @@ import type { StoreContext } from "./store-context.ts";
 
 const columns = stateColumns.join(", ");
 
-/** The session's row, locked until the transaction ends. @throws {ThroughlineError} SESSION_NOT_FOUND */
+/** Returns the session row, locked until the transaction ends. @throws {ThroughlineError} SESSION_NOT_FOUND */
 export async function lockSession(
   context: StoreContext,
   run: RunStatement,
@@ -25,7 +25,7 @@ export async function lockSession(
   const { layout } = context.found;
   const sql = `SELECT ${columns}${more} FROM ${context.schema}.sessions
     WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")} FOR UPDATE`;
-  // A reset may have put another row in the place of the one that was waited for; the second look finds it.
+  // A reset may have replaced the row during the lock wait. The next attempt finds the new row.
   for (let attempt = 0; attempt < 3; attempt++) {
     const [row] = await run(sql, [...address, ...layout.values(ref)]);
     if (row !== undefined) return row;
@@ -38,7 +38,7 @@ export async function databaseNowMs(context: StoreContext, run: RunStatement): P
   return Number(row?.["now_ms"]);
 }
 
-/** Renames, archives or restores. The records stay where they are. */
+/** Renames, archives or restores a session. Its records stay unchanged. */
 export async function moveSession(context: StoreContext, ref: SessionRef, action: MoveAction): Promise<SessionState> {
   const { state, events } = await context.pool.transaction(async (run) => {
     const row = await lockSession(context, run, ref);
@@ -58,7 +58,7 @@ export async function moveSession(context: StoreContext, ref: SessionRef, action
   return state;
 }
 
-/** Puts a session's row at its new address, its entry coded for the key it is kept under. */
+/** Moves the session row to its new address, and encodes the entry for the new key. */
 async function writeMove(
   context: StoreContext,
   run: RunStatement,
@@ -93,7 +93,7 @@ async function moveRow(
       values,
     );
   } catch (error) {
-    // Somebody took the address after it was looked at.
+    // Another process took the address after the check.
     if (nativeCode(error) === "23505" && breaksIndex(error, "sessions_address")) {
       throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref }, error);
     }
@@ -109,7 +109,9 @@ async function dropPartial(context: StoreContext, run: RunStatement, row: Databa
   await run(sql, [row["session_no"], ...layout.values(refOf(row))]);
 }
 
-/** Archives, or deletes for good: what forks share stays until the last of them is purged too. */
+/**
+ * Archives the session, or deletes it for good. Records that forks share stay until the last of these forks is purged.
+ */
 export async function removeSession(context: StoreContext, ref: SessionRef, options: RemoveOptions): Promise<void> {
   for (;;) {
     const removed = await context.pool.transaction(async (run) => {
@@ -125,8 +127,8 @@ export async function removeSession(context: StoreContext, ref: SessionRef, opti
 }
 
 /**
- * While forks share records of it that are not indexed, nothing is deleted and the session is returned. Such records
- * are indexed with the session that wrote them, and that session would be gone.
+ * Purges the session. Nothing is deleted, and the session is returned, while forks share records of it that are not
+ * indexed. Such records are indexed with the session that wrote them, and a purge would remove that session.
  */
 async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow): Promise<DatabaseRow | null> {
   const { schema } = context;
@@ -151,22 +153,28 @@ async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow)
       baseNo,
       ...tenant,
     ]);
-    // Unless the session these records began in is still there.
+    // The records stay if the session in which they began still exists.
     if (owner === undefined)
       await deleteBehind(context, run, base, (await sharedUntil(context, run, base, sessionNo)).toSeq);
   }
-  // The last: under row security a role sees the rows of a session only while it sees the session.
+  // The session row goes last, because row security shows a role the other rows only while it sees the session.
   await drop("sessions");
   return null;
 }
 
-/** Whose records: a session's number, and what is bound for its tenant. Forks and what they share have one tenant. */
+/**
+ * Names records by their session number and the value for the tenant's parameter. Forks and the records they share have
+ * one tenant.
+ */
 interface Numbered {
   readonly sessionNo: string;
   readonly tenant: readonly string[];
 }
 
-/** Up to where forks share the records of a number, and up to where those are indexed. @param removedNo a fork that does not count */
+/**
+ * Returns the last seq that forks share of a number, and the last indexed seq. @param removedNo a fork that does not
+ * count
+ */
 async function sharedUntil(
   { schema, found: { layout } }: StoreContext,
   run: RunStatement,
@@ -186,7 +194,7 @@ async function sharedUntil(
   return { toSeq: Number(shared?.["to_seq"] ?? 0), indexedSeq: Number(shared?.["indexed_seq"] ?? 0) };
 }
 
-/** Deletes the records of a number behind the last one that a fork shares. */
+/** Deletes the records of a number behind the last shared one. */
 async function deleteBehind(
   context: StoreContext,
   run: RunStatement,

@@ -1,13 +1,12 @@
 import type { Clock, RandomSource } from "@throughline/core";
 import type { ConnectionPool, PostgresConnection, PostgresPool } from "./connection-pool.ts";
 
-/** How long appends are gathered before watchers get a signal: one statement for many turns, off their path. */
+/** Gathers appends for this time in milliseconds, so that one statement off the turns' path signals many of them. */
 const gatherMs = 20;
 
-/** A notification holds at most 8,000 bytes. */
+/** A notification holds at most 8,000 bytes, which limits the session numbers in it. */
 const mostNumbers = 350;
 
-/** Who is woken when a session has something new. */
 interface Watcher {
   wake(): void;
 }
@@ -15,15 +14,14 @@ interface Watcher {
 interface SignalOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Called when it listens: signals sent before are lost. */
+  /** Reports that the listener is ready. Signals that were sent before are lost. */
   missed(): void;
 }
 
 /**
- * Signals watchers over LISTEN and NOTIFY that sessions have grown. What is sent are numbers of sessions and nothing
- * else, after the commit and gathered: NOTIFY inside the statement of a turn would make commits wait for each other. A
- * signal may be lost with its sender or its connection; watchers look by themselves from time to time, and read on from
- * the seq they have.
+ * Signals over LISTEN and NOTIFY that sessions have new records. A signal holds only session numbers. It is sent after
+ * the commit and gathered, because NOTIFY inside the statement of a turn would make commits wait for each other. A
+ * signal may be lost with its sender or connection. Watchers therefore poll as well, and continue from their seq.
  */
 export class SessionSignals {
   readonly #pool: ConnectionPool;
@@ -43,14 +41,14 @@ export class SessionSignals {
     this.#options = options;
   }
 
-  /** Says that a session has grown: to the watchers of this handle at once, to all others in a moment. */
+  /** Wakes the watchers of this handle at once, and signals all others after the gathering time. */
   announce(sessionNo: string): void {
     this.#wake(sessionNo);
     this.#waiting.add(sessionNo);
     this.#timer ??= setTimeout(() => this.#send(), gatherMs);
   }
 
-  /** Wakes the watcher until it is taken off again. */
+  /** Wakes the watcher for each signal until the returned function removes it. */
   add(sessionNo: string, watcher: Watcher): () => void {
     const watchers = this.#watchers.get(sessionNo) ?? new Set();
     this.#watchers.set(sessionNo, watchers.add(watcher));
@@ -67,7 +65,7 @@ export class SessionSignals {
     };
   }
 
-  /** Sends what is left. */
+  /** Sends the gathered signals and stops listening. */
   async end(): Promise<void> {
     this.#listening?.abort();
     if (this.#timer !== null) this.#send();
@@ -94,11 +92,14 @@ export class SessionSignals {
     try {
       await this.#pool.run("SELECT pg_notify($1, $2)", [this.#channel, payload], { isRead: true });
     } catch {
-      // Lost signals cost a watcher the time until it looks by itself, and nothing else.
+      // A lost signal delays a watcher until its next poll, and has no other effect.
     }
   }
 
-  /** Holds one connection and listens; when it breaks, takes another one and reports that signals may be missing. */
+  /**
+   * Holds one connection and listens. When the connection breaks, it takes another one and reports that signals may be
+   * missing.
+   */
   async #listen(signal: AbortSignal): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
@@ -106,7 +107,7 @@ export class SessionSignals {
           attempt = 0;
         });
       } catch {
-        // Not reachable now: watchers look by themselves meanwhile.
+        // The server is unreachable, and watchers poll meanwhile.
       }
       const most = Math.min(5000, 50 * 2 ** Math.min(attempt, 8));
       await this.#options.clock
@@ -134,13 +135,13 @@ export class SessionSignals {
       this.#options.missed();
       await ended;
     } finally {
-      // It listens: nobody else may have it.
+      // The connection still listens, so no other caller may get it.
       connection.release(true);
     }
   }
 }
 
-/** A connection of the driver; a pool of another kind may have none that can listen. */
+/** Describes a connection of the driver. A pool of another kind may have no connection that can listen. */
 interface ListeningConnection extends PostgresConnection {
   on?(event: "notification", listener: (message: { readonly payload?: string }) => void): void;
   on?(event: "error" | "end", listener: () => void): void;

@@ -1,6 +1,6 @@
 import type { RunStatement } from "./connection-pool.ts";
 
-/** What may hold a semicolon that ends no statement: where it begins, and the text behind which it ends. */
+/** These texts may contain a semicolon that ends no statement. Each is given by its beginning and its end. */
 const enclosures: readonly { readonly begins: RegExp; readonly end: (begin: string) => string }[] = [
   { begins: /^--/, end: () => "\n" },
   { begins: /^'/, end: () => "'" },
@@ -9,9 +9,9 @@ const enclosures: readonly { readonly begins: RegExp; readonly end: (begin: stri
 ];
 
 /**
- * The statements of the store's own SQL, one by one. Joined again they are the text: comments and white space stay with
- * the statement behind them. A server that passes statements on to others, as Citus does, passes on the whole string that
- * a statement came in, and refuses one that holds several.
+ * Splits the store's own SQL into statements. Joined again they equal the text, because comments and white space stay
+ * with the statement behind them. Citus passes on the whole string of a statement, and refuses a string that holds
+ * several.
  */
 export function splitStatements(sql: string): readonly string[] {
   const statements: string[] = [];
@@ -30,12 +30,15 @@ export function splitStatements(sql: string): readonly string[] {
   return statements;
 }
 
-/** Runs the statements of a text one after the other, in the caller's transaction. */
+/** Runs the statements of a text one by one in the caller's transaction. */
 export async function runStatements(run: RunStatement, sql: string): Promise<void> {
   for (const statement of splitStatements(sql)) await run(statement);
 }
 
-/** Where a comment, a text or a name that begins here ends; here, where none begins. A doubled quote begins another text. */
+/**
+ * Returns the end of a comment, text or name that begins here, or the same position if none begins. A doubled quote
+ * counts as the beginning of another text.
+ */
 function lastOfEnclosed(sql: string, at: number): number {
   if (!"-'\"$".includes(sql[at] as string)) return at;
   const ahead = sql.slice(at, at + 66);

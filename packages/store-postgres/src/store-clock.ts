@@ -27,7 +27,7 @@ END $clock$;
 `;
 }
 
-/** The database's clock in a statement that changes rows of `sessions`, which it names `row`. */
+/** Returns the database's clock for a statement that changes rows of `sessions` under the alias `row`. */
 export function rowClock(schema: string, row: string): string {
   return `${schema}.row_now_ms(${row}.session_no)`;
 }

@@ -5,37 +5,36 @@ import type { ConnectionPool } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
 import type { RowCoder } from "./record-columns.ts";
 
-/** How the schema is kept, known when it has been opened: no operation begins before. */
+/** Holds the facts of the schema, which are known once the store is open. No operation begins before. */
 export interface FoundSchema {
   layout: Layout;
-  /** Whether the server passes statements on to others. */
+  /** States whether Citus passes statements on to other nodes. */
   isDistributed: boolean;
-  /** The statement of an append, which is the one that is sent most. */
+  /** Holds the statement of an append, because it is sent most often. */
   appendSql: string;
 }
 
-/** What every operation of the store works with. */
 export interface StoreContext {
   readonly pool: ConnectionPool;
-  /** The quoted name of the schema. */
+  /** Holds the name of the schema in quotes, because statements contain it. */
   readonly schema: string;
   readonly rows: RowCoder;
-  /** Without the codec, for sizes. */
+  /** Encodes without the codec, because limits apply to plain sizes. */
   readonly plainRows: RowCoder;
-  /** What the schema turned out to be, once it is open. */
+  /** Is filled when the schema is open. */
   readonly found: FoundSchema;
   readonly limits: StoreLimits;
-  /** How long a statement waits for a row, as the server reads it. */
+  /** Limits the wait of a statement for a row, in the format of the server. */
   readonly lockTimeout: string;
-  /** Under a codec: which session an address held last. A wrong one costs a round trip. */
+  /** Under a codec this caches the session id of an address. An outdated id costs one round trip. */
   readonly sessionIds: SessionIdCache;
   load(ref: SessionRef): Promise<SessionState | null>;
   announce(...events: readonly SessionEvent[]): void;
-  /** Signals the watchers of the session that there are new records. */
+  /** Signals watchers that the session has new records. */
   notify(ref: SessionRef, sessionNo: string): void;
 }
 
-/** The newest addresses, up to a limit. */
+/** Caches the newest addresses, up to a limit. */
 export class SessionIdCache {
   readonly #ids = new Map<string, string>();
   readonly #most: number;
@@ -60,12 +59,12 @@ export class SessionIdCache {
 
 const contexts = new WeakMap<object, StoreContext>();
 
-/** Notes what a store works with, for operations that take two stores. */
+/** Keeps the context of a store for operations that take two stores. */
 export function keepContext(store: object, context: StoreContext): void {
   contexts.set(store, context);
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for a store that is none of this package */
+/** @throws {ThroughlineError} INPUT_INVALID for a store that this package did not create */
 export function contextOf(store: object): StoreContext {
   const context = contexts.get(store);
   if (context !== undefined) return context;

@@ -2,9 +2,9 @@ import type { Layout } from "./layout.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 
 /**
- * Views of compactions and checkpoints, for people and programs that query the database. Nothing in this package reads
- * them. They show a caller only what row security lets it read: a view checks rights as its caller from PostgreSQL 15 on,
- * and PostgreSQL 14 gets no views.
+ * Creates views of compactions and checkpoints for people and programs that query the database. This package does not
+ * read them. A view checks rights as its caller from PostgreSQL 15 on, so it shows only what row security lets the
+ * caller read. PostgreSQL 14 gets no views.
  */
 export function summaryViews(schema: string, layout: Layout): string {
   return `
@@ -19,10 +19,11 @@ END $views$;
 }
 
 /**
- * A text as JSON, and the content of a record; null where jsonb cannot hold it (a NUL, half a character), and under a
- * codec. One record or entry that cannot be read must not end a query about all of them. Both run with the rights of
- * their caller. The bodies are texts, so that no view depends on the columns with contents. To remove samples, row
- * security gives those columns their type again, which PostgreSQL refuses for a column of a view.
+ * Creates functions that return a text as JSON and the content of a record. The result is null under a codec, and for
+ * text that jsonb cannot hold (a NUL, a lone surrogate), because one unreadable record must not end a query about all
+ * of them. The functions run with the rights of their caller. Their bodies are texts, so that no view depends on the
+ * columns with contents. Row security gives those columns their type again to remove samples, and PostgreSQL refuses
+ * that for a column of a view.
  */
 function jsonFunctions(schema: string, layout: Layout): string {
   return `
@@ -68,8 +69,8 @@ END $retry$;`;
 }
 
 /**
- * The records of a type in every session, and those that a fork shares as its own. OFFSET keeps PostgreSQL from reading
- * the content again for every column, and a condition on the session still reaches its index.
+ * Finds the records of a type in every session, including the records that a fork shares. OFFSET 0 keeps PostgreSQL
+ * from reading the content again for every column, and a condition on the session still reaches its index.
  */
 function recordsOf(schema: string, layout: Layout, type: string): string {
   return `FROM ${schema}.sessions s
@@ -85,15 +86,15 @@ WHERE r.type = '${type}'`;
 const placeBefore = `r.id, s.key AS session_key, coalesce(r.ts_ms, r.stored_at_ms) AS timestamp`;
 const placeAfter = `o.data, r.seq, s.session_id, s.agent_id, s.namespace, s.archived`;
 
-/** A number of a record; null where another program put something else. */
+/** Reads a number of a record. The result is null if another program stored another type. */
 function numberAt(path: string): string {
   return `CASE WHEN jsonb_typeof(${path}) = 'number' THEN (${path})::numeric END`;
 }
 
 /**
- * A compaction of ours keeps `needsRetry` for ever, because no record changes. Its entry says what is still due: the retry
- * that succeeds takes the id out of `summaryRetries` in the same commit. `needsSummaryRetry` is what an import keeps.
- * A better summary that came later is a note about the compaction: the newest one is shown.
+ * A compaction keeps `needsRetry` for ever, because records do not change. The entry states the open retries: a
+ * successful retry removes the id from `summaryRetries` in the same commit. An import keeps `needsSummaryRetry`. A
+ * later, better summary is a note about the compaction, and the view shows the newest one.
  */
 function compactions(schema: string, layout: Layout): string {
   return `
@@ -109,7 +110,7 @@ SELECT ${placeBefore},
 ${recordsOf(schema, layout, "compaction")}`;
 }
 
-/** A checkpoint without `coversToId` covers what is before it. `generatedBy` is what an import keeps. */
+/** A checkpoint without `coversToId` covers everything before it. An import keeps `generatedBy`. */
 function checkpoints(schema: string, layout: Layout): string {
   const field = (name: string): string => `o.data -> 'checkpoint' -> '${name}'`;
   const text = (name: string): string => `o.data -> 'checkpoint' ->> '${name}'`;

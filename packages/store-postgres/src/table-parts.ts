@@ -1,14 +1,14 @@
 import type { Layout } from "./layout.ts";
 
 export interface SchemaOptions {
-  /** Hash partitions of the records; fixed when the schema is made. */
+  /** Sets the number of hash partitions of the records, which is fixed when the schema is created. */
   readonly partitions: number;
   /**
-   * Whether the tenant layout has every table in partitions: on one server that stands in for a distributed one, and shows
-   * which parts a statement asks. An append costs the server half as much again then. @default false
+   * Splits every table of the tenant layout into partitions. This simulates a distributed server on one server, and
+   * shows which parts a statement asks. An append then costs the server half as much again. @default false
    */
   readonly partsAll?: boolean;
-  /** Whether the server itself spreads the tables of the tenant layout over nodes: its parts stand in place of partitions. */
+  /** States whether Citus spreads the tables over nodes. Its shards then replace the partitions. */
   readonly isDistributed?: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface TableKind extends SchemaOptions {
   readonly layout: Layout;
 }
 
-/** The tables that hang on a tenant, in the order they are filled. */
+/** Lists the tables with a tenant column, in the order of insertion. */
 export const tenantTables: readonly string[] = [
   "agents",
   "sessions",
@@ -32,7 +32,7 @@ export function tenantColumn({ layout }: TableKind): string {
   return layout.name === "plain" ? "" : "\n  tenant bigint NOT NULL,";
 }
 
-/** How the statement that makes a table ends, and its partitions. */
+/** Returns the end of a CREATE TABLE statement, and the statements of its partitions. */
 export function behindTable(schema: string, table: string, kind: TableKind, storage = ""): string {
   const { layout, partitions, partsAll = false, isDistributed = false } = kind;
   const isPlain = layout.name === "plain";
@@ -51,7 +51,7 @@ function inPartitions(schema: string, table: string, column: string, count: numb
   return ` PARTITION BY HASH (${column});\n${parts.join("\n")}`;
 }
 
-/** What is one on every node: rows that belong to no tenant. */
+/** These tables hold rows without a tenant, so every node has a whole copy. */
 const referenceTables = ["search_state", "store_info"];
 
 /** Spreads the tables over the nodes of Citus by tenant. */

@@ -11,10 +11,10 @@ import {
 import { tenantTables } from "./table-parts.ts";
 
 /**
- * The policies of the tenant layout. Every row has its tenant, and each tenant has a role of the server, `tl_` and the
- * tenant's number: who has that role's rights serves the tenant. So a policy reads no table, and a server that keeps the
- * tables on several nodes can apply it on each of them. A tenant is made of a namespace and an agent; the row says both,
- * and they are checked where it does.
+ * Returns the policies of the tenant layout. Every row has its tenant, and each tenant has a role of the server, `tl_`
+ * and the tenant's number. A role with the rights of that role serves the tenant. Therefore a policy reads no table,
+ * and Citus can apply it on each node. A tenant is computed from a namespace and an agent. Tables that hold both are
+ * checked to name the right tenant.
  */
 export function tenantPolicies(schema: string): string {
   const isOwn = `${schema}.serves_tenant_1(tenant)`;
@@ -22,7 +22,7 @@ export function tenantPolicies(schema: string): string {
   const isSound = soundSession(`${schema}.sound_bases_1(base_nos, base_to_seqs, base_ids)`);
   const checks: Readonly<Record<string, string>> = {
     agents: `${isOwn} AND folded_id = lower(agent_id) AND ${isNamed}`,
-    // A number that is taken in another tenant is no harm: no statement looks for one without its tenant.
+    // A number that exists in another tenant does no harm, because no statement looks for a number without its tenant.
     sessions: `${isOwn} AND ${isNamed} AND session_no > 0 AND ${isSound}`,
   };
   return `
@@ -35,12 +35,12 @@ ${statePolicies(schema)}`;
 }
 
 /**
- * Which tenant an agent of a namespace is, as the store's `tenantOf` says, and the name of its role. Whether the role that
- * asks serves a tenant. Whether the arrays of a fork are sound.
+ * Creates `tenant_of_1`, which computes the tenant as `tenantOf` does, and `role_of_1`, which returns its role.
+ * `serves_tenant_1` tests whether the calling role serves a tenant. `sound_bases_1` checks the arrays of a fork.
  *
- * The condition of a policy must come before every operator of a statement, so it has the lowest cost. PostgreSQL does not
- * put the body of a PL/pgSQL function in its place. Names in that body are looked up when it runs, in the path of whoever
- * asks, so each says its schema.
+ * The condition of a policy must run before every operator of a statement, so its cost is the lowest. PostgreSQL never
+ * inlines a PL/pgSQL function. It resolves names in the body at run time in the caller's path, so each name states its
+ * schema.
  */
 function ownTenants(schema: string): string {
   return `

@@ -12,21 +12,22 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How many sessions one statement reads. */
+/** Limits the sessions that one statement reads. */
 const sliceSessions = 200;
 
 /**
- * A table is reported if this number of its rows are dead, and a fifth of it: autovacuum starts at a fifth by itself.
+ * Reports a table with more dead rows than this, if they are also a fifth of its rows. Autovacuum starts at a fifth by
+ * itself.
  */
 const deadRows = 50_000;
 
-/** Transaction numbers begin again at two thousand million; autovacuum should have come at two hundred. */
+/** Transaction numbers wrap around at two thousand million, and autovacuum should have run at two hundred million. */
 const oldestTransactions = 1_000_000_000;
 
 /**
- * Quick: that every session has all of its records, and what the server itself says of the tables. Full: also every entry,
- * and the checksum and the JSON of every record, shared ones in each session that has them. Changes nothing; damage to one
- * session does not hide the others.
+ * Checks that every session has all its records, and reports what the server states about its tables. With `full` it
+ * also checks every entry, and the checksum and JSON of every record. Shared records are checked in each session that
+ * has them. It changes nothing, and damage to one session hides no other.
  */
 export async function* verifyStore(
   context: StoreContext,
@@ -58,7 +59,7 @@ function sessionsAfter(
   );
 }
 
-/** Records that a session must have: those behind `fromSeq`, up to `toSeq`, of one number. */
+/** Names records that a session must have: those of one number behind `fromSeq`, up to `toSeq`. */
 interface Span {
   readonly session: DatabaseRow;
   readonly sessionNo: string;
@@ -79,7 +80,9 @@ function spansOf(session: DatabaseRow): Span[] {
   }));
 }
 
-/** That every session of the slice has all of its records. The sessions of a tenant are counted together. */
+/**
+ * Checks that every session of the slice has all its records. One statement counts the sessions of a tenant together.
+ */
 async function* countFindings(
   context: StoreContext,
   sessions: readonly DatabaseRow[],
@@ -110,7 +113,7 @@ async function* countFindings(
   }
 }
 
-/** A session that was purged after it was read has no records, and misses none. */
+/** A session that was purged after it was read has no records, and no record is missing. */
 async function isThere(
   { pool, schema, found: { layout } }: StoreContext,
   session: DatabaseRow,
@@ -127,7 +130,10 @@ function missing(context: StoreContext, { session, isOwn, fromSeq, toSeq }: Span
   return createFinding("RECORD_MISSING", `${place.key} ${what}.`, place);
 }
 
-/** What the server says: indexes that were never finished, and tables with rows of their own (a partitioned one has none) that VACUUM does not keep up with. */
+/**
+ * Reports indexes that were never finished, and tables that VACUUM does not keep up with. A partitioned table has no
+ * rows of its own and is skipped.
+ */
 async function tableFindings(context: StoreContext, signal: AbortSignal | undefined): Promise<Finding[]> {
   const [name, path] = [context.schema.replaceAll('"', ""), context.pool.place];
   const asked = { signal, isRead: true };
@@ -174,9 +180,9 @@ async function* verifySession(
     for await (const rows of readRows(context, ref, { payload: "source", ...(signal === undefined ? {} : { signal }) }))
       for (const row of rows) yield* recordFindings(context, ref, row);
   } catch (error) {
-    // Purged or renamed meanwhile; or a record is missing, which its count has reported.
+    // The session was purged or renamed meanwhile, or a record is missing, which the count has reported.
     if (hasErrorCode(error, "SESSION_NOT_FOUND", "STORE_CORRUPT")) return;
-    // The server cannot calculate with what stands in its row.
+    // INTERNAL means that the server could not compute with the values in the row.
     if (!hasErrorCode(error, "INTERNAL")) throw error;
     yield createFinding("STORE_DAMAGED", `The records of ${place.key} cannot be read: ${error.message}`, place);
   }

@@ -25,12 +25,12 @@ export interface WatchContext {
 
 const noSeq = Number.MAX_SAFE_INTEGER;
 
-/** As many connections as watches take for reading; the rest of the pool is left to others. */
+/** Limits the connections for reads of watches, so that the rest of the pool stays free for operations. */
 const mostReads = 4;
 
 /**
- * One statement for all sessions that are followed, whatever their number, once in `pollMs`: it finds what a lost signal
- * did not tell. One more for all watches that begin together. `ready` opens the store.
+ * Creates the hub of all watches. One statement each `pollMs` checks all followed sessions, and finds what a lost
+ * signal did not report. Another one starts all watches that begin together. `ready` opens the store.
  */
 export function createWatchHub(
   context: StoreContext,
@@ -93,7 +93,7 @@ export function createWatchHub(
   });
 }
 
-/** What the hub knows a session by: its number, and the tenant where one is needed to find it. */
+/** Returns the hub's key of a session: its number, and the tenant where the layout has one. */
 export function watchKey(layout: Layout, ref: SessionRef, sessionNo: string): string {
   return [sessionNo, ...layout.values(ref)].join(" ");
 }
@@ -103,19 +103,19 @@ function placeOf(key: string): { readonly sessionNo: string; readonly tenant: st
   return { sessionNo, tenant };
 }
 
-/** Those of which the session has more than they have, or is gone. */
+/** Returns the watches whose session has new records or is gone. */
 function grown(watched: readonly Watched<Reached>[], rows: readonly DatabaseRow[]): readonly Watched<Reached>[] {
   const lastSeqs = new Map(rows.map((row) => [String(row["no"]), Number(row["last_seq"] ?? Infinity)]));
   return watched.filter(({ key, state }) => (lastSeqs.get(placeOf(key).sessionNo) ?? -1) > state.reachedSeq);
 }
 
-/** Follows a session from a seq on; the database reports its changes where it can. */
+/** Follows a session from a seq on. The database signals changes where it can. */
 export async function* watchSession(
   { context, signals, hub, check }: WatchContext,
   ref: SessionRef,
   { afterSeq, signal }: WatchOptions,
 ): AsyncGenerator<RecordPage> {
-  // Refused for itself, not with all that begin at this time.
+  // The refusal must concern this watch only, not all watches that begin together.
   if (addressOf(ref) === null) throw sessionNotFound(ref);
   yield* followSession(
     hub,
