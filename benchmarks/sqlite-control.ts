@@ -5,7 +5,7 @@ import { systemClock, systemRecordIds } from "../packages/core/src/node/system-p
 import { type AppendTarget, planAppend, prepareAppend } from "../packages/store-kit/src/plan-append.ts";
 import { lineBytes } from "../packages/core/src/prepare-drafts.ts";
 import { sqliteCapabilities } from "../packages/store-sqlite/src/sqlite-store.ts";
-import { schemaSteps } from "../packages/store-sqlite/src/schema.ts";
+import { createSchemaText } from "../packages/store-sqlite/src/schema.ts";
 
 export interface RawStatement {
   run(...values: unknown[]): unknown;
@@ -123,7 +123,7 @@ export function createControl(path: string, options: ControlOptions = {}): Contr
   const database = openRaw(path, synchronous);
   if (hasPragmas)
     for (const name of ["foreign_keys", "cell_size_check", "secure_delete"]) database.pragma(`${name} = ON`);
-  for (const { sql } of schemaSteps) database.exec(sql);
+  database.exec(createSchemaText);
   const begun = database.prepare(
     `INSERT INTO store_sessions (namespace, agent_id, key, archived, session_id, revision, last_seq, fence, message_count, created_at_ms,
        updated_at_ms, updated_slot, ids_to_seq, keyed_next, keyed_rows, keyed_sweep_at, keyed_horizon_ms)

@@ -129,15 +129,6 @@ export const longSuites: readonly LongSuite[] = [
     full: ["--rounds", 200],
     quick: ["--rounds", 2],
   }),
-  program(
-    "older-programs",
-    "an earlier commit on stores of this one, and the other way round",
-    "tools/older-programs.ts",
-    {
-      full: [],
-      quick: ["--stores", "jsonl"],
-    },
-  ),
   program("expressions", "every regular expression judged anew, without the table", "tools/check-expressions.ts", {
     full: ["--all"],
     quick: [],

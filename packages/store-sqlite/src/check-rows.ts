@@ -1,10 +1,9 @@
 import { hasErrorCode } from "@throughline/core";
 import type Database from "better-sqlite3";
 import { rowOf } from "./record-rows.ts";
-import { assertContent, checkedEntry, checkedSession, uncheckedRows } from "./row-checksums.ts";
+import { assertContent, checkedEntry, checkedSession } from "./row-checksums.ts";
 import { purgedNamespace } from "./rows.ts";
 import type { EntryRow, RecordContentRow, Session, SessionRow } from "./rows.ts";
-import { schemaSixVersion } from "./schema-checksums.ts";
 import type { Statements } from "./statements.ts";
 import { prepareStatements } from "./statements.ts";
 
@@ -12,7 +11,7 @@ import { prepareStatements } from "./statements.ts";
 const sliceRows = 100;
 
 type Listed = SessionRow & { readonly entry: EntryRow["entry"] | null; readonly entryCrc: number | null };
-type Numbered = RecordContentRow & { readonly session: Session };
+type Numbered = RecordContentRow & { readonly record: number; readonly session: Session };
 
 const sessionRows = `SELECT s.*, e.entry, e.crc AS entryCrc FROM store_sessions s
   LEFT JOIN store_entries e ON e.session = s.session WHERE s.session > ? ORDER BY s.session LIMIT ${sliceRows}`;
@@ -28,17 +27,14 @@ const missingRecords = `SELECT s.key FROM store_sessions s WHERE s.namespace <> 
 
 /**
  * Compares every row of a database with its checksum, and counts the records of each session. Gives null after each slice, and
- * in the end what is wrong, if anything is. Needs no codec: checksums are of what is kept. A database from before there were
- * such checksums has nothing to compare.
+ * in the end what is wrong, if anything is. Needs no codec: checksums are of what is kept.
  */
 export function* checkRows(database: Database.Database): Generator<null, string | null> {
-  if ((database.pragma("user_version", { simple: true }) as number) < schemaSixVersion) return null;
-  const unchecked = uncheckedRows(database);
   const statements = prepareStatements(database);
   try {
     const sessions = database.prepare<[number], Listed>(sessionRows);
     for (let rows = sessions.all(0); rows.length > 0; rows = sessions.all(rows.at(-1)?.session ?? 0)) {
-      for (const row of rows) checkSession(row, unchecked);
+      for (const row of rows) checkSession(row);
       yield null;
     }
     const records = database.prepare<[number], Numbered>(recordRows);
@@ -54,9 +50,9 @@ export function* checkRows(database: Database.Database): Generator<null, string 
   }
 }
 
-function checkSession({ entry, entryCrc, ...row }: Listed, unchecked: Statements["unchecked"]): void {
-  checkedSession(row, unchecked);
-  if (entry !== null) checkedEntry(row, { entry, crc: entryCrc }, unchecked);
+function checkSession({ entry, entryCrc, ...row }: Listed): void {
+  checkedSession(row);
+  if (entry !== null) checkedEntry(row, { entry, crc: entryCrc });
 }
 
 function checkRecord(statements: Statements, { session, ...found }: Numbered): void {

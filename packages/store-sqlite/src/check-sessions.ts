@@ -76,13 +76,13 @@ export class SessionCheck {
     after: Session,
   ): { readonly count: number; readonly damaged: number; readonly last: Session } {
     const rows = connection.database.prepare<[Session], IndexedRow>(rowsBehind).all(after);
-    const damaged = rows.filter(({ isIndexed, ...row }) => this.#isDamaged(connection, row, isIndexed === 1));
+    const damaged = rows.filter(({ isIndexed, ...row }) => this.#isDamaged(row, isIndexed === 1));
     return { count: rows.length, damaged: damaged.length, last: rows.at(-1)?.session ?? after };
   }
 
-  #isDamaged({ statements }: Connection, row: SessionRow, isIndexed: boolean): boolean {
+  #isDamaged(row: SessionRow, isIndexed: boolean): boolean {
     try {
-      listedSession(row, statements.unchecked);
+      listedSession(row);
     } catch (error) {
       if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
       const found = { ref: refOf(row), sessionId: row.session_id, updatedAtMs: row.updated_at_ms };

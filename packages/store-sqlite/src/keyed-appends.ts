@@ -54,7 +54,7 @@ export function earlierResult(
   const records = statements.readHeads.ascending
     .all(row.session, found.from_seq - 1, last, found.record_count)
     .map((each) => {
-      assertHead(row.session, each, statements.unchecked);
+      assertHead(row.session, each);
       return appendedOf(each);
     });
   return { records, ...(JSON.parse(found.result) as KeptResult), replayed: true };

@@ -5,7 +5,7 @@ import { ListedStates, planList, withinBytes } from "@throughline/store-kit/inte
 import { SessionCheck } from "./check-sessions.ts";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
-import { checkedEntry, type UncheckedRows } from "./row-checksums.ts";
+import { checkedEntry } from "./row-checksums.ts";
 import { purgedNamespace, refOf } from "./rows.ts";
 import type { EntryRow, SessionRow } from "./rows.ts";
 import { listedSession, lostEntry, slotOf, stateOf } from "./session-rows.ts";
@@ -47,7 +47,6 @@ export class SessionLists {
     const plan = planList(query);
     if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null };
     let isFirst = true;
-    const unchecked = await this.#handle.read(({ statements }) => statements.unchecked, query.signal);
     const page = await this.#listed.page(plan, {
       find: async (after, limit) => {
         if (!isFirst) await new Promise((resolve) => setImmediate(resolve));
@@ -59,9 +58,9 @@ export class SessionLists {
         return this.#handle.read(find, query.signal);
       },
       stateOf: ({ row, entry }) => {
-        listedSession(row, unchecked);
+        listedSession(row);
         if (entry === undefined) throw lostEntry(row);
-        return stateOf(rows, row, checkedEntry(row, entry, unchecked));
+        return stateOf(rows, row, checkedEntry(row, entry));
       },
       path,
     });
@@ -96,13 +95,13 @@ function listedRows(connection: Connection, query: ListQuery, plan: FoundPlan): 
   const { sql, values } = listStatement(query, plan);
   const rows = connection.database.prepare<unknown[], ListedRow>(sql).all(...values);
   const last = rows.length < plan.limit ? undefined : rows.at(-1);
-  if (last === undefined || isIntact(last, connection.statements.unchecked)) return rows;
+  if (last === undefined || isIntact(last)) return rows;
   return listedRows(connection, query, { ...plan, limit: plan.limit * 2 });
 }
 
-function isIntact(row: SessionRow, unchecked: UncheckedRows): boolean {
+function isIntact(row: SessionRow): boolean {
   try {
-    listedSession(row, unchecked);
+    listedSession(row);
     return true;
   } catch (error) {
     if (hasErrorCode(error, "STORE_CORRUPT")) return false;

@@ -2,8 +2,8 @@ import { ThroughlineError } from "@throughline/core";
 import { inOneThread, refused } from "@throughline/core/internal";
 import { dirname } from "node:path";
 import type Database from "better-sqlite3";
-import { assertKnown, migrateSchema } from "./migrate-schema.ts";
-import { applicationId, schemaSteps } from "./schema.ts";
+import { assertSchemaVersion, createSchema } from "./create-schema.ts";
+import { applicationId } from "./schema.ts";
 import { KnownSessions } from "./known-sessions.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { prepareStatements } from "./statements.ts";
@@ -16,7 +16,7 @@ import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-f
 import { prepareFile, removeUnbegun } from "./prepare-file.ts";
 import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 
-/** While opening SQLite waits by itself for so long: converting to WAL and a schema step have no other way to wait. */
+/** SQLite waits by itself while a store is opened, because creating the schema and converting to WAL cannot wait otherwise. */
 const openingBusyTimeoutMs = 50;
 
 /** Before this one WAL could lose commits when it was reset (SQLite's own release notes of 3.51.3). */
@@ -45,7 +45,7 @@ const settings: readonly (readonly [name: string, value: string | number, read: 
 ];
 
 /**
- * One attempt to open the store. Nothing is written to a file that is no store of ours, or of a newer version.
+ * Opens the store, in one attempt. A file that is no Throughline store, or has another schema, is not written to.
  * @throws {ThroughlineError} STORE_NOT_FOUND, STORE_CORRUPT, STORE_FOREIGN, STORE_VERSION_UNSUPPORTED, STORE_LOCKED, STORE_READ_ONLY,
  *   STORE_FULL, STORE_IO, STORE_UNSUPPORTED, PATH_UNSAFE, CODEC_FAILED
  */
@@ -66,8 +66,7 @@ export function openConnection(options: OpenOptions): Connection {
     ];
     const opened = options.driver(path, { fileMustExist: true, timeout: openingBusyTimeoutMs });
     database = opened;
-    inOneThread(() => beginLog(opened, path, options.driver));
-    migrateSchema(database, path, schemaSteps, options.driver);
+    inOneThread(() => beginLog(opened, path));
     for (const setting of settings) applySetting(database, setting);
     claimCodec(database, options.codecName);
     const statements = prepareStatements(database);
@@ -109,7 +108,7 @@ function unreadableStore(path: string, why: string, cause: unknown): Throughline
  * Until a database has an index of its log, nobody can see that it is open; so until then no other thread may look at it,
  * see `readHeader`.
  */
-function beginLog(database: Database.Database, path: string, driver: SqliteDriver): void {
+function beginLog(database: Database.Database, path: string): void {
   assertVersion(database);
   // Only an empty database takes a page size. The schema is made before WAL, so that the header in the main file,
   // which is all that may be looked at from outside, is true from the first moment.
@@ -117,7 +116,7 @@ function beginLog(database: Database.Database, path: string, driver: SqliteDrive
   database.pragma("secure_delete = ON");
   // Asking opens the log of one that has been in use before.
   if (database.pragma("journal_mode", { simple: true }) === "wal") return;
-  migrateSchema(database, path, schemaSteps, driver);
+  createSchema(database, path);
   applySetting(database, ["journal_mode", "WAL", "wal"]);
 }
 
@@ -134,7 +133,7 @@ export function assertOurs(path: string, driver: SqliteDriver, shown: string = p
     });
   if (header.applicationId !== applicationId)
     throw refused("STORE_FOREIGN", `${shown} is a database of another program; it was not changed.`, { path: shown });
-  assertKnown(shown, header.userVersion, schemaSteps.at(-1)?.version ?? 0);
+  assertSchemaVersion(shown, header.userVersion);
   if (!header.isWhole)
     throw refused("STORE_CORRUPT", `${shown} ends within a page; it was not changed.`, { path: shown });
 }

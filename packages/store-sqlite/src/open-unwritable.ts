@@ -95,10 +95,8 @@ const mostCopies = 5;
 const folderStart = "throughline-read-";
 /** Claimed by the process that made the folder, for as long as it lives. */
 const claimName = "in-use";
-/** A folder in which nothing is claimed yet, because it has just been made. */
+/** A younger folder may have no claim yet, because its process claims it right after it creates it. */
 const newMs = 60_000;
-/** One in which nothing was ever claimed is of an earlier version, whose copies did not take so long. */
-const abandonedMs = 24 * 60 * 60 * 1000;
 
 /** A private copy of a database, with what its log holds, in a folder of its own. */
 interface CopyToRead {
@@ -159,7 +157,7 @@ function removeLeftovers(own: string, driver: SqliteDriver): void {
     try {
       const claimed = join(path, claimName);
       if (!isThere(claimed)) {
-        if (olderByMs > abandonedMs) removeFolder(path);
+        removeFolder(path);
         continue;
       }
       const release = claim(claimed, driver);

@@ -80,7 +80,7 @@ function pageOf<Payload extends ReadPayload>(
     if (payload !== "head" && !isCoded) {
       const statement = statements.readTexts[range.order];
       const take = (row: RecordTextRow): RecordFor<Payload> => {
-        if (isWholeRow(row)) return plainRecord<Payload>(statements, owner.session, row, payload);
+        if (isWholeRow(row)) return plainRecord<Payload>(owner.session, row, payload);
         const [found] = statements.readRecords.ascending.all(owner.session, row[0] - 1, row[0] + 1, 1);
         if (found === undefined) throw refused("STORE_CORRUPT", `Record ${row[0]} is missing.`, { seq: row[0] });
         return decoded(statements, coder, owner, found, payload);
@@ -106,32 +106,31 @@ function decoded<Payload extends ReadPayload>(
 ): RecordFor<Payload> {
   if (payload !== "head")
     return recordOf(coder, placeOf(owner), rowOf(statements, owner.session, row as RecordContentRow), payload);
-  assertHead(owner.session, row, statements.unchecked);
-  const { record: _record, headCrc: _headCrc, ...head } = row;
+  assertHead(owner.session, row);
+  const { headCrc: _headCrc, ...head } = row;
   return { ...head, side: row.side === 1 } as RecordFor<Payload>;
 }
 
 /** False where a payload lies beside the row, is no text, or is coded although the store has no codec. */
-function isWholeRow([, , , , , , , , text, sourceForm, source]: RecordTextRow): boolean {
+function isWholeRow([, , , , , , , text, sourceForm, source]: RecordTextRow): boolean {
   if (typeof text !== "string" || text === "") return false;
   return sourceForm === null || (sourceForm === textForm && typeof source === "string");
 }
 
 /** A record without a codec: its text says its id, parent and type, so they are not read a second time. */
 function plainRecord<Payload extends ReadPayload>(
-  statements: Statements,
   session: Session,
   row: RecordTextRow,
   payload: Payload,
 ): RecordFor<Payload> {
-  const [seq, side, tsMs, storedAtMs, bytes, crc, number, headCrc, text, sourceForm, given] = row;
+  const [seq, side, tsMs, storedAtMs, bytes, crc, headCrc, text, sourceForm, given] = row;
   const isSourceCanonical = sourceForm === null;
   const record = parsedRecord(text, seq);
   const { id, parentId, type } = record;
   assertContent({ seq, id, crc }, text, isSourceCanonical ? null : given);
   const { role, toolName } = promoted(record);
   const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, role, toolName };
-  assertHead(session, { ...head, record: number, headCrc }, statements.unchecked);
+  assertHead(session, { ...head, headCrc });
   const source = (isSourceCanonical ? text : given) as string;
   // Each in full: to copy a record into a larger one takes as long as to parse it.
   const made: StoredRecord | SourcedRecord =

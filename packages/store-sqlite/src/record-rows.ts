@@ -149,7 +149,7 @@ function sizeOf(kept: KeptPayload): number {
 
 /** A row as core has it. @throws {ThroughlineError} STORE_CORRUPT when it is damaged, or its payload is gone */
 export function rowOf(statements: Statements, session: Session, found: RecordContentRow): RecordRow {
-  assertHead(session, found, statements.unchecked);
+  assertHead(session, found);
   const { seq, id, parentId, type, tsMs, storedAtMs, bytes, crc, textPayload, sourcePayload } = found;
   const text = textPayload === null ? found.text : payloadOf(statements, textPayload, found);
   const source = sourcePayload === null ? found.source : payloadOf(statements, sourcePayload, found);

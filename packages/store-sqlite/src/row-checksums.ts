@@ -2,21 +2,8 @@ import { crc32 } from "node:zlib";
 import { quote, refused } from "@throughline/core/internal";
 import type { KeptPayload } from "@throughline/store-kit/internal";
 import type { RecordHead } from "@throughline/core/internal";
-import type Database from "better-sqlite3";
 import { purgedNamespace } from "./rows.ts";
 import type { EntryRow, Session, SessionRow } from "./rows.ts";
-
-/** Rows up to these numbers are older than the checksums of rows, and may have none. */
-export interface UncheckedRows {
-  readonly sessions: number;
-  readonly records: number;
-}
-
-export function uncheckedRows(database: Database.Database): UncheckedRows {
-  const find = database.prepare<[string], string>("SELECT value FROM store_info WHERE name = ?").pluck();
-  const upTo = (name: string): number => Number(find.get(name) ?? 0);
-  return { sessions: upTo("unchecked sessions"), records: upTo("unchecked records") };
-}
 
 /** The columns of a session's row that decide what is read of it; those of keyed appends only decide what is remembered. */
 type CheckedSession = Omit<
@@ -59,23 +46,15 @@ export function exchangedOwner(from: Session, to: Session): number {
 }
 
 /** The entry, when it is what was written. @throws {ThroughlineError} STORE_CORRUPT */
-export function checkedEntry(row: SessionRow, { entry, crc }: EntryRow, unchecked: UncheckedRows): KeptPayload {
-  const isOld = crc === null && row.session <= unchecked.sessions;
-  if (isOld || crc === entryChecksum(row.session, entry)) return entry;
+export function checkedEntry(row: SessionRow, { entry, crc }: EntryRow): KeptPayload {
+  if (crc === entryChecksum(row.session, entry)) return entry;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The entry of ${quote(key)} is damaged.`, { key, sessionId });
 }
 
 /** @throws {ThroughlineError} STORE_CORRUPT when the columns of a record beside its content are not what was written */
-export function assertHead(
-  session: Session,
-  row: CheckedHead & { readonly record: number; readonly headCrc: number | null },
-  unchecked: UncheckedRows,
-): void {
-  const { seq, id, record, headCrc } = row;
-  const isOld = headCrc === null && record <= unchecked.records;
-  if (isOld || headCrc === headChecksum(session, row)) return;
-  throw damagedRecord(seq, id);
+export function assertHead(session: Session, row: CheckedHead & { readonly headCrc: number | null }): void {
+  if (row.headCrc !== headChecksum(session, row)) throw damagedRecord(row.seq, row.id);
 }
 
 /** @throws {ThroughlineError} STORE_CORRUPT when the content of a record is not what was written */
@@ -111,10 +90,9 @@ function checksumOf(values: readonly (string | number | null)[]): number {
 }
 
 /** The row, when it is what was written. @throws {ThroughlineError} STORE_CORRUPT */
-export function checkedSession<Row extends SessionRow>(row: Row, unchecked: UncheckedRows): Row {
-  const isOld = row.crc === null && row.session <= unchecked.sessions;
+export function checkedSession<Row extends SessionRow>(row: Row): Row {
   // The rest of a purged session is no session: its checksum is not compared.
-  if (isOld || row.namespace === purgedNamespace || row.crc === sessionChecksum(row)) return row;
+  if (row.namespace === purgedNamespace || row.crc === sessionChecksum(row)) return row;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The row of session ${quote(key)} is damaged.`, { key, sessionId });
 }

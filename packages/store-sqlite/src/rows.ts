@@ -40,15 +40,14 @@ export interface SessionRow {
   readonly origin: Session | null;
   /** The last of them. */
   readonly origin_seq: number | null;
-  /** CRC-32 of the row; null where it is older than the checksum of rows. */
+  /** CRC-32 of the row; null while the row is being created. */
   readonly crc: number | null;
 }
 
 /** The columns of `store_records`, under the names that core gives them; `side` is 0 or 1. */
 export interface RecordHeadRow extends Omit<RecordHead, "side"> {
   readonly side: number;
-  readonly record: number;
-  /** CRC-32 of these columns; null where the row is older than the checksum of rows. */
+  /** CRC-32 of these columns. */
   readonly headCrc: number | null;
 }
 
@@ -69,7 +68,6 @@ export type RecordTextRow = readonly [
   storedAtMs: number | null,
   bytes: number,
   crc: number | null,
-  record: number,
   headCrc: number | null,
   text: KeptPayload,
   sourceForm: number | null,
@@ -79,7 +77,7 @@ export type RecordTextRow = readonly [
 /** A session's entry as it is kept. */
 export interface EntryRow {
   readonly entry: KeptPayload;
-  /** CRC-32; null where the entry is older than the checksum of rows. */
+  /** CRC-32 of the entry and the number of its session. */
   readonly crc: number | null;
 }
 

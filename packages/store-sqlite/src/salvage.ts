@@ -254,9 +254,6 @@ const recordColumns: TableColumns = [
   ["headCrc", "I"],
 ];
 
-/** Rows of earlier versions of the schema end before the columns that were added later: two at first, then the checksum. */
-const missingColumns: ReadonlySet<number> = new Set([0, 1, 3]);
-
 /** Null for a row of another table, and for one that no table of ours can have. */
 function salvagedRow({ rowid, values }: TableRow): SalvagedRow | null {
   // The number of a row stands beside it, and null in its place.
@@ -274,14 +271,14 @@ function salvagedRow({ rowid, values }: TableRow): SalvagedRow | null {
     return row.session > 0 && row.seq > 0 && row.id !== "" ? { kind: "record", row } : null;
   }
   const [first, second] = columns;
-  const isEntry = columns.length === 1 || (columns.length === 2 && isKind(second ?? null, "I"));
-  if (isEntry && isKind(first, "c")) return { kind: "entry", session: rowid, entry: first };
-  const isPayload = columns.length === 2 && first instanceof Uint8Array && first.length === 32 && isKind(second, "c");
+  const isPair = columns.length === 2;
+  if (isPair && isKind(first, "c") && isKind(second, "I")) return { kind: "entry", session: rowid, entry: first };
+  const isPayload = isPair && first instanceof Uint8Array && first.length === 32 && isKind(second, "c");
   return isPayload ? { kind: "payload", payload: rowid, content: second } : null;
 }
 
 function named(table: TableColumns, values: readonly CellValue[]): Readonly<Record<string, CellValue>> | null {
-  if (!missingColumns.has(table.length - values.length)) return null;
+  if (table.length !== values.length) return null;
   const row: Record<string, CellValue> = {};
   for (const [index, [name, kind]] of table.entries()) {
     const value = values[index] ?? null;

@@ -3,6 +3,7 @@ import { searchIndexText, searchText, toolWord } from "@throughline/core/interna
 import type Database from "better-sqlite3";
 import type { Connection } from "./connection.ts";
 import type { Session, SessionRow } from "./rows.ts";
+import { createSearchIndex } from "./schema.ts";
 
 /** How core makes words; with other rules everything is indexed again. */
 const searchRules = 1;
@@ -255,11 +256,6 @@ const putAside = [
   { table: "store_search_docsize", aside: "store_search_old_sizes", rowsAtOnce: 2000 },
 ] as const;
 
-/** As the second step of the schema makes it. */
-const newIndex = `
-  CREATE VIRTUAL TABLE store_search USING fts5 (words, names, tools, content = '', tokenize = "ascii tokenchars '_'");
-  INSERT INTO store_search (store_search, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('crisismerge', 200);`;
-
 /** Replaces the index with an empty one, inside a transaction; false while an earlier renamed index still exists. */
 function beginIndexRebuild({ database }: Connection): boolean {
   if (hasOldIndex({ database })) return false;
@@ -267,7 +263,7 @@ function beginIndexRebuild({ database }: Connection): boolean {
     // SQLite keeps the tables of a virtual table from being renamed, unless it is told to.
     database.unsafeMode(true);
     for (const { table, aside } of putAside) database.exec(`ALTER TABLE ${table} RENAME TO ${aside}`);
-    database.exec(`DROP TABLE store_search;${newIndex}`);
+    database.exec(`DROP TABLE store_search;${createSearchIndex}`);
     return true;
   } finally {
     database.unsafeMode(false);

@@ -10,7 +10,6 @@ import { assertRef, type SessionFrame, sessionState } from "@throughline/store-k
 import { quote, refused, sessionNotFound } from "@throughline/core/internal";
 import type { KeptPayload, RowCoder } from "@throughline/store-kit/internal";
 import { checkedEntry, checkedSession, entryChecksum, sessionChecksum } from "./row-checksums.ts";
-import type { UncheckedRows } from "./row-checksums.ts";
 import { placeOf, purgedNamespace, refOf, type Session, type SessionRow } from "./rows.ts";
 import { changingColumns, type Statements } from "./statements.ts";
 
@@ -119,8 +118,8 @@ export function slotOf(timeMs: number): number {
 }
 
 /** The row, when it is what was written, with the minute it is listed under, which its checksum leaves out. @throws {ThroughlineError} STORE_CORRUPT */
-export function listedSession<Row extends SessionRow>(row: Row, unchecked: UncheckedRows): Row {
-  checkedSession(row, unchecked);
+export function listedSession<Row extends SessionRow>(row: Row): Row {
+  checkedSession(row);
   if (row.updated_slot === slotOf(row.updated_at_ms)) return row;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The row of session ${quote(key)} is damaged.`, { key, sessionId });
@@ -168,7 +167,7 @@ function placeInList(statements: Statements, row: SessionRow): SessionRow {
 export function storedEntry(statements: Statements, row: SessionRow): KeptPayload {
   const found = statements.findEntry.get(row.session);
   if (found === undefined) throw lostEntry(row);
-  return checkedEntry(row, found, statements.unchecked);
+  return checkedEntry(row, found);
 }
 
 export function lostEntry({ session_id: sessionId }: SessionRow): ThroughlineError {

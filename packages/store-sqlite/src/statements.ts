@@ -11,7 +11,7 @@ import type {
   Session,
   SessionRow,
 } from "./rows.ts";
-import { checkedSession, type UncheckedRows, uncheckedRows } from "./row-checksums.ts";
+import { checkedSession } from "./row-checksums.ts";
 
 /** Of a checkpoint: whether a lock was in the way, the pages of the log, and those that stand in the database too. */
 export type LogRow = readonly [busy: number, pages: number, written: number];
@@ -19,6 +19,13 @@ export type LogRow = readonly [busy: number, pages: number, written: number];
 interface PayloadRefs {
   readonly textPayload: number | null;
   readonly sourcePayload: number | null;
+}
+
+/** The open reply of a session. */
+export interface PartialRow {
+  readonly fence: number;
+  readonly turnId: string;
+  readonly partial: KeptPayload;
 }
 
 interface ChildRow {
@@ -32,7 +39,6 @@ type Statement<Parameters extends unknown[], Row = unknown> = Database.Statement
 type RecordRange = [session: Session, afterSeq: number, beforeSeq: number, limit: number];
 
 export interface Statements {
-  readonly unchecked: UncheckedRows;
   readonly begin: Statement<[]>;
   readonly beginRead: Statement<[]>;
   /** Another number whenever another connection has committed. */
@@ -142,12 +148,15 @@ export interface Statements {
     { readonly idempotency_key: string; readonly at_ms: number }
   >;
   readonly deleteKeyed: Statement<[Session, key: string]>;
+  readonly writePartial: Statement<[Session, fence: number, turnId: string, KeptPayload]>;
+  readonly findPartial: Statement<[Session], PartialRow>;
+  readonly deletePartial: Statement<[Session, toFence: number]>;
 }
 
 /** Of a record, in the order of `insertRecord`; read under the names core gives them. */
 const headColumns = ["seq", "id", "parent_id", "type", "side", "ts_ms", "stored_at_ms", "bytes", "crc"];
-const textColumns = "seq, side, ts_ms, stored_at_ms, bytes, crc, record, head_crc, text, source_form, source";
-const readColumns = [...headColumns, "role", "tool_name", "record", "head_crc"];
+const textColumns = "seq, side, ts_ms, stored_at_ms, bytes, crc, head_crc, text, source_form, source";
+const readColumns = [...headColumns, "role", "tool_name", "head_crc"];
 const contentColumns = ["text", "source_form", "source", "text_payload", "source_payload"];
 
 function selected(columns: readonly string[]): string {
@@ -188,9 +197,7 @@ export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.sli
 );
 
 /** The statements that stand by themselves. Session columns are written in the order of the lists above. */
-const texts: Readonly<
-  Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts" | "unchecked">, string>
-> = {
+const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts">, string>> = {
   begin: "BEGIN IMMEDIATE",
   dataVersion: "PRAGMA data_version",
   beginRead: "BEGIN",
@@ -287,6 +294,10 @@ const texts: Readonly<
   renewKeyed: "UPDATE store_keyed_appends SET number = number WHERE session = ? AND idempotency_key = ?",
   oldKeyed: "SELECT idempotency_key, at_ms FROM store_keyed_appends WHERE session = ? AND number < ? AND at_ms < ?",
   deleteKeyed: "DELETE FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?",
+  writePartial: `INSERT INTO store_partials (session, fence, turn_id, partial) VALUES (?, ?, ?, ?)
+    ON CONFLICT (session) DO UPDATE SET fence = excluded.fence, turn_id = excluded.turn_id, partial = excluded.partial`,
+  findPartial: "SELECT fence, turn_id AS turnId, partial FROM store_partials WHERE session = ?",
+  deletePartial: "DELETE FROM store_partials WHERE session = ? AND fence <= ?",
 };
 
 const lists: ReadonlySet<string> = new Set(["logState", "writeBack", "beginLogAnew"]);
@@ -315,26 +326,21 @@ export function prepareStatements(database: Database.Database): Statements {
     const prepare = (): Pick<Statement<unknown[]>, "get" | "all" | "source"> => {
       const statement = database.prepare<unknown[]>(sql);
       if (lists.has(name)) return statement.raw();
-      if (sessions.has(name)) return checked(statement, () => made.unchecked as UncheckedRows);
+      if (sessions.has(name)) return checked(statement);
       return scalars.has(name) ? statement.pluck() : statement;
     };
     return [name, prepare];
   });
-  const members = { ...Object.fromEntries(single), unchecked: () => uncheckedRows(database) };
-  const made = Object.assign(lazily(members as Readonly<Record<string, () => unknown>>), {
+  return Object.assign(lazily(Object.fromEntries(single) as Readonly<Record<string, () => unknown>>), {
     readHeads: ranges(selected(readColumns)),
     readRecords: ranges(selected([...readColumns, ...contentColumns])),
     readTexts: ranges(textColumns, true),
     // The types say what each text takes and gives; a database knows neither.
   }) as unknown as Statements;
-  return made;
 }
 
-function checked(
-  statement: Statement<unknown[]>,
-  unchecked: () => UncheckedRows,
-): Pick<Statement<unknown[]>, "get" | "all" | "source"> {
-  const check = (row: unknown): SessionRow => checkedSession(row as SessionRow, unchecked());
+function checked(statement: Statement<unknown[]>): Pick<Statement<unknown[]>, "get" | "all" | "source"> {
+  const check = (row: unknown): SessionRow => checkedSession(row as SessionRow);
   return {
     source: statement.source,
     get: (...values: unknown[]) => {

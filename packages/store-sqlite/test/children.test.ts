@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { hasErrorCode, type Finding, type SessionStore } from "@throughline/core";
@@ -7,9 +6,6 @@ import { createXorCodec } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
-import { migrateSchema } from "../src/migrate-schema.ts";
-import { defaultDriver } from "../src/connection.ts";
-import { schemaSteps } from "../src/schema.ts";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
 import { createSession, quickFolder, testFolder } from "./test-folder.ts";
@@ -146,41 +142,6 @@ describe("the children of a record", () => {
     const database = new Database(path);
     await isFilled(database, 4);
     expect(childrenOf(database, "a", "r1")).toEqual(["r2", "r4", "r5"]);
-    database.close();
-  });
-
-  it("of a store of the version before are found at once, and entered in slices", { tags: ["slow"] }, async () => {
-    const path = join(testFolder(), "store.db");
-    {
-      await using store = createSqliteStore({ path, searchFill: "on-demand" });
-      const ref = await createSession(store, "a");
-      await store.append(ref, tree);
-      for (let each = 0; each < 2; each++) {
-        await store.append(
-          ref,
-          Array.from({ length: 600 }, () => say("more", { parentId: "r5" })),
-        );
-      }
-    }
-    const before = new Database(path);
-    before.exec(
-      `DROP VIEW children; DROP TABLE store_children; DROP TABLE store_children_state;
-       ALTER TABLE store_records DROP COLUMN head_crc; ALTER TABLE store_sessions DROP COLUMN crc;
-       ALTER TABLE store_entries DROP COLUMN crc; DELETE FROM store_info
-       WHERE name IN ('schema 3', 'schema 4', 'schema 5', 'schema 6', 'unchecked sessions', 'unchecked records')`,
-    );
-    before.pragma("user_version = 2");
-    before.pragma("wal_checkpoint(TRUNCATE)");
-    expect(() => migrateSchema(before, path, schemaSteps.slice(0, 1), defaultDriver)).toThrow(/schema 2/);
-    before.close();
-    await using store = createSqliteStore({ path });
-    await store.load(refOf("a"));
-    expect(existsSync(`${path}.v2.backup`)).toBe(true);
-    const database = new Database(path);
-    expect([entered(database), childrenOf(database, "a", "r5").length]).toEqual([0, 1200]);
-    await store.append(refOf("a"), [say("new", { id: "r9", parentId: "r1" })]);
-    await isFilled(database, 1205);
-    expect(childrenOf(database, "a", "r1")).toEqual(["r2", "r4", "r5", "r9"]);
     database.close();
   });
 

@@ -149,22 +149,6 @@ describe("a schema of which one byte changed", () => {
   });
 });
 
-describe("a header of which one bit changed", () => {
-  it.each([4, 2, 0])(
-    "that states schema %d in place of the newest is damage, and nothing is migrated",
-    async (version) => {
-      const path = join(testFolder(), "store.db");
-      await filled(path);
-      const before = readFileSync(path);
-      before[63] = version;
-      writeFileSync(path, before);
-      await using store = createSqliteStore({ path, recover: false });
-      await expect(store.list()).rejects.toMatchObject(corrupt);
-      expect(readFileSync(path)).toEqual(before);
-    },
-  );
-});
-
 describe("purging", () => {
   it("hands records to forks with checksums that match", async () => {
     const path = join(testFolder(), "store.db");

@@ -73,20 +73,4 @@ describe("a stored partial", () => {
     expect((await store.partials?.read(ref))?.text).toBe("words 19");
     expect(prepared.slice(before)).toEqual([]);
   });
-
-  it("is written where its table is gone again", async () => {
-    const database = new Database(path);
-    database.exec("DROP TABLE store_partials");
-    database.close();
-    await using store = createSqliteStore({ path });
-    expect(await store.partials?.read(ref)).toBeNull();
-    await store.partials?.write(ref, partial);
-    const between = new Database(path);
-    between.exec("DROP TABLE store_partials");
-    between.close();
-    expect(await store.partials?.read(ref)).toBeNull();
-    await store.partials?.remove(ref, 1);
-    await store.partials?.write(ref, partial);
-    expect(await store.partials?.read(ref)).toEqual(partial);
-  });
 });

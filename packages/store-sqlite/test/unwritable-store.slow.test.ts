@@ -137,10 +137,11 @@ it("what a killed process has left of such a copy is removed by the next one, an
   const other = testFolder(folder);
   writeFileSync(join(other, "kept"), "kept");
   symlinkSync(other, join(temporary, "throughline-read-link"));
-  // Of earlier versions, which claimed nothing: it may be of a living process for a day.
+  // Without a claim: the process that made it was killed before it claimed it.
   for (const [name, hours, mode] of [
     ["throughline-read-day", 25, 0o700],
     ["throughline-read-hour", 1, 0o700],
+    ["throughline-read-new", 0, 0o700],
     ["throughline-read-open", 25, 0o755],
     ["throughline-other", 25, 0o700],
   ] as const) {
@@ -156,7 +157,7 @@ it("what a killed process has left of such a copy is removed by the next one, an
   const livingFolder = age(join(living.path, ".."), 48);
   copyToRead(path, defaultDriver).remove();
   expect(copies()).toEqual(
-    ["throughline-other", "throughline-read-hour", "throughline-read-link", "throughline-read-open"]
+    ["throughline-other", "throughline-read-link", "throughline-read-new", "throughline-read-open"]
       .concat(livingFolder.slice(temporary.length + 1))
       .toSorted(),
   );

@@ -4,6 +4,7 @@ import { createXorCodec } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { SqliteStoreOptions } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
+import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
 const at = "2026-01-02T03:04:05.006Z";
@@ -229,5 +230,29 @@ describe("order", () => {
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
     expect(found).toEqual(["z", "é", "\uFF01", "\u{1F600}", "\u{10FFFF}"]);
+  });
+
+  it("do not show the sessions in which an import keeps its marks", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path });
+    const sessions = [
+      ["", "agent:main:a", false],
+      ["", "agent:main:imports:mine", false],
+      ["throughline.imports", "agent:main:imports:sources:1", false],
+      ["team.imports", "agent:main:imports:running:1", false],
+      ["team.imports", "agent:main:imports:with records", true],
+      ["team.imports", "agent:main:chat", false],
+    ] as const;
+    for (const [index, [namespace, key, hasRecords]] of sessions.entries()) {
+      const ref = { namespace, agentId: "main", key };
+      await store.save(ref, { sessionId: `s${index}` }, { ifRevision: null });
+      if (hasRecords) await store.append(ref, [say("kept")]);
+    }
+    // The next import still finds its marks.
+    expect((await store.list({ namespace: "throughline.imports" })).sessions).toHaveLength(1);
+    const database = new Database(path, { readonly: true });
+    const shown = database.prepare("SELECT session_id FROM sessions ORDER BY session_id").pluck().all();
+    database.close();
+    expect(shown).toEqual(["s0", "s1", "s4", "s5"]);
   });
 });
