@@ -1,6 +1,7 @@
 import { hasErrorCode } from "@throughline/core";
 import type Database from "better-sqlite3";
 import { rowOf } from "./record-rows.ts";
+import { schemaDamage } from "./check-schema.ts";
 import { assertContent, checkedEntry, checkedSession } from "./row-checksums.ts";
 import { purgedNamespace } from "./rows.ts";
 import type { EntryRow, RecordContentRow, Session, SessionRow } from "./rows.ts";
@@ -30,6 +31,8 @@ const missingRecords = `SELECT s.key FROM store_sessions s WHERE s.namespace <> 
  * in the end what is wrong, if anything is. Needs no codec: checksums are of what is kept.
  */
 export function* checkRows(database: Database.Database): Generator<null, string | null> {
+  const damage = schemaDamage(database);
+  if (damage !== null) return damage;
   const statements = prepareStatements(database);
   try {
     const sessions = database.prepare<[number], Listed>(sessionRows);

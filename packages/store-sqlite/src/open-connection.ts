@@ -2,6 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import { inOneThread, refused } from "@throughline/core/internal";
 import { dirname } from "node:path";
 import type Database from "better-sqlite3";
+import { assertSchema } from "./check-schema.ts";
 import { assertSchemaVersion, createSchema } from "./create-schema.ts";
 import { applicationId } from "./schema.ts";
 import { KnownSessions } from "./known-sessions.ts";
@@ -67,6 +68,7 @@ export function openConnection(options: OpenOptions): Connection {
     const opened = options.driver(path, { fileMustExist: true, timeout: openingBusyTimeoutMs });
     database = opened;
     inOneThread(() => beginLog(opened, path));
+    assertSchema(database, path);
     for (const setting of settings) applySetting(database, setting);
     claimCodec(database, options.codecName);
     const statements = prepareStatements(database);

@@ -2,6 +2,7 @@ import { hasErrorCode } from "@throughline/core";
 import type { KeptPayload } from "@throughline/store-kit/internal";
 import { firstSweepAt } from "./keyed-appends.ts";
 import { pageBytes } from "./open-connection.ts";
+import { schemaDamage } from "./check-schema.ts";
 import { openPages } from "./check-pages.ts";
 import { readable, RecordReader } from "./record-reader.ts";
 import type { CodedRecord } from "./record-rows.ts";
@@ -84,11 +85,10 @@ export class RepairSource {
   }
 }
 
-/** Whether SQLite reads the file at all. */
+/** Tells whether SQLite can read the file, and its schema is what was written: a query over a damaged schema leaves out rows. */
 export async function isReadable(handle: StoreHandle, signal: AbortSignal | undefined): Promise<boolean> {
   try {
-    await handle.read(() => undefined, signal);
-    return true;
+    return await handle.read(({ database }) => schemaDamage(database) === null, signal);
   } catch (error) {
     if (hasErrorCode(error, "STORE_CORRUPT")) return false;
     throw error;

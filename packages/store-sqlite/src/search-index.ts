@@ -256,6 +256,9 @@ const putAside = [
   { table: "store_search_docsize", aside: "store_search_old_sizes", rowsAtOnce: 2000 },
 ] as const;
 
+/** The names of the renamed tables. */
+export const renamedIndexTables: readonly string[] = putAside.map(({ aside }) => aside);
+
 /** Replaces the index with an empty one, inside a transaction; false while an earlier renamed index still exists. */
 function beginIndexRebuild({ database }: Connection): boolean {
   if (hasOldIndex({ database })) return false;

@@ -3,6 +3,7 @@ import { hasErrorCode } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import type { FindingPlace } from "@throughline/core/internal";
 import { checkDatabase, checkPages } from "./check-pages.ts";
+import { schemaDamage } from "./check-schema.ts";
 import { behindBackup } from "./compare-backup.ts";
 import type { Connection, SqliteDriver } from "./connection.ts";
 import { lostLogFinding } from "./lost-log.ts";
@@ -47,6 +48,9 @@ export async function* verifyStore(
     yield createFinding("LOG_DAMAGED", message, { path: log });
   }
   for (const kept of keptBeside(context.path, lostLogEnding)) yield lostLogFinding(context.path, kept);
+  const damage = await handle.read(({ database }) => schemaDamage(database), signal);
+  if (damage !== null)
+    yield createFinding("STORE_DAMAGED", `${context.path} is damaged. ${damage}`, { path: context.path });
   if (full) yield* await pageFindings(handle, driver, signal);
   if (full && withBackup) yield* behindBackup(handle, driver, signal);
   for await (const { sessions, damage } of sessionNumbers(handle, signal)) {
