@@ -34,10 +34,6 @@ export interface FindingRule {
 }
 
 const table = {
-  BACKUP_FAILED: {
-    severity: "warning",
-    remedy: "Look at the reason; the backups made before are kept. Run `throughline verify --full`.",
-  },
   BYTE_ORDER_MARK: { severity: "info", remedy: "Nothing to do: the mark is kept and skipped." },
   BATCH_INCOMPLETE: {
     severity: "warning",

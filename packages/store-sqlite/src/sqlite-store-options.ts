@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import * as core from "@throughline/core";
 import { assertKnownOptions, optionKinds, storeFactoryKinds, type StoreLimits } from "@throughline/core/internal";
 import type { OptionKind, OptionTable } from "@throughline/core/internal";
-import type { BackupPolicy } from "./backup-keeper.ts";
 import type { SqliteDriver } from "./connection.ts";
 import type { SearchFill } from "./index-filler.ts";
 
@@ -33,15 +32,13 @@ export interface SqliteStoreOptions {
    * and a finding says so. Without a backup nothing is touched. @default true
    */
   readonly recover?: boolean;
-  /** Copies of the store made beside it by whoever writes to it, and checked. @default none but before a migration */
-  readonly backups?: BackupPolicy;
   /** When the indexes of words and of children are filled: behind the turns, or only when somebody searches. @default "background" */
   readonly searchFill?: SearchFill;
   /** Opens the database; another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
   readonly driver?: SqliteDriver;
 }
 
-const { callback, flag, integer, number, objectOf, oneOf, required } = optionKinds;
+const { callback, flag, number, oneOf, required } = optionKinds;
 
 const path: OptionKind = {
   expected: "the path of a file",
@@ -56,7 +53,6 @@ export const sqliteStoreTable: OptionTable<SqliteStoreOptions> = {
   defaultDurability: oneOf(["none", "process", "disk"]),
   lockTimeoutMs: number({ min: 0 }),
   recover: flag,
-  backups: objectOf<BackupPolicy>({ everyMs: required(number({ min: 0 })), keep: integer({ min: 0 }) }),
   searchFill: oneOf(["background", "on-demand"]),
   driver: callback,
 };

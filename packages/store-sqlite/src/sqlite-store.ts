@@ -19,7 +19,6 @@ import {
 import { createCapabilities, createHandleLife, prepareAppend, readPages } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
-import { BackupKeeper } from "./backup-keeper.ts";
 import { IndexFiller } from "./index-filler.ts";
 import { createEntriesMark, SessionLists } from "./list-sessions.ts";
 import { createMaintenance } from "./repair-store.ts";
@@ -84,7 +83,6 @@ class SqliteStore implements core.SessionStore {
   readonly #filler: IndexFiller;
   readonly #purges: PurgeKeeper;
   readonly #uncertain = new UncertainKeys();
-  readonly #backups: BackupKeeper | null = null;
   readonly #driver: SqliteDriver;
 
   constructor(options: SqliteStoreOptions) {
@@ -120,11 +118,6 @@ class SqliteStore implements core.SessionStore {
     this.fork = createFork(this.#handle);
     this.maintenance = createMaintenance(this.#handle, open);
     this.entriesMark = createEntriesMark(this.#handle);
-    if (options.backups !== undefined) {
-      const backups = new BackupKeeper(open, options.backups, clock, (finding) => this.#handle.tell(finding));
-      this.#handle.follow(() => backups.poke());
-      this.#backups = backups;
-    }
     const filler = new IndexFiller(this.#handle, search, options.searchFill ?? "background");
     this.#handle.follow(() => filler.poke());
     this.#filler = filler;
@@ -241,9 +234,7 @@ class SqliteStore implements core.SessionStore {
   }
 
   close(): Promise<void> {
-    return this.#handle.close(async () => {
-      await Promise.all([this.#filler.stop(), this.#backups?.stop()]);
-    });
+    return this.#handle.close(() => this.#filler.stop());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

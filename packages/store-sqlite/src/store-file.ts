@@ -333,19 +333,6 @@ export function backupsBeside(path: string): readonly string[] {
     .toSorted((one, other) => lstatSync(other).mtimeMs - lstatSync(one).mtimeMs);
 }
 
-/** What is left of copies a store makes by itself, where whoever made one was killed. */
-export function unfinishedBackups(path: string): readonly string[] {
-  const isLeft = /\.auto\.backup\.(?:under-way|part(?:-wal|-shm|-journal)?)$/;
-  return beside(path, (name) => name.startsWith(`${basename(path)}.`) && isLeft.test(name));
-}
-
-/** The copies that were made of a store by itself, the newest first. Their names say when. */
-export function automaticBackups(path: string): readonly { readonly path: string; readonly madeAtMs: number }[] {
-  return backupsBeside(path)
-    .filter((each) => each.endsWith(".auto.backup"))
-    .map((each) => ({ path: each, madeAtMs: lstatSync(each).mtimeMs }));
-}
-
 /** The processes that read the log, as Linux reports them: their marks keep it from being cut. */
 export function logReaders(path: string): readonly number[] {
   try {

@@ -1,8 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, describe, expect, it } from "vitest";
@@ -86,58 +85,6 @@ describe("a claim", () => {
     expect(claim(path, defaultDriver)).toBeNull();
     release?.();
   });
-});
-
-describe("a store whose backup was interrupted", () => {
-  it.each(leftBehind)("makes its backups all the same: %s", { tags: ["slow"] }, async (_what, content) => {
-    const folder = testFolder();
-    const path = join(folder, "store.db");
-    writeFileSync(`${path}.backup-under-way`, content);
-    for (const left of ["part", "part-wal", "under-way"]) writeFileSync(`${path}.2001.auto.backup.${left}`, "left");
-    await using store = createSqliteStore({ path, backups: { everyMs: 1000 } });
-    const ref = await createSession(store, "a");
-    const isMade = (): boolean => readdirSync(folder).some((name) => name.endsWith(".auto.backup"));
-    for (let tries = 0; tries < 100 && !isMade(); tries++) {
-      await store.append(ref, [say("more")]);
-      await wait(50);
-    }
-    expect(isMade()).toBe(true);
-    // Of what was not finished nothing is left, and neither of what SQLite put beside it.
-    await store.close();
-    expect(readdirSync(folder).filter((name) => !/^store\.db$|Z\.auto\.backup$/.test(name))).toEqual([]);
-  });
-
-  it(
-    "says that one was skipped when the process that makes it does not end, and makes it when it has",
-    { tags: ["slow"] },
-    async () => {
-      const folder = testFolder();
-      const path = join(folder, "store.db");
-      const child = await holder(`${path}.backup-under-way`);
-      child.kill("SIGSTOP");
-      const told: string[] = [];
-      await using store = createSqliteStore({
-        path,
-        backups: { everyMs: 300 },
-        onEvent: (event) =>
-          void (event.name === "finding" && told.push(`${event.finding.code} ${event.finding.message}`)),
-      });
-      const ref = await createSession(store, "a");
-      const appendUntil = async (isDone: () => boolean): Promise<void> => {
-        for (let tries = 0; tries < 200 && !isDone(); tries++) {
-          await store.append(ref, [say("more")]);
-          await wait(50);
-        }
-        expect(isDone()).toBe(true);
-      };
-      await appendUntil(() => told.length > 0);
-      expect(told[0]).toMatch(/^BACKUP_FAILED .*was skipped/);
-      expect(readdirSync(folder).filter((name) => name.endsWith(".auto.backup"))).toEqual([]);
-      await ended(child, "SIGKILL");
-      await appendUntil(() => readdirSync(folder).some((name) => name.endsWith(".auto.backup")));
-      expect(told).toHaveLength(1);
-    },
-  );
 });
 
 describe("a store whose restoring was interrupted", () => {

@@ -12,13 +12,12 @@ import { workerStoreTable } from "../src/worker.ts";
 const folder = mkdtempSync(join(tmpdir(), "throughline-options-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const path = join(folder, "store.db");
-const backups = { everyMs: 1000 };
 
 describeOptions(exported, [
   {
     name: "createSqliteStore",
     table: sqliteStoreTable,
-    valid: { path, backups },
+    valid: { path },
     code: "CONFIG_INVALID",
     call: (options) => exported.createSqliteStore(options),
   },

@@ -15,8 +15,6 @@ describe("the options of a store", () => {
     ["lockTimeoutMs", Number.NaN],
     ["lockTimeoutMs", -1],
     ["lockTimeoutMs", "10s"],
-    ["backups", { everyMs: Number.NaN }],
-    ["backups", { everyMs: 1000, keep: Number.NaN }],
     ["path", undefined],
     ["path", ""],
     ["path", "half of a pair: \ud800"],
@@ -24,7 +22,7 @@ describe("the options of a store", () => {
     const options = { path: join(testFolder(), "store.db"), [name]: value } as SqliteStoreOptions;
     const refusal = expect.objectContaining({ code: "CONFIG_INVALID" }) as unknown;
     expect(() => createSqliteStore(options)).toThrow(refusal as Error);
-    if (name !== "backups") expect(() => createSqliteWorkerStore(options)).toThrow(refusal as Error);
+    expect(() => createSqliteWorkerStore(options)).toThrow(refusal as Error);
   });
 
   it.each([":memory:", "file::memory:?cache=shared", "file:store.db"])(
