@@ -159,12 +159,17 @@ class SqliteStore implements core.SessionStore {
     assertStoreOptions("read", options);
     const payload = options.payload ?? ("record" as Payload);
     const target: ReadTarget = { ref, session: null };
-    return readPages(options, (range) =>
-      this.#handle.read(
+    let goesOn = false;
+    return readPages(options, async (range) => {
+      // Without a turn of the event loop between two pages, a long session would hold the loop until it is read.
+      if (goesOn) await new Promise((resolve) => setImmediate(resolve));
+      const page = await this.#handle.read(
         (connection) => readPage(this.#handle.context, connection, target, range, payload),
         options.signal,
-      ),
-    );
+      );
+      goesOn = page.records.at(-1)?.seq !== (range.order === "ascending" ? page.lastSeq : 1);
+      return page;
+    });
   }
 
   async load(ref: core.SessionRef, options: LoadOptions = {}): Promise<core.SessionState | null> {
