@@ -44,7 +44,7 @@ async function verify(store: SessionStore): Promise<readonly Finding[]> {
 const sqlite: PowerCutTarget = {
   title: "the sqlite store",
   writer: join(repositoryRoot, "packages/store-sqlite/test/append-until-killed.ts"),
-  writerArgs: ["here", "partials"],
+  writerArgs: ["partials"],
   place: "store.db",
   async checkLife(path, words) {
     await using store = createSqliteStore({ path, create: false, recover: false });

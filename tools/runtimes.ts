@@ -30,7 +30,7 @@ const packages = ["guard", "history", "models", "session", "store-conformance", 
   .concat(["store-postgres", "store-sqlite"])
   .map((name) => `@throughline/${name}`);
 const programs = ["kit.mjs", "turn.mjs", "worker.mjs"];
-const turnStores = ["memory", "jsonl", "sqlite", "sqlite-worker"];
+const turnStores = ["memory", "jsonl", "sqlite"];
 const longestMs = 900_000;
 
 const { values } = parseArgs({

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hasErrorCode, type SessionStore } from "@throughline/core";
 import { startHolder } from "@throughline/store-conformance/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
@@ -28,12 +27,9 @@ function lockFiles(path: string): readonly string[] {
 }
 
 describe("the lock of an agent", () => {
-  it.each([
-    ["a store", createSqliteStore],
-    ["a store in a thread of its own", createSqliteWorkerStore],
-  ])("is free as soon as the process that held it is killed: %s", { tags: ["slow"] }, async (_what, create) => {
+  it("is free as soon as the process that held it is killed", { tags: ["slow"] }, async () => {
     const path = newPath();
-    await using store = create({ path });
+    await using store = createSqliteStore({ path });
     const ref = await createSession(store, "a");
     const rounds = testSize({ short: 3, long: 50 });
     for (let round = 0; round < rounds; round++) {

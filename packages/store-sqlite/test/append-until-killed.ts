@@ -1,16 +1,14 @@
-// Appends records of one size to a store until it is killed, and says of each that it was acknowledged. With "thread" the
-// store has a thread of its own, with "partials" behind that those of an open turn are written too.
+// Appends records of one size to a store until it is killed, and prints each record that was acknowledged. With "partials"
+// it also writes the partials of an open turn.
 import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { openPartialTurn } from "../../../tools/partials-until-cut.ts";
 import { refOf, say } from "./append-drafts.ts";
 
-const [path = "", sizeText = "200", durabilityText = "disk", placeText = "here", partials = "none"] =
-  process.argv.slice(2);
+const [path = "", sizeText = "200", durabilityText = "disk", partials = "none"] = process.argv.slice(2);
 const durability = durabilityText === "process" ? "process" : "disk";
-const store = placeText === "thread" ? createSqliteWorkerStore({ path }) : createSqliteStore({ path });
+const store = createSqliteStore({ path });
 // What is killed writes no cache by itself; the next round starts in a third of the time.
 flushCompileCache();
 const ref = refOf("killed");

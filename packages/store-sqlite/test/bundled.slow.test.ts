@@ -4,7 +4,6 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { pathToFileURL } from "node:url";
 import { build, type Format } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -30,20 +29,6 @@ async function main([folder]) {
 void main(process.argv.slice(2));
 `;
 
-const threaded = `
-import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
-async function main([folder, threadUrl]) {
-  const open = (more) => createSqliteWorkerStore({ path: folder + "/store.db", ...more });
-  let refused = null;
-  try { open({}); } catch (error) { refused = { code: error.code, remedy: error.remedy }; }
-  const store = open({ threadUrl });
-  const count = (await store.list()).sessions.length;
-  await store.close();
-  console.log(JSON.stringify({ refused, count }));
-}
-void main(process.argv.slice(2));
-`;
-
 let folder: string;
 beforeAll(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "throughline-bundled-")));
@@ -54,7 +39,6 @@ beforeAll(() => {
   mkdirSync(join(folder, "node_modules/@throughline"));
   symlinkSync(packageRoot, join(folder, "node_modules/@throughline/store-sqlite"));
   writeFileSync(join(folder, "program.ts"), program);
-  writeFileSync(join(folder, "threaded.ts"), threaded);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -93,23 +77,6 @@ describe("a program with the store in one file", () => {
       const result = runIn(tmpdir(), [outfile, place]) as { readonly sizeBytes: number; readonly findings: number };
       expect(result.findings).toBe(0);
       expect(result.sizeBytes).toBeGreaterThan(12_000_000);
-    },
-  );
-
-  it.each([
-    ["esm", "threaded.mjs"],
-    ["cjs", "threaded.cjs"],
-  ] as const)(
-    "of the format %s opens a store in a thread whose file it is given, and is told when there is none",
-    async (format, name) => {
-      const place = join(folder, `thread-${format}`);
-      mkdirSync(place);
-      const outfile = await bundle(join(folder, "threaded.ts"), name, format);
-      const thread = await bundle(join(packageRoot, "src/worker-thread.ts"), `thread-of-${format}.mjs`, "esm");
-      expect(runIn(tmpdir(), [outfile, place, pathToFileURL(thread).href])).toEqual({
-        refused: { code: "CONFIG_INVALID", remedy: expect.stringContaining("threadUrl") },
-        count: 0,
-      });
     },
   );
 });

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { describe, expect, it } from "vitest";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
@@ -23,13 +22,10 @@ async function leftBy(store: SessionStore, signal?: AbortSignal): Promise<number
 }
 
 describe("filling the search index", () => {
-  it.each([
-    ["in this thread", createSqliteStore],
-    ["in a thread of its own", createSqliteWorkerStore],
-  ])("tells how many records are left, %s", async (_where, create) => {
+  it("tells how many records are left", async () => {
     const path = join(testFolder(), "store.db");
     await filled(path);
-    await using store = create({ path, searchFill: "on-demand" });
+    await using store = createSqliteStore({ path, searchFill: "on-demand" });
     const left = await leftBy(store);
     expect([left[0], left.at(-1)]).toEqual([records, 0]);
     expect(left.length).toBeGreaterThan(3);

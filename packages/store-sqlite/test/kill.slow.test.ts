@@ -9,7 +9,6 @@ import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { refOf } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
-// From its source: one of its kinds starts a thread from a file of the store.
 const untilKilled = join(import.meta.dirname, "append-until-killed.ts");
 const appendMany = bundledWorker(new URL("./append-many.ts", import.meta.url));
 
@@ -32,9 +31,9 @@ function contentOf({ record }: StoredRecord): string {
 
 /** Here a few rounds of each; `tools/kill-append.ts` and `tools/power-cut.ts` make as many as are asked for. */
 const kinds = [
-  { what: "200 bytes", args: ["200", "disk", "here"], rounds: 6 },
-  { what: "50,000 bytes", args: ["50000", "disk", "here"], rounds: 6 },
-  { what: "2,000 bytes, the store in a thread of its own", args: ["2000", "disk", "thread"], rounds: 5 },
+  { what: "200 bytes", args: ["200", "disk"], rounds: 6 },
+  { what: "50,000 bytes", args: ["50000", "disk"], rounds: 6 },
+  { what: "2,000 bytes", args: ["2000", "disk"], rounds: 5 },
 ];
 
 describe("kill -9 while appending", () => {

@@ -2,12 +2,10 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as exported from "@throughline/store-sqlite";
-import * as worker from "@throughline/store-sqlite/worker";
 import { afterAll, describe, expect, it } from "vitest";
 import { describeOptions } from "@throughline/test-kit/options";
 import { restoreTable } from "../src/backup-store.ts";
 import { sqliteStoreTable } from "../src/sqlite-store-options.ts";
-import { workerStoreTable } from "../src/worker.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "throughline-options-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -26,16 +24,6 @@ describeOptions(exported, [
     table: restoreTable,
     valid: { path, backupPath: join(folder, "backup.db"), keptAs: ".kept" },
     call: (options) => exported.restoreSqliteBackup(options),
-  },
-]);
-
-describeOptions(worker, [
-  {
-    name: "createSqliteWorkerStore",
-    table: workerStoreTable,
-    valid: { path },
-    code: "CONFIG_INVALID",
-    call: (options) => worker.createSqliteWorkerStore(options),
   },
 ]);
 

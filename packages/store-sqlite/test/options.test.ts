@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { createSqliteStore, type SqliteStoreOptions } from "@throughline/store-sqlite";
-import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { afterEach, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
@@ -22,7 +21,6 @@ describe("the options of a store", () => {
     const options = { path: join(testFolder(), "store.db"), [name]: value } as SqliteStoreOptions;
     const refusal = expect.objectContaining({ code: "CONFIG_INVALID" }) as unknown;
     expect(() => createSqliteStore(options)).toThrow(refusal as Error);
-    expect(() => createSqliteWorkerStore(options)).toThrow(refusal as Error);
   });
 
   it.each([":memory:", "file::memory:?cache=shared", "file:store.db"])(
@@ -34,7 +32,6 @@ describe("the options of a store", () => {
         remedy: expect.stringContaining("createMemoryStore()") as unknown,
       }) as unknown;
       expect(() => createSqliteStore({ path })).toThrow(refusal as Error);
-      expect(() => createSqliteWorkerStore({ path })).toThrow(refusal as Error);
       expect(readdirSync(".")).toEqual([]);
     },
   );

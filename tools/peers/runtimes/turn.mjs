@@ -27,10 +27,6 @@ const creates = {
     const { createSqliteStore } = await import("@throughline/store-sqlite");
     return () => createSqliteStore({ path });
   },
-  "sqlite-worker": async () => {
-    const { createSqliteWorkerStore } = await import("@throughline/store-sqlite/worker");
-    return () => createSqliteWorkerStore({ path });
-  },
 };
 
 async function withSession(create, use) {
