@@ -7,12 +7,11 @@ import { databasePath } from "./file-facts.ts";
 import { lockHolder } from "./store-file.ts";
 import type { SqliteDriver } from "./connection.ts";
 
-/** SQLite's bytes to lock begin here in every database file. */
+/** SQLite takes its locks at this byte and behind it, in every database file. */
 const lockByte = 0x4000_0000;
-/** SQLite waits without letting the event loop run, and the next attempt comes soon anyway. */
+/** SQLite blocks the event loop while it waits, so it waits shortly: the next attempt comes soon anyway. */
 const waitMs = 2;
 
-/** Whose lock, and of which store. */
 export interface AgentLock {
   readonly path: string;
   readonly driver: SqliteDriver;
@@ -22,15 +21,16 @@ export interface AgentLock {
 }
 
 /**
- * Runs work of a caller while no other holder of the agent's lock does. The lock is the system's, on an empty file beside
- * the database, so that it ends with its process; the database itself stays free for every reader and writer.
+ * Runs the work of a caller while no other holder has the agent's lock. The operating system holds the lock, on an
+ * empty file beside the database, so it ends with its process. The database itself stays free for every reader and
+ * writer.
  */
 export function holdAgentLock<Result>(
   { path: given, driver, clock, namespace, agentId }: AgentLock,
   work: () => Promise<Result>,
   options: StoreLockOptions,
 ): Promise<Result> {
-  // A namespace may hold what a file name may not.
+  // The name is a hash, because a namespace may hold characters that a file name may not.
   const name = createHash("sha256").update(`${namespace}/${agentId}`).digest("hex").slice(0, 16);
   const path = `${databasePath(given)}.lock-${name}`;
   const timedOut = (waitedMs: number): ThroughlineError => {

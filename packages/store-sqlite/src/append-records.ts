@@ -13,9 +13,9 @@ import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 
 /**
- * The append itself, inside the transaction that makes it whole. Everything that can refuse it comes before its first
- * change, so that a refusal leaves the other writes of the transaction as they are. `lookedFor` is called once the key of a
- * keyed append was looked for.
+ * Appends records inside a transaction. Every check that can refuse the append comes before its first change, so a
+ * refusal leaves the other writes of the transaction as they are. `lookedFor` is called once the key of a keyed append
+ * was looked up.
  */
 export function appendRecords(
   context: WriteContext,
@@ -29,7 +29,7 @@ export function appendRecords(
   const plan = planned(context, session, { request, lookedFor }, nowMs);
   if (plan.result.replayed) return plan.result;
   const place = placeOf(session);
-  // A codec may refuse, so it is asked for all of them first.
+  // A codec may refuse a record, so all records are coded before the first one is written.
   const isPlain = !context.isCoded && plan.linked.every(isPlainRecord);
   const coded = isPlain
     ? []
@@ -46,7 +46,7 @@ export function appendRecords(
   const written = advanceSession(statements, session, rowAfter(session, plan, isIdIndexed));
   const { keyed } = request;
   const row = keyed === null ? written : rememberResult(statements, written, keyed, plan.result, nowMs);
-  // Entering ids may have changed the rows of other sessions, of which this one is a fork.
+  // Entering ids may have changed the rows of the sessions that this fork shares records with.
   if (isIdIndexed) known.forget();
   else known.put(row);
   context.announce(...plan.events);
@@ -71,7 +71,7 @@ function planned(
 ): AppendPlan {
   const { connection, rows } = context;
   const { statements } = connection;
-  // Ids this store made need no look-up, so a session that holds no others has no index of ids and does not pay for one.
+  // Ids that this store creates are unique without a look-up, so a session without other ids pays for no index of ids.
   const find = hasGivenIds(request) ? idFinder(statements, session) : null;
   return planAppend(
     request,

@@ -32,18 +32,17 @@ import {
   sizeOf,
 } from "./store-file.ts";
 
-/** Pages of 8 KB copied at a time; others get their turn in between. */
+/** Other work runs after each step of this many pages of 8 KB. */
 const pagesAtOnce = 256;
 
-/** What a backup is made of. */
 export interface BackupSource extends Pick<OpenOptions, "path" | "driver"> {
-  /** A connection to read from that nobody writes through, where the path cannot be opened once more. */
+  /** A connection that no code writes through. It is the source where the path cannot be opened a second time. */
   readonly opened?: Connection["database"] | undefined;
 }
 
 /**
- * A consistent copy of the whole store while others write: the state of the moment it was begun. The log cannot be cut
- * until it is done. The copy is checked before it gets its name.
+ * Writes a consistent copy of the whole store, with the state of the moment when the backup begins, while others write.
+ * The log cannot be cut until the backup ends. The copy is checked before it gets its name.
  * @throws {ThroughlineError} EXPORT_EXISTS, STORE_LOCKED (another process makes the same one), ABORTED, STORE_FULL,
  *   STORE_IO, STORE_READ_ONLY, STORE_CORRUPT (the store is damaged)
  */
@@ -58,12 +57,12 @@ export async function backupStore(
   let database: ReturnType<SqliteDriver> | null = null;
   try {
     if (isThere(to)) throw refused("EXPORT_EXISTS", `${to} exists already.`, { path: to });
-    // What a process that was killed has left of it.
+    // A process that was killed may have left an unfinished copy.
     removeDatabase(part);
     createPrivateFile(part);
     if (opened === undefined) {
       database = driver(path, { fileMustExist: true, timeout: 50 });
-      // The snapshot of this reader is what is copied, however often others commit meanwhile.
+      // The backup copies the snapshot of this reader, however often others commit meanwhile.
       database.exec("BEGIN");
       database.prepare("SELECT count(*) FROM store_info").get();
     }
@@ -91,7 +90,7 @@ export async function backupStore(
   }
 }
 
-/** The damage in the rows of a copy; null for none. Other work runs in between. */
+/** Returns the damage in the rows of a copy, or null. Other work runs in between. */
 async function damagedRow(path: string, driver: SqliteDriver, signal?: AbortSignal): Promise<string | null> {
   const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
   try {
@@ -119,13 +118,13 @@ function claimBackup(to: string, driver: SqliteDriver): Release {
   throw refused("STORE_LOCKED", `Another process makes the backup ${to}.`, { path: to });
 }
 
-/** Options of `restoreSqliteBackup`. */
+/** Holds the options of `restoreSqliteBackup`. */
 export interface RestoreOptions {
-  /** The backup; it stays as it is. */
+  /** Names the file of the backup, which is only read. */
   readonly backupPath: string;
-  /** Where the store is, or shall be. */
+  /** Names the database file of the store, which need not exist. */
   readonly path: string;
-  /** Ends the name of what was there, which is kept. */
+  /** Ends the name under which the replaced file is kept beside the store. */
   readonly keptAs: string;
   /** Opens the databases. @default better-sqlite3 */
   readonly driver?: SqliteDriver;
@@ -133,7 +132,7 @@ export interface RestoreOptions {
 
 const { callback, filledText, required } = optionKinds;
 
-/** The kinds of the options of `restoreSqliteBackup`. */
+/** Describes the kinds of the options of `restoreSqliteBackup`. */
 export const restoreTable: OptionTable<RestoreOptions> = {
   backupPath: required(filledText),
   path: required(filledText),
@@ -142,9 +141,10 @@ export const restoreTable: OptionTable<RestoreOptions> = {
 };
 
 /**
- * Puts a backup in the place of a store. Nobody may have the store open. What was there is kept beside it. The folder of
- * the backup is only read, and may be one that cannot be written.
- * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE (the backup is no regular file), STORE_CORRUPT (it is none), STORE_LOCKED,
+ * Puts a backup in the place of a store that no process has open. The replaced file is kept beside it. The folder of
+ * the backup is only read, so it may be one that cannot be written.
+ * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE (the backup is no regular file), STORE_CORRUPT (it is none),
+ * STORE_LOCKED,
  *   STORE_VERSION_UNSUPPORTED
  */
 export function restoreSqliteBackup(options: RestoreOptions): { readonly keptPath: string | null } {
@@ -171,8 +171,8 @@ export function restoreSqliteBackup(options: RestoreOptions): { readonly keptPat
 }
 
 /**
- * A private copy of a backup, looked at whole before it takes the place of anything. SQLite opens the copy only: opened
- * where it lies, the backup would get a log and an index beside it, or could not be opened at all.
+ * Makes a private copy of a backup and checks all of it before it replaces a file. SQLite opens only the copy: it would
+ * create a log and an index beside the backup, or fail in a folder that cannot be written.
  */
 function copyBackup(backup: string, to: string, driver: SqliteDriver): void {
   if (!isThere(backup)) throw refused("STORE_NOT_FOUND", `There is no backup at ${backup}.`, { path: backup });
@@ -203,7 +203,10 @@ function wholeCheck(database: ReturnType<SqliteDriver>): string | null {
   }
 }
 
-/** A finished copy is one file: as long as it says it has a log, whoever opens it puts one beside it, and an index. */
+/**
+ * Makes a finished copy one file. While its header states a log, every connection would create a log and an index
+ * beside it.
+ */
 export function leaveLog(path: string, driver: SqliteDriver): void {
   const database = driver(path, { fileMustExist: true, timeout: 50 });
   try {
@@ -214,7 +217,10 @@ export function leaveLog(path: string, driver: SqliteDriver): void {
   }
 }
 
-/** Leaving WAL needs the file for oneself alone, and writes the log into it; a damaged file has nothing to be written. */
+/**
+ * Leaving WAL needs exclusive access and writes the log into the file, so it shows whether the store is closed. A
+ * damaged file has no log that could be written back.
+ */
 function assertClosed(path: string, driver: SqliteDriver): void {
   const damage = damageOfLog(path, pageBytes);
   if (damage !== null) keepDamagedLog(path, damage);
@@ -225,15 +231,16 @@ function assertClosed(path: string, driver: SqliteDriver): void {
   }
 }
 
-/** True when a store could not be opened because its file is no longer what was written. */
+/** Tells whether a store could not be opened because its file is damaged. */
 export function isUnreadable(error: unknown): boolean {
   return hasErrorCode(error, "STORE_CORRUPT") || isDamage(error);
 }
 
 /**
- * Puts the newest good backup in the place of a file that cannot be opened as a store. The file, its log and its index
- * are kept beside it. Null when there is no backup: then nothing is touched. A database of another program never gets here.
- * @throws {ThroughlineError} STORE_LOCKED while another process is at it, or has just been
+ * Replaces a file that cannot be opened as a store with the newest good backup. The file, its log and its index are
+ * kept beside it. Returns null and changes nothing when there is no good backup. The caller excludes databases of other
+ * programs.
+ * @throws {ThroughlineError} STORE_LOCKED while another process restores the store, or has just restored it
  */
 export function recoverStore(options: OpenOptions, nowMs: number, damage: unknown): Finding | null {
   const { driver } = options;
@@ -257,7 +264,10 @@ export function recoverStore(options: OpenOptions, nowMs: number, damage: unknow
   });
 }
 
-/** Where two processes meet the same damage, the second one must not take for damaged what the first has put there. */
+/**
+ * Two processes may meet the same damage. The second process must not replace the backup that the first one has
+ * restored.
+ */
 function isReadable(options: OpenOptions): boolean {
   try {
     closeDatabase(openConnection({ ...options, create: false }).database);
@@ -268,7 +278,7 @@ function isReadable(options: OpenOptions): boolean {
   }
 }
 
-/** Copies the backup to the part; false when it is none. */
+/** Copies the backup to the part. Returns false when the file is no good backup. */
 function isGood(backup: string, part: string, driver: OpenOptions["driver"]): boolean {
   try {
     copyBackup(backup, part, driver);

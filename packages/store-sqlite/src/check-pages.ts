@@ -11,29 +11,27 @@ import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { sizeOf } from "./store-file.ts";
 import type { RawFile } from "./store-file.ts";
 
-/** What the thread that checks is given. */
 export interface CheckOrder {
   readonly path: string;
   readonly mostAnswers: number;
-  /** Whether references between the tables are followed too. */
+  /** Tells whether the references between the tables are checked too. */
   readonly references: boolean;
 }
 
-/** What a statement of the check says, and the error that ended it before its end. */
+/** Holds the answers of one statement of the check, and the error that ended it early. */
 interface Said {
   readonly answers: readonly string[];
   readonly failure: { readonly code: string; readonly message: string } | null;
 }
 
-/** What the thread gives back: what each statement says, or why the file cannot be opened. */
 type CheckAnswer = { readonly said: readonly Said[] } | { readonly failure: NonNullable<Said["failure"]> };
 
-/** A smaller file is checked at once: that takes less than a thread takes to begin. */
+/** A smaller file is checked in this thread, because that takes less time than the start of a thread. */
 const smallBytes = 8 * 1024 * 1024;
 
 /**
- * The thread that reads a large file whole, as text: a bundler leaves out a file that is only named by its URL. It runs what
- * `saidOf` runs; `wrongOf` reads the answers of both.
+ * The code of the thread is text, because a bundler leaves out a file that is only named by its URL. It does the same
+ * as `saidOf`, and `wrongOf` reads the answers of both.
  */
 const threadText: string = [
   'const { parentPort, workerData } = require("node:worker_threads");',
@@ -61,10 +59,10 @@ const threadText: string = [
 ].join("\n");
 
 /**
- * What SQLite finds wrong with the pages of a file and the references between its tables. It reads the whole file in one
- * go, so that a large one is read in a thread of its own; a driver of the caller's cannot be sent there. What is too
- * damaged for the check to go on is an answer of it.
- * @throws {ThroughlineError} ABORTED, STORE_CORRUPT and what else opening a database throws
+ * Returns what SQLite finds wrong with the pages of a file and the references between its tables. The check reads the
+ * whole file without a pause, so a large file is read in a thread. A driver of the caller cannot be sent there. Damage
+ * that ends the check early is one of its answers.
+ * @throws {ThroughlineError} ABORTED, STORE_CORRUPT and the other errors of opening a database
  */
 export async function checkPages(
   order: CheckOrder,
@@ -89,7 +87,7 @@ function checkNow({ path, mostAnswers, references }: CheckOrder, driver: SqliteD
   }
 }
 
-/** The same over a connection that is open. */
+/** Runs the same check over an open connection. */
 export function checkDatabase(
   database: Database.Database,
   { mostAnswers, references }: Omit<CheckOrder, "path">,
@@ -101,7 +99,7 @@ function statementsOf({ mostAnswers, references }: Omit<CheckOrder, "path">): st
   return [`PRAGMA integrity_check(${mostAnswers})`, ...(references ? ["PRAGMA foreign_key_check"] : [])];
 }
 
-/** @throws what ended a statement for another reason than damage */
+/** @throws the error that ended a statement for another reason than damage */
 function wrongOf([pagesSaid, referencesSaid]: readonly Said[]): string[] {
   const pages = answersOf(pagesSaid, "the check of its pages");
   const stray = answersOf(referencesSaid, "the check of its references");
@@ -111,12 +109,12 @@ function wrongOf([pagesSaid, referencesSaid]: readonly Said[]): string[] {
   ];
 }
 
-/** What a check says until it is done, or until the damage it looks for ends it, which is then its last answer. */
+/** Returns the answers of a statement. The damage that ended the statement early is the last answer. */
 function answersOf(said: Said | undefined, what: string): readonly string[] {
   if (said === undefined) return [];
   const { answers, failure } = said;
   if (failure === null) return answers;
-  // What is no database at all has no pages to be found damaged.
+  // A file that is no database has no pages that could be checked.
   if (!failure.code.startsWith("SQLITE_CORRUPT"))
     throw Object.assign(new Error(failure.message), { code: failure.code });
   return [...answers, `${what} ended early: ${failure.message}`];
@@ -133,8 +131,8 @@ function saidOf(database: Database.Database, sql: string): Said {
 }
 
 /**
- * A caller that aborts gets its error at once. The thread ends by itself: stopping it inside the database's code would
- * end the process.
+ * Rejects at once when the caller aborts. The thread then ends by itself, because ending it inside the code of SQLite
+ * would end the process.
  */
 function checkInThread(order: CheckOrder, signal: AbortSignal | undefined): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
@@ -160,21 +158,21 @@ function checkInThread(order: CheckOrder, signal: AbortSignal | undefined): Prom
   });
 }
 
-/** One page as it is read: newer ones of the log stand for those of the file. */
+/** Reads single pages of a database. Newer pages of the log replace those of the file. */
 export interface PageFile {
   readonly pageBytes: number;
-  /** Numbers from 1; those of the log may lie behind the end of the file. */
+  /** Counts pages from 1. Pages of the log may lie behind the end of the file. */
   readonly pages: number;
-  /** The bytes of a page, or null where neither the file nor the log has all of them. */
+  /** Returns the bytes of a page, or null where neither the file nor the log has all of them. */
   page(number: number): DataView | null;
 }
 
-/** How many pages are cached: a chain of overflow pages is read once, the page of a record once for each of its records. */
+/** Caches so many pages, so that a chain of overflow pages and the page of many records are read once. */
 const keptPages = 64;
 
 /**
- * The pages of a database that SQLite may refuse to open, with what its log has committed.
- * The format: https://www.sqlite.org/fileformat2.html
+ * Opens the pages of a database that SQLite may refuse, with the committed pages of its log. The format:
+ * https://www.sqlite.org/fileformat2.html
  */
 export function openPages(file: RawFile, log: RawFile, usualPageBytes: number): PageFile {
   const pageBytes = statedPageBytes(file) ?? usualPageBytes;
@@ -205,7 +203,7 @@ export function openPages(file: RawFile, log: RawFile, usualPageBytes: number): 
   };
 }
 
-/** Null where the first page does not begin like that of a database. */
+/** Returns null where the first page does not begin like a database. */
 function statedPageBytes({ read }: RawFile): number | null {
   const bytes = Buffer.alloc(18);
   if (read(bytes, 0) < 18 || bytes.toString("latin1", 0, 16) !== "SQLite format 3\0") return null;

@@ -8,7 +8,6 @@ import type { EntryRow, RecordContentRow, Session, SessionRow } from "./rows.ts"
 import type { Statements } from "./statements.ts";
 import { prepareStatements } from "./statements.ts";
 
-/** How many rows are compared at a time. */
 const sliceRows = 100;
 
 type Listed = SessionRow & { readonly entry: EntryRow["entry"] | null; readonly entryCrc: number | null };
@@ -27,8 +26,8 @@ const missingRecords = `SELECT s.key FROM store_sessions s WHERE s.namespace <> 
     WHERE r.session = s.session AND r.seq > coalesce(s.origin_seq, 0) AND r.seq <= s.last_seq) LIMIT 1`;
 
 /**
- * Compares every row of a database with its checksum, and counts the records of each session. Gives null after each slice, and
- * in the end what is wrong, if anything is. Needs no codec: checksums are of what is kept.
+ * Compares every row of a database with its checksum, and counts the records of each session. Yields null after each
+ * slice, and returns the damage or null. No codec is needed, because checksums cover the stored bytes.
  */
 export function* checkRows(database: Database.Database): Generator<null, string | null> {
   const damage = schemaDamage(database);

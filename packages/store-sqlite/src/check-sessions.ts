@@ -6,10 +6,10 @@ import { refOf, type Session, type SessionRow } from "./rows.ts";
 import { listedSession } from "./session-rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** How many rows are compared at a time: a few milliseconds. */
+/** A slice takes a few milliseconds. */
 const sliceRows = 500;
 
-/** A row, and whether each index has it where its columns say. */
+/** Tells of each row whether each index has it under the values of its columns. */
 type IndexedRow = SessionRow & { readonly isIndexed: number };
 
 const key = "i.namespace = s.namespace AND i.agent_id = s.agent_id AND i.key = s.key AND i.session = s.session";
@@ -21,7 +21,10 @@ const rowsBehind = `SELECT s.*,
     OR EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_current WHERE ${key} AND i.archived = 0)) AS isIndexed
   FROM store_sessions s NOT INDEXED WHERE s.session > ? ORDER BY s.session LIMIT ${sliceRows}`;
 
-/** Of the table: its rows up to a session, all, and those of active ones. Then of each index that lists use. */
+/**
+ * Counts the rows of the table up to a session, all rows, and the rows of active sessions, then the rows of each index
+ * that lists use.
+ */
 const counts = `SELECT t.*,
   (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_key WHERE namespace >= '') AS byKey,
   (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_updated WHERE namespace >= '') AS byTime,
@@ -32,8 +35,8 @@ const counts = `SELECT t.*,
 type Counts = Readonly<Record<"seen" | "rows" | "active" | "byKey" | "byTime" | "byCurrent", number>>;
 
 /**
- * Compares the table of the sessions with its checksums and with the indexes that lists are read from. A changed bit in one
- * of them leaves sessions out of a list that looks whole. The check runs in slices; others read and write in between.
+ * Compares the table of the sessions with its checksums and with the indexes that lists read. A changed bit in an index
+ * leaves sessions out of a list that looks whole. The check runs in slices, so others read and write in between.
  */
 export class SessionCheck {
   readonly #handle: StoreHandle;
@@ -46,9 +49,9 @@ export class SessionCheck {
   }
 
   /**
-   * Names each damaged row in a finding. `isOfAll`: the list has been through every session, so that the check costs less
-   * than the list and is made again. After other lists it is made once for the handle.
-   * @throws {ThroughlineError} STORE_CORRUPT when whole rows are missing in an index
+   * Names each damaged row in a finding. A list of all sessions (`isOfAll`) costs more than the check, so the check
+   * runs after each of them. After other lists it runs once for the handle.
+   * @throws {ThroughlineError} STORE_CORRUPT when an index lacks whole rows
    */
   async run(isOfAll: boolean, signal?: AbortSignal): Promise<void> {
     if (this.#isDone && !isOfAll) return;
@@ -101,7 +104,10 @@ export class SessionCheck {
   }
 }
 
-/** Sessions that were purged meanwhile have been seen all the same; a damaged row may count as of another state. */
+/**
+ * Sessions that were purged meanwhile count as visited. A damaged row may count under another state, so the number of
+ * active sessions is not compared then.
+ */
 function isWhole({ seen, rows, active, byKey, byTime, byCurrent }: Counts, visited: number, isNamed: boolean): boolean {
   return seen <= visited && byKey === rows && byTime === rows && (byCurrent === active || isNamed);
 }

@@ -1,17 +1,16 @@
 import type { Statements } from "./statements.ts";
 
-/** How many records one transaction enters: a few milliseconds. */
+/** One transaction enters so many records, in a few milliseconds. */
 const sliceRows = 1000;
 
 /**
- * `store_children` says which records name one as their parent: behind the log, filled with the full-text index. What is
- * redacted keeps its place in the tree, so only purging and giving records to forks change what is entered.
+ * Tells whether `store_children` lags behind the log. The table is filled together with the full-text index. A redacted
+ * record keeps its place in the tree, so only a purge and the transfer of records to forks change entered rows.
  */
 export function areChildrenBehind(statements: Statements): boolean {
   return (statements.newestRecord.get() ?? 0) > enteredTo(statements);
 }
 
-/** Enters one slice, inside a transaction. */
 export function enterChildren(statements: Statements): void {
   const after = enteredTo(statements);
   const toRecord = statements.endOfSlice.get(after, sliceRows) ?? null;
@@ -20,21 +19,21 @@ export function enterChildren(statements: Statements): void {
   statements.setChildrenEntered.run(toRecord);
 }
 
-/** After records were deleted: their numbers may be given again, to records that are not entered. */
+/** Moves the mark back after records were deleted, because SQLite may give their numbers to new records. */
 export function settleChildren(statements: Statements): void {
   statements.setChildrenEntered.run(Math.min(enteredTo(statements), statements.newestRecord.get() ?? 0));
 }
 
-/** Takes one slice out, the newest first, inside a transaction; false when the table is empty. */
+/** Deletes one slice of the table, the newest rows first. Returns false when the table is empty. */
 export function clearChildrenSlice(statements: Statements): boolean {
   const toRecord = enteredTo(statements);
   if (toRecord === 0) {
-    // Only what belongs to no record is left, if anything.
+    // The remaining rows, if any, belong to no record.
     statements.clearChildren.run();
     return false;
   }
   const afterRecord = Math.max(0, toRecord - sliceRows);
-  // One by one: in one statement SQLite looks for every parent in every session.
+  // One statement for all rows would search every session for each parent.
   for (const { session, parentId, seq } of statements.childrenIn.all(afterRecord, toRecord))
     statements.takeOutChild.run(session, parentId, seq);
   statements.setChildrenEntered.run(afterRecord);

@@ -5,17 +5,20 @@ import type { SqliteDriver } from "./connection.ts";
 import { isBusy, storeError } from "./sqlite-errors.ts";
 import { createPrivateFile, emptyFile, fileNumber, isThere, linkBeside, removeFile, sizeOf } from "./store-file.ts";
 
-/** Whoever asks at the same moment lets go as soon; whoever is at it does not. */
+/**
+ * Another process that asks at the same moment releases the lock within this time. A process that works under the lock
+ * does not.
+ */
 const defaultWaitMs = 10;
 
-/** Lets others be at it again. The file goes, unless it says something by being there. */
+/** Releases the claim. The file is removed, unless its existence is a mark for other processes. */
 export type Release = (options?: { readonly keepFile: boolean }) => void;
 
 /**
- * Lets nobody else be at something until what is given back is called; null when somebody is. SQLite takes the system's
- * lock on an empty file, as this package does for all its locks. The lock ends with its process, however that ends. It
- * also works across containers, where a process id means nothing and is reused.
- * @throws {ThroughlineError} PATH_UNSAFE, and what the disk says
+ * Claims exclusive work until the returned function is called. Returns null while another process has the claim. SQLite
+ * takes the system's lock on an empty file, as for all locks of this package. The lock ends with its process in every
+ * case. It also works across containers, where process ids mean nothing and are reused.
+ * @throws {ThroughlineError} PATH_UNSAFE, and the errors of the disk
  */
 export function claim(path: string, driver: SqliteDriver, waitMs: number = defaultWaitMs): Release | null {
   for (;;) {
@@ -24,9 +27,9 @@ export function claim(path: string, driver: SqliteDriver, waitMs: number = defau
     if (pin === null) continue;
     try {
       const { database, error } = tryLock(pin, driver, waitMs);
-      // Whoever had it removes the file before letting go, and a lock on a file without its name keeps nobody out. The
-      // second name makes sure that it is this file, and not another one that got its number. On a medium that knows none,
-      // as some that are carried about, two that come at the very same moment may both get in.
+      // The earlier holder removes the file before it releases the lock, and a lock on a file without a name excludes
+      // no process. The second name proves that the path still names the locked file. On a medium without second names,
+      // two processes that come at the same moment may both get the claim.
       const isSame = fileNumber(path) === fileNumber(pin);
       if (isSame && error === null) return releaseOf(database, path);
       database.close();
@@ -50,11 +53,11 @@ function tryLock(
   driver: SqliteDriver,
   waitMs: number,
 ): { readonly database: Database.Database; readonly error: unknown } {
-  // Nobody who holds the lock writes into the file: it is of a time when it named a process.
+  // No holder writes into the file. Content in it is left over and would not be read as a database.
   if (sizeOf(pin) > 0) emptyFile(pin);
   const database = driver(pin, { timeout: waitMs });
   try {
-    // Nothing is ever written under this lock, so that a journal would only be one more file to be left behind.
+    // No write happens under this lock. A journal in a file would only be left behind.
     database.pragma("journal_mode = MEMORY");
     database.exec("BEGIN EXCLUSIVE");
     return { database, error: null };
@@ -64,8 +67,8 @@ function tryLock(
 }
 
 /**
- * Runs the work while nobody else is at it.
- * @throws {ThroughlineError} STORE_LOCKED with the words given, when somebody is
+ * Runs the work while no other process does.
+ * @throws {ThroughlineError} STORE_LOCKED with the given message while another process has the claim
  */
 export function alone<Result>(path: string, driver: SqliteDriver, words: string, work: () => Result): Result {
   const release = claim(path, driver);
@@ -77,23 +80,23 @@ export function alone<Result>(path: string, driver: SqliteDriver, words: string,
   }
 }
 
-/** The file that is there, and locked, while a backup takes the place of a store. */
+/** Returns the name of the file that exists, locked, while a backup replaces a store. */
 export function recoverMark(path: string): string {
   return `${path}.recovery`;
 }
 
 /**
- * Where a store is missing beside its mark it is being restored, or that was interrupted: no new one may begin there.
- * @throws {ThroughlineError} STORE_LOCKED while somebody is at it, STORE_CORRUPT when whoever was is gone
+ * Refuses to create a store beside the mark of a restore, because the restore is running or was interrupted.
+ * @throws {ThroughlineError} STORE_LOCKED while a process restores the store, STORE_CORRUPT when that process has ended
  */
 export function assertNoRestore(path: string, driver: SqliteDriver): void {
   const mark = recoverMark(path);
   if (!isThere(mark)) return;
   const release = claim(mark, driver);
   if (release === null) throw refused("STORE_LOCKED", `${path} is being restored from a backup.`, { path });
-  // The process that restored it may have ended since and removed its mark: this mark is then a new one.
+  // The restoring process may have ended meanwhile and removed its mark. Then this claim has created the file.
   if (isThere(path)) return release();
-  // The mark goes with the one who restores it, and not before.
+  // Only the process that completes the restore removes the mark.
   release({ keepFile: true });
   throw new ThroughlineError("STORE_CORRUPT", `Restoring ${path} from a backup was interrupted.`, {
     outcome: "not-applied",

@@ -7,14 +7,14 @@ import { storeError } from "./sqlite-errors.ts";
 import type { Session, SessionRow } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** How many sessions are compared at a time. */
 const sliceRows = 200;
 
 type KnownSession = Pick<SessionRow, "session" | "session_id" | "last_seq">;
 
 /**
- * Sessions of which the newest backup beside the store has more records than the store. A log never gets shorter: where it
- * did, what lay between was lost, as when the log of the database and its index were deleted.
+ * Reports sessions of which the newest backup beside the store has more records than the store. A log never gets
+ * shorter, so the missing records were lost. This happens when the log of the database was deleted together with its
+ * index.
  */
 export async function* behindBackup(
   handle: StoreHandle,
@@ -38,14 +38,14 @@ export async function* behindBackup(
   }
 }
 
-/** One that says it has a log would get one beside it by being opened. */
+/** SQLite creates a log beside a file whose header states one, even when it only reads. */
 function isOneFile(path: string): boolean {
   const header = Buffer.alloc(20);
   const length = lookInto(path, (read) => read(header, 0));
   return length === 20 && header[18] === 1;
 }
 
-/** Ignores a file that cannot be read: whoever restores it gets the error. */
+/** Returns no sessions of a file that cannot be read. The error belongs to the restore of that backup. */
 function sessionsOf(backup: string, driver: SqliteDriver, after: Session): readonly KnownSession[] {
   const sql = `SELECT session, session_id, last_seq FROM store_sessions WHERE session > ? ORDER BY session LIMIT ${sliceRows}`;
   try {

@@ -1,17 +1,17 @@
 import { resolve } from "node:path";
 import { refused } from "@throughline/core/internal";
 
-/** What the first bytes of a file say, or that there are none. */
+/** Holds the facts from the first bytes of a file. */
 export interface FileHeader {
   readonly isEmpty: boolean;
   readonly isSqlite: boolean;
   readonly applicationId: number;
   readonly userVersion: number;
-  /** False for a file without a log that ends within a page: SQLite would take the rest of it for zeros. */
+  /** False for a file without a log that ends within a page, because SQLite would read zeros behind the end. */
   readonly isWhole: boolean;
 }
 
-/** What the first hundred bytes of a file say; `length`: how many of them there were. */
+/** Reads the facts from the first hundred bytes of a file, of which `length` are there. */
 export function headerOf(bytes: Buffer, length: number): Omit<FileHeader, "isWhole"> {
   return {
     isEmpty: length === 0,
@@ -21,7 +21,7 @@ export function headerOf(bytes: Buffer, length: number): Omit<FileHeader, "isWho
   };
 }
 
-/** Types of file systems that reach over a network, as Linux numbers them. */
+/** Numbers of file systems that reach over a network, as Linux gives them. */
 const remoteFileSystems: ReadonlyMap<number, string> = new Map([
   [0x6969, "NFS"],
   [0x517b, "SMB"],
@@ -37,14 +37,14 @@ const remoteFileSystems: ReadonlyMap<number, string> = new Map([
   [0x786f4256, "a folder shared with a virtual machine's host"],
 ]);
 
-/** The name of a file system that is or may be remote; null for the others. */
+/** Returns the name of a file system that is or may be remote, or null. */
 export function remoteFileSystem(type: number): string | null {
   return remoteFileSystems.get(type >>> 0) ?? null;
 }
 
 /**
- * The path SQLite is given.
- * @throws {ThroughlineError} PATH_UNSAFE for what the driver would read as another name
+ * Returns the path for SQLite.
+ * @throws {ThroughlineError} PATH_UNSAFE for a path that the driver would read as another name
  */
 export function databasePath(path: string): string {
   const full = resolve(path);

@@ -2,21 +2,22 @@ import { refused } from "@throughline/core/internal";
 import { remoteFileSystem } from "./file-facts.ts";
 import { fileSystemFacts } from "./store-file.ts";
 
-/** Whether the file lies on a network file system, as far as the system reports it. */
+/** Returns the name of the network file system that holds the file, or null, as far as the system reports it. */
 export function fileSystemOf(path: string): string | null {
   const facts = fileSystemFacts(path);
   return facts === null ? null : remoteFileSystem(facts.type);
 }
 
-/** SQLite makes the index of a log longer by one byte in each of these. */
+/** SQLite extends the index of a log by one byte in each step of this size. */
 const extensionBytes = 4096;
-/** A new index takes 32 KiB. */
+/** Leaves twice the 32 KiB that a new index takes. */
 const openingBytes = 64 * 1024;
 const writingBytes = 1024 * 1024;
 
 /**
- * Keeps SQLite from a full disk whose blocks are smaller than the steps in which it extends the index of a log. The index
- * then has bytes without a block. The system ends a process that writes such a byte through its map when no block is left.
+ * Keeps SQLite from a full disk whose blocks are smaller than the steps in which it extends the index of a log. The
+ * index then has bytes without a block. The system ends a process that writes such a byte through its map when no block
+ * is left.
  * @throws {ThroughlineError} STORE_FULL
  */
 export function assertRoom(path: string, use: "open" | "write"): void {
@@ -29,7 +30,7 @@ export function assertRoom(path: string, use: "open" | "write"): void {
   throw refused("STORE_FULL", message, { path, blockBytes, freeBytes, neededBytes });
 }
 
-/** The same before each write; nothing is asked on a file system of larger blocks. */
+/** Returns the same check for each write. On a file system with larger blocks the check does nothing. */
 export function roomCheck(path: string): () => void {
   const facts = fileSystemFacts(path);
   if (facts === null || facts.blockBytes >= extensionBytes) return () => undefined;

@@ -24,14 +24,15 @@ interface ForkTarget {
   readonly atSeq: number;
 }
 
-/** Messages up to a seq, counted beforehand because a long session is counted in slices. */
+/** Counts messages up to a seq. The count is made before the fork, because a long session is counted in slices. */
 interface CountedMessages {
   readonly atSeq: number;
   readonly messages: number;
 }
 
 /**
- * A session that shares the records of another up to a seq: one row and one entry, however many they are.
+ * Creates a session that shares the records of another one up to a seq. It writes one row and one entry, however many
+ * records are shared.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, INPUT_INVALID and those of new ids
  */
 function forkSession(context: WriteContext, from: SessionRef, target: ForkTarget, messages: number): SessionState {
@@ -51,7 +52,7 @@ function forkSession(context: WriteContext, from: SessionRef, target: ForkTarget
       ...plan.frame.head,
       lastSeq: atSeq,
       headId: atSeq === origin.last_seq ? origin.head_id : lastMain(statements, origin, atSeq),
-      // What a context needed at an earlier record nobody has kept: then it is everything.
+      // The window at an earlier record is not known, so the context begins with the first record.
       windowSeq: atSeq === origin.last_seq ? origin.window_seq : null,
     },
   };
@@ -63,7 +64,9 @@ function forkSession(context: WriteContext, from: SessionRef, target: ForkTarget
   return stateNow(context, row);
 }
 
-/** The span that holds a seq: a fork stands on it alone, however often its origin was itself forked. */
+/**
+ * Returns the span that holds a seq. A fork refers to that owner directly, however often its origin was itself forked.
+ */
 function spanAt(spans: readonly SessionSpan[], seq: number): SessionSpan {
   const found = spans.findLast(({ afterSeq }) => afterSeq < seq) ?? spans[0];
   if (found === undefined) throw refused("INTERNAL", "A session has no span.");
@@ -78,10 +81,11 @@ function lastMain(statements: Statements, session: SessionRow, atSeq: number): s
   return null;
 }
 
-/** How many rows are counted at a time. */
 const countRows = 2000;
 
-/** One slice of counting the messages up to `atSeq`, from the nearer end; a session that does not change is counted once. */
+/**
+ * Counts one slice of the messages up to `atSeq`, from the nearer end. A session that does not change is counted once.
+ */
 function countSlice(
   statements: Statements,
   session: SessionRow,
@@ -98,8 +102,8 @@ function countSlice(
 }
 
 /**
- * Before a session is purged its forks get what they share of its own records: the oldest those it needs, each later one
- * what it needs beyond that. Gives the seq up to which somebody needs them.
+ * Gives the forks of a session what they share of its own records, before a purge. The oldest fork gets the records
+ * that it needs, and each later fork those beyond. Returns the last seq that any fork needs.
  */
 export function copyToForks(context: WriteContext, session: SessionRow): number {
   const { statements } = context.connection;
@@ -126,7 +130,7 @@ export function copyToForks(context: WriteContext, session: SessionRow): number 
   return covered;
 }
 
-/** Under a codec what is kept is bound to its session, and has to be coded for the new one. */
+/** A codec binds each payload to its session, so the records are coded anew for their new session. */
 function give(
   { connection: { statements }, rows, isCoded }: WriteContext,
   from: SessionRow,
@@ -169,7 +173,6 @@ interface ForkOptions {
   readonly sessionId: string;
 }
 
-/** Forks share the records of their origin: nothing is copied, whatever the session holds. */
 export function createFork(handle: StoreHandle): ForkFacet {
   return {
     fork: (ref, target, options) => fork(handle, ref, target, options),
@@ -186,7 +189,7 @@ async function fork(
   const atSeq = forkBound(ref, target, options);
   const { sessionId } = options;
   for (;;) {
-    // How many messages a fork begins with has to be counted where it does not end with its origin.
+    // A fork that ends before its origin needs a count of its messages.
     const counted = await countedMessages(handle, ref, atSeq);
     const state = await handle.write(
       (context) => {
@@ -201,7 +204,7 @@ async function fork(
   }
 }
 
-/** Who shows the rows of these records beside the session. An origin that was purged shows nothing any more. */
+/** Returns the other sessions that show the rows of these records. A purged origin shows nothing. */
 function sharersOf(statements: Statements, session: SessionRow, seqs: readonly number[]): readonly SharedRecords[] {
   const found = new Map<number, { readonly ref: SessionRef; readonly sessionId: string; readonly seqs: number[] }>();
   const spans = spansOf(statements, session);
@@ -223,7 +226,7 @@ interface Counted {
   readonly found: CountedMessages;
 }
 
-/** Counts slice by slice, so that nobody waits for a long session. */
+/** Counts in slices, so that other work does not wait for a long session. */
 async function countedMessages(handle: StoreHandle, ref: SessionRef, atSeq: number): Promise<Counted> {
   const origin = await handle.read(({ statements }) => foundSession(statements, ref));
   const { last_seq: lastSeq, message_count: messages } = origin;
@@ -237,7 +240,7 @@ async function countedMessages(handle: StoreHandle, ref: SessionRef, atSeq: numb
   return { origin, found };
 }
 
-/** Null when a redaction came in between, or the session is another one: the count is then to be made again. */
+/** Returns null when a redaction came in between or the session is another one. The caller then counts again. */
 function messagesUpTo(
   { statements }: Connection,
   origin: SessionRow,
@@ -248,6 +251,6 @@ function messagesUpTo(
   if (atSeq >= origin.last_seq) return origin.message_count;
   const since = statements.countMessages.get(origin.session, before.last_seq, origin.last_seq) ?? 0;
   if (origin.message_count - since !== before.message_count) return null;
-  // What was appended meanwhile may have moved the end of the fork.
+  // Records that were appended meanwhile may have moved the end of the fork.
   return Math.min(atSeq, origin.last_seq) === found.atSeq ? found.messages : null;
 }

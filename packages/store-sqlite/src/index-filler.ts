@@ -4,50 +4,56 @@ import { deleteOldIndexSlice } from "./search-index.ts";
 import type { SearchIndex } from "./search-index.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** When the indexes behind the log are filled: behind the turns, or only when somebody searches. */
+/** Sets when the indexes behind the log are filled: after the turns, or only for a search. */
 export type SearchFill = "background" | "on-demand";
 
-/** Looked at so often: without a write between two looks a burst is over, and the indexes are filled. */
+/** A burst of writes is over after an interval of this length without a write. Then the indexes are filled. */
 const quietMs = 150;
-/** A burst that does not end is not waited for longer. */
+/** The indexes are filled after this time, even while a burst goes on. */
 const longestWaitMs = 2000;
 
-/** Without a turn for so long it is quiet enough for one batch. */
+/** A batch is written after this time without a turn. */
 const betweenTurnsMs = 30;
-/** While turns come without a pause there is one batch in so long. */
+/** While turns come without a pause, a batch is written after this time. */
 const betweenBatchesMs = 250;
 
-/** The most steps in which the full-text index is merged after each batch. */
+/** The full-text index is merged in at most this many steps after each batch. */
 const mostMerges = 16;
 
-/** Progress of a fill is reported after this many batches. */
+/** Counting takes as long as a batch, so progress is reported only after this many batches. */
 const batchesBetweenCounts = 16;
 
-/** A search waits so long for the lock before it reads what is not indexed, and for a while after that it does not wait again. */
+/**
+ * A search waits this long for the lock before it reads the records that are not indexed. For a while after such a
+ * timeout, searches wait only shortly.
+ */
 const searchPatienceMs = 1000;
 const impatientForMs = 10_000;
 const shortPatienceMs = 20;
 
-/** Why a store that can be read may not be written. */
+/** A search continues without the index after these errors, because a store that cannot be written can be read. */
 const unwritable: readonly ErrorCode[] = ["STORE_LOCKED", "STORE_FULL", "STORE_READ_ONLY", "STORE_IO"];
 
-/** Keeps what is found by words and by parents behind the log by as little as turns allow. */
+/** Fills the indexes of words and of parents behind the log, as soon as turns leave time for it. */
 export class IndexFiller {
   readonly #handle: StoreHandle;
-  /** Null under a codec: there only children are entered. */
+  /** Null under a codec, where only children are entered. */
   readonly #words: SearchIndex | null;
   readonly #fill: SearchFill;
   #timer: NodeJS.Timeout | null = null;
-  /** False when there was a write since the last look: a timer of its own for every write would be felt in each. */
+  /**
+   * False when there was a write since the last tick. One timer for many writes costs each write less than a timer of
+   * its own.
+   */
   #isQuiet = false;
   #waitingSinceMs = 0;
   #lastWriteMs = 0;
   #isStopping = false;
-  /** How many operations need that the index is not filled meanwhile. */
+  /** Counts the operations during which the index must not be filled. */
   #waitedFor = 0;
   #wake: () => void = () => undefined;
   #filling: Promise<void> | null = null;
-  /** When a search last found the store not to be written. */
+  /** The time at which a search last could not write the store. */
   #unwritableMs = -Infinity;
 
   constructor(handle: StoreHandle, words: SearchIndex | null, fill: SearchFill) {
@@ -56,7 +62,6 @@ export class IndexFiller {
     this.#fill = fill;
   }
 
-  /** Called after every commit of a turn. */
   poke(): void {
     const nowMs = this.#handle.context.clock.nowMs();
     this.#lastWriteMs = nowMs;
@@ -64,11 +69,11 @@ export class IndexFiller {
     this.#isQuiet = false;
     if (this.#timer !== null) return;
     this.#waitingSinceMs = nowMs;
-    // A process that has nothing else to do may end: the next one goes on.
+    // The timer does not keep the process alive, because the next process can fill the indexes.
     this.#timer = setTimeout(() => this.#look(), quietMs).unref();
   }
 
-  /** Ends what is under way, for the handle is closing. */
+  /** Ends the running work, because the handle is closing. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -77,7 +82,7 @@ export class IndexFiller {
     await this.#filling;
   }
 
-  /** Indexes the words of everything that is there now. */
+  /** Indexes the words of all records that exist now. */
   async catchUp(signal: AbortSignal | undefined, filled: () => void = () => undefined): Promise<void> {
     const newest = await this.#handle.read(({ statements }) => statements.newestRecord.get() ?? 0, signal);
     for (let toRecord: number | null = 0; toRecord !== null && toRecord < newest;) {
@@ -86,10 +91,7 @@ export class IndexFiller {
     }
   }
 
-  /**
-   * The same with children, in the open: yields how many records are left, so that a waiting caller can report
-   * progress.
-   */
+  /** Indexes words and children, and yields how many records are left, so that a waiting caller can report progress. */
   async *fill(signal: AbortSignal | undefined): AsyncGenerator<number> {
     const words = this.#words;
     const left = (): Promise<number> => this.#handle.read((connection) => words?.lag(connection) ?? 0, signal);
@@ -97,15 +99,14 @@ export class IndexFiller {
     yield await left();
     for (let batches = 1, toRecord: number | null = 0; toRecord !== null && toRecord < newest; batches++) {
       toRecord = await this.#fillBatch(signal);
-      // Counting what is left takes as long as a batch.
       if (batches % batchesBetweenCounts === 0) yield await left();
     }
     yield await left();
   }
 
   /**
-   * The same for a search, which is a read. If the store cannot be written, because the disk is full or a writer is
-   * stuck, it returns the reason. The search then reads the records that are not indexed.
+   * Indexes words for a search, which is a read. If the store cannot be written, because the disk is full or a writer
+   * is stuck, it returns the reason. The search then reads the records that are not indexed.
    */
   async catchUpIfWritable(signal: AbortSignal | undefined): Promise<ThroughlineError | null> {
     const { clock, lockTimeoutMs } = this.#handle.context;
@@ -130,7 +131,6 @@ export class IndexFiller {
     }
   }
 
-  /** Rebuilds both indexes from the records, in steps as short as those of filling them. */
   async rebuild({ signal }: { readonly signal?: AbortSignal }): Promise<void> {
     const step = { durability: "process", signal } as const;
     await this.waitingFor(async () => {
@@ -138,28 +138,29 @@ export class IndexFiller {
       const deleteOld = async (): Promise<void> => {
         while (await this.#handle.write(({ connection }) => deleteOldIndexSlice(connection), step));
       };
-      // Somebody else may be about it too, or have been and not have come to the end.
+      // Another process may be rebuilding the index too, or may have ended before it deleted the old one.
       if (words !== null)
         while (!(await this.#handle.write(({ connection }) => words.beginAnew(connection), step))) await deleteOld();
       await deleteOld();
       while (await this.#handle.write(({ connection }) => clearChildrenSlice(connection.statements), step));
       await this.catchUp(signal);
-      // Words come in smaller batches: with the last of them there is nothing left but children, if anything.
+      // The batches of words are the smaller ones, so after the last of them only children can be left.
       while ((await this.#fillBatch(signal)) === Infinity);
     });
   }
 
-  /** Fills nothing in while the work lasts: what is emptied by it would be filled behind it. Whoever searches still does. */
+  /** Keeps the background from filling the indexes while the work empties them. Searches still fill them. */
   async waitingFor<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#waitedFor += 1;
     try {
-      // Its rest keeps no process alive: waited out, it would let one end before the work has begun.
+      // The pause between batches does not keep the process alive. Without waking it, the process could end before the
+      // work begins.
       this.#wake();
       await this.#filling;
       return await work();
     } finally {
       this.#waitedFor -= 1;
-      // What was appended meanwhile is left to be filled in as ever.
+      // Records that were appended meanwhile are filled in as usual.
       this.poke();
     }
   }
@@ -176,7 +177,7 @@ export class IndexFiller {
   #fillBehind(): void {
     this.#timer = null;
     if (this.#waitedFor > 0) return;
-    // What fails here fails again for whoever searches, and is told to him.
+    // An error here occurs again in the next search, which reports it.
     this.#filling = this.#fillWhenQuiet().then(
       () => this.#filled(),
       () => this.#filled(),
@@ -187,7 +188,10 @@ export class IndexFiller {
     this.#filling = null;
   }
 
-  /** Fills in what there is, batch by batch, each when no turn was written for a moment, or has been for long. */
+  /**
+   * Fills the indexes batch by batch. Each batch waits for a short time without turns, or for the longest pause between
+   * batches.
+   */
   async #fillWhenQuiet(): Promise<void> {
     const { clock } = this.#handle.context;
     for (;;) {
@@ -211,7 +215,7 @@ export class IndexFiller {
     );
   }
 
-  /** A process that has nothing else to do may end meanwhile; closing does not wait for it. */
+  /** The pause does not keep the process alive, and closing does not wait for it. */
   #rest(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -220,8 +224,8 @@ export class IndexFiller {
   }
 
   /**
-   * A few milliseconds of what is not entered yet. Gives the number up to which words stand: infinite when only children
-   * were to be entered, null when there was nothing at all.
+   * Enters the next records, which takes a few milliseconds. Returns the number of the last record with indexed words,
+   * Infinity when only children were entered, and null when nothing was left.
    */
   async #fillBatch(signal: AbortSignal | undefined): Promise<number | null> {
     const words = this.#words;
@@ -241,7 +245,7 @@ export class IndexFiller {
     return isWritten ? batch.toRecord : 0;
   }
 
-  /** Keeps the full-text index in few parts, so that searching it stays fast, in steps as short as those of filling it. */
+  /** Merges the full-text index, so that searching it stays fast. The steps are as short as those of filling it. */
   async #merge(words: SearchIndex, signal: AbortSignal | undefined): Promise<void> {
     const step = { durability: "process", signal } as const;
     for (let steps = 0; steps < mostMerges; steps++) {

@@ -11,13 +11,13 @@ import { assertHead } from "./row-checksums.ts";
 import type { KeyedAppendRow, RecordHeadRow, SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
 
-/** An idempotency key with the hash of the drafts it came with, in hex. */
+/** Holds an idempotency key with the hash of its drafts, in hex. */
 export interface AppendKey {
   readonly key: string;
   readonly digest: string;
 }
 
-/** What is kept of a result; its records are read from the log. */
+/** Holds the stored part of a result. The records themselves are read from the log. */
 interface KeptResult {
   readonly head: SessionHead;
   readonly revision: number;
@@ -25,8 +25,8 @@ interface KeptResult {
 }
 
 /**
- * The first result of a key, or null when the key is new. A row that is due to be forgotten counts as forgotten,
- * whether or not it has been deleted yet.
+ * Returns the first result of a key, or null when the key is new. A row that is due to be forgotten counts as forgotten
+ * before it is deleted.
  * @throws {ThroughlineError} INPUT_INVALID, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED
  */
 export function earlierResult(
@@ -47,8 +47,8 @@ export function earlierResult(
       idempotencyKey: key,
     });
   }
-  // Writing the row again makes this commit wait for the disk: the first one may have been cut off between its write
-  // and its flush, and was then only found again in the log.
+  // The row is written again, so that this commit waits for the disk. The first commit may have been interrupted
+  // between its write and its flush, and was then only found in the log.
   statements.renewKeyed.run(row.session, key);
   const last = found.from_seq + found.record_count;
   const records = statements.readHeads.ascending
@@ -60,7 +60,7 @@ export function earlierResult(
   return { records, ...(JSON.parse(found.result) as KeptResult), replayed: true };
 }
 
-/** Keeps a result, and counts it in the session's row, which is given back. */
+/** Stores a result and counts it in the row of the session. Returns that row. */
 export function rememberResult(
   statements: Statements,
   row: SessionRow,
@@ -98,7 +98,9 @@ function isDue(row: SessionRow, found: Pick<KeyedAppendRow, "number" | "at_ms">,
   return row.keyed_next - found.number > rememberedAppends && found.at_ms < nowMs - rememberedMs;
 }
 
-/** Deletes what is due. The next sweep comes when a quarter has been added, so that the work stays in proportion. */
+/**
+ * Deletes the keys that are due. The next sweep comes when a quarter was added, so that its work stays in proportion.
+ */
 function sweep(statements: Statements, row: SessionRow, nowMs: number): SessionRow {
   const { rememberedAppends, rememberedMs } = defaultIdempotency;
   const old = statements.oldKeyed.all(row.session, row.keyed_next - rememberedAppends, nowMs - rememberedMs);
@@ -112,12 +114,11 @@ function sweep(statements: Statements, row: SessionRow, nowMs: number): SessionR
   };
 }
 
-/** The number of rows at which a session's keys are swept. */
+/** Returns the number of rows at which the keys of a session are swept. */
 export function firstSweepAt(rows: number): number {
   return Math.ceil(Math.max(rows, defaultIdempotency.rememberedAppends) * 1.25);
 }
 
-/** What an append says of a record, read back for the answer to a repeated one. */
 function appendedOf({ seq, id, parentId, side, tsMs, storedAtMs }: RecordHeadRow): AppendedRecord {
   return { seq, id, parentId, side: side === 1, tsMs, storedAtMs: storedAtMs ?? 0 };
 }

@@ -1,4 +1,4 @@
-/** An object whose members are made when they are first asked for. */
+/** Returns an object whose members are created at their first use. */
 export function lazily<Members extends Readonly<Record<string, () => unknown>>>(
   members: Members,
 ): { readonly [Name in keyof Members]: ReturnType<Members[Name]> } {

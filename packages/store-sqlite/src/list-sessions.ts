@@ -11,7 +11,7 @@ import type { EntryRow, SessionRow } from "./rows.ts";
 import { listedSession, lostEntry, slotOf, stateOf } from "./session-rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** No key is longer, and no character sorts behind this one. */
+/** This text sorts behind every key: no key is longer, and no character sorts behind this one. */
 const lastKey = "\u{10FFFF}".repeat(256);
 
 interface Condition {
@@ -23,13 +23,13 @@ type ListedRow = SessionRow & { readonly entryBytes: number };
 
 interface FoundSession extends ListedSession {
   readonly row: SessionRow;
-  /** A session whose entry is gone has none. */
+  /** Undefined for a session whose entry is lost. */
   readonly entry: EntryRow | undefined;
 }
 
 /**
- * The lists of one handle: pages of sessions, found and sorted by an index and cut by the database. The order is SQLite's
- * own, by bytes. Where a list ends, the table and its indexes are compared.
+ * Lists the sessions of one handle in pages. An index finds and sorts them, in the byte order of SQLite. At the end of
+ * a list, the table is compared with its indexes.
  */
 export class SessionLists {
   readonly #handle: StoreHandle;
@@ -69,7 +69,10 @@ export class SessionLists {
   }
 }
 
-/** The sessions that fit a page, with their entries: those of the others, which may be large, are not read. */
+/**
+ * Returns the sessions that fit a page, with their entries. The entries of the other sessions are not read, because
+ * they may be large.
+ */
 function foundSessions(
   connection: Connection,
   query: ListQuery,
@@ -90,7 +93,10 @@ function isOfAll({ keyPrefix = "", sinceMs, untilMs }: ListQuery): boolean {
   return keyPrefix === "" && sinceMs === undefined && untilMs === undefined;
 }
 
-/** At least `limit` where there are as many: behind a damaged row nobody knows where the list continues, so it is never the last. */
+/**
+ * Returns at least `limit` rows if there are as many. A damaged row is never the last one, because a cursor behind it
+ * could not say where the list continues.
+ */
 function listedRows(connection: Connection, query: ListQuery, plan: FoundPlan): readonly ListedRow[] {
   const { sql, values } = listStatement(query, plan);
   const rows = connection.database.prepare<unknown[], ListedRow>(sql).all(...values);
@@ -109,10 +115,10 @@ function isIntact(row: SessionRow): boolean {
   }
 }
 
-/** What is to be found: at most `limit` sessions behind `after`. */
+/** Asks for at most `limit` sessions behind `after`. */
 type FoundPlan = Pick<ListPlan, "sort" | "after" | "limit">;
 
-/** The statement of a query. Exported for the test that looks at its plan. */
+/** Returns the statement of a query. It is exported for the test of its plan. */
 export function listStatement(query: ListQuery, plan: FoundPlan): Condition {
   const conditions = [...filters(query), ...(plan.after === null ? [] : [behind(plan.sort, plan.after)])];
   const order =
@@ -120,7 +126,7 @@ export function listStatement(query: ListQuery, plan: FoundPlan): Condition {
       ? "s.updated_slot DESC, s.updated_at_ms DESC, s.agent_id, s.key, s.session_id"
       : "s.agent_id, s.key, s.session_id";
   const where = conditions.map(({ sql }) => sql).join(" AND ");
-  // An entry's size stands before its content, which may be large and is not read here.
+  // SQLite reads the size of an entry from its header, without the content.
   const sql = `SELECT s.*, coalesce(octet_length(e.entry), 0) AS entryBytes
     FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
     LEFT JOIN store_entries e ON e.session = s.session ORDER BY ${order}`;
@@ -158,11 +164,11 @@ function behind(
   return { sql, values: [slotOf(updatedAtMs), updatedAtMs, updatedAtMs, ...place] };
 }
 
-/** Changes whenever something was committed, by this handle or by another one. Asking SQLite costs 3 microseconds. */
+/** Returns a text that changes with every commit, of this handle or another one. Asking SQLite costs 3 microseconds. */
 export function createEntriesMark(handle: StoreHandle): () => Promise<string> {
   let commits = 0;
   handle.follow(() => commits++);
-  // What SQLite tells holds for one connection.
+  // SQLite's data version is a number of one connection.
   const connections = new WeakMap<Connection, number>();
   let opened = 0;
   return () =>

@@ -3,13 +3,13 @@ import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import type Database from "better-sqlite3";
 
-/** Looks modules up from this file, in an ES module and in a bundle of the older format. */
+/** Resolves modules from this file, in an ES module and in a CommonJS bundle. */
 function fromHere(): NodeJS.Require {
   const here: unknown = import.meta.url;
   return createRequire(typeof here === "string" ? here : __filename);
 }
 
-/** Where the driver's files are. A thread of text does not know by itself. */
+/** Returns the path of the driver. A thread that runs text cannot resolve it by itself. */
 export function driverPath(): string {
   return fromHere().resolve("better-sqlite3");
 }
@@ -17,7 +17,8 @@ export function driverPath(): string {
 let loaded: typeof Database | null = null;
 
 /**
- * The driver, loaded when the first database is opened: a program whose native module is missing can say so in a sentence.
+ * Returns the driver, which is loaded with the first database. A program whose native module is missing can then report
+ * that in one sentence.
  * @throws {ThroughlineError} INSTALLATION_DAMAGED
  */
 export function loadDriver(): typeof Database {
@@ -33,7 +34,10 @@ function loadedNow(): typeof Database {
   }
 }
 
-/** What the driver throws when it loads its native module with the first database; every other error as it is. */
+/**
+ * Translates the error of loading the native module, which comes with the first database. Other errors stay as they
+ * are.
+ */
 export function driverError(error: unknown): unknown {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
   if (code === "MODULE_NOT_FOUND") return damaged(error, "Its native module is missing.");

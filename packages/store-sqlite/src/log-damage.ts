@@ -3,15 +3,15 @@ import type { Finding } from "@throughline/core";
 import { damagedLogEnding, isInUse, keepCopy, lookInto, sizeOf } from "./store-file.ts";
 import type { ReadAt } from "./store-file.ts";
 
-/** Frames of a log that SQLite will not read, because one before them is damaged. */
+/** Describes the frames of a log that SQLite does not read, because a frame before them is damaged. */
 export interface LogDamage {
-  /** Counted from 1; 0 when it is the log's header. */
+  /** Counts frames from 1. The header of the log is 0. */
   readonly damagedFrame: number;
   readonly framesBehind: number;
-  /** How many of them end a commit. */
+  /** Counts the frames that end a commit. */
   readonly commitsBehind: number;
   readonly bytesBehind: number;
-  /** Identifies the log: SQLite draws a new value whenever it starts the log again. */
+  /** Identifies the log, because SQLite draws a new value whenever it restarts the log. */
   readonly salts: string;
 }
 
@@ -31,10 +31,10 @@ export interface LogHeader {
 export type Sums = readonly [number, number];
 
 /**
- * Looks for commits behind the place where SQLite stops reading a log. It reads frame by frame, each with a checksum
- * over all before it, up to the first that does not match. The rest is overwritten or deleted without a report. After a
- * crash that is correct: the rest is empty, or holds frames of an earlier round with other salts, or an unfinished
- * transaction. A commit with the salts of this round was written after the frame that does not fit. The format:
+ * Looks for commits behind the place where SQLite stops reading a log. SQLite reads up to the first frame that does not
+ * match its checksum, which covers all frames before it. It overwrites or deletes the rest without a report. After a
+ * crash that is correct: the rest is empty, has other salts of an earlier round, or is an unfinished transaction. A
+ * commit with the salts of this round was written after the frame that does not match. The format:
  * https://www.sqlite.org/fileformat2.html#walformat
  */
 export function findLogDamage(read: ReadAt, sizeBytes: number, pageBytes: number): LogDamage | null {
@@ -42,7 +42,7 @@ export function findLogDamage(read: ReadAt, sizeBytes: number, pageBytes: number
   const header = readLogHeader(read, pageBytes);
   if (header.pageBytes < 512) return null;
   const frameBytes = frameHeaderBytes + header.pageBytes;
-  // A frame that does not fit, and one behind it.
+  // Damage needs a frame that does not match and a frame behind it.
   if (sizeBytes < headerBytes + (header.isValid ? 2 : 1) * frameBytes) return null;
   const look = header.isValid ? new FrameLook(header) : new FrameLook({ ...header, salts: firstSalts(read) });
   const buffer = new ArrayBuffer(framesAtOnce * frameBytes);
@@ -64,7 +64,7 @@ export function readLogHeader(read: ReadAt, knownPageBytes: number): LogHeader {
   const isKind = view.getUint32(0) >>> 1 === 0x377f0682 >>> 1 && view.getUint32(4) === 3_007_000;
   const isValid = isKind && view.getUint32(24) === sums[0] && view.getUint32(28) === sums[1];
   const salts = [view.getUint32(16), view.getUint32(20)] as const;
-  // Of a header that is damaged nothing is believed: the sums are made as this machine makes them.
+  // A damaged header says nothing, so the byte order of this machine is assumed.
   if (!isValid) return { isValid, pageBytes: knownPageBytes, isBigEndian: isBigEndianHost, salts, sums };
   return { isValid, pageBytes: view.getUint32(8), isBigEndian, salts, sums };
 }
@@ -75,15 +75,18 @@ export function firstSalts(read: ReadAt): readonly [number, number] {
   return [view.getUint32(8), view.getUint32(12)];
 }
 
-/** What is seen of a log, one frame after the other. */
+/** Reads a log one frame after the other. */
 class FrameLook {
   readonly #header: LogHeader;
-  /** The sums up to the frame before, by calculation; and as that frame has them written down. */
+  /** The checksum up to the frame before, as calculated and as that frame states it. */
   #sums: Sums;
   #written: Sums;
   #valid = 0;
   #isBroken: boolean;
-  /** Whether the frame that does not fit is the middle of a transaction, which may have been written over by that one. */
+  /**
+   * Tells whether the frame that does not match lies inside a transaction, which an unfinished write may have
+   * overwritten.
+   */
   #isInside = false;
   #frames = 0;
   #commits = 0;
@@ -123,7 +126,7 @@ class FrameLook {
 
   damage(frameBytes: number): LogDamage | null {
     if (this.#frames === 0 || (this.#commits === 0 && this.#isInside)) return null;
-    // Without a header anything may stand there: only frames that follow one another are some.
+    // Without a valid header any bytes may look like a frame, so only frames that continue each other count.
     if (!this.#header.isValid && (this.#proven === 0 || this.#commits === 0)) return null;
     const [one, other] = this.#header.salts;
     return {
@@ -136,7 +139,7 @@ class FrameLook {
   }
 }
 
-/** SQLite's running checksum over pairs of 32-bit words. */
+/** Calculates the running checksum of SQLite over pairs of 32-bit words. */
 export function sumsOf(view: DataView, from: number, to: number, [first, second]: Sums, isBigEndian: boolean): Sums {
   let [one, other] = [first | 0, second | 0];
   if (isBigEndian === isBigEndianHost) {
@@ -155,8 +158,8 @@ export function sumsOf(view: DataView, from: number, to: number, [first, second]
 }
 
 /**
- * Whether commits lie behind damage in the log that a crash has left, which the first connection would remove. Null
- * without a log, and if another process uses it, which has read it already. Reading it takes no lock.
+ * Returns the commits behind damage in a log that a crash left, which the first connection would remove. Returns null
+ * without a log, and while another process uses the log and so has read it. Reading takes no lock.
  */
 export function damageOfLog(path: string, pageBytes: number): LogDamage | null {
   const log = `${path}-wal`;
@@ -164,12 +167,12 @@ export function damageOfLog(path: string, pageBytes: number): LogDamage | null {
   const look = (): LogDamage | null => lookInto(log, (read) => findLogDamage(read, sizeOf(log), pageBytes));
   const first = look();
   if (first === null) return null;
-  // A process in another container may be writing it unseen: what is damaged stays as it is.
+  // A process in another container may be writing the log unseen. Real damage is the same at the second reading.
   const second = look();
   return second !== null && JSON.stringify(second) === JSON.stringify(first) ? first : null;
 }
 
-/** Keeps the log beside the store, before anybody opens it, and says what lies in it. */
+/** Keeps the log beside the store before the first connection, and returns a finding about it. */
 export function keepDamagedLog(path: string, damage: LogDamage): Finding {
   const { damagedFrame, framesBehind, commitsBehind, bytesBehind, salts } = damage;
   const kept = `${path}${damagedLogEnding}${salts}-${damagedFrame}`;

@@ -1,16 +1,17 @@
 import { firstSalts, frameHeaderBytes, headerBytes, readLogHeader, sumsOf, type Sums } from "./log-damage.ts";
 import type { ReadAt } from "./store-file.ts";
 
-/** A page as the log has it. */
+/** Names one page in the log. */
 export interface Frame {
   readonly page: number;
-  /** Where its bytes begin. */
+  /** States where the bytes of the page begin. */
   readonly bytesAt: number;
 }
 
 /**
- * The frames of a log that fit their own checksum, up to the last that ends a commit, oldest first. SQLite stops at the first
- * that does not fit; those behind it are whole pages of commits that were acknowledged, so whoever looks for rows has them.
+ * Returns the frames that match their own checksum, up to the last frame that ends a commit, oldest first. SQLite stops
+ * at the first frame that does not match. The frames behind it are whole pages of acknowledged commits, so repair reads
+ * them too.
  */
 export function committedFrames(read: ReadAt, sizeBytes: number, usualPageBytes: number): readonly Frame[] {
   if (sizeBytes < headerBytes + frameHeaderBytes) return [];

@@ -6,30 +6,32 @@ import type { LogRow } from "./statements.ts";
 import { isBusy, nativeCode } from "./sqlite-errors.ts";
 import { logReaders, sizeOf } from "./store-file.ts";
 
-/** Pages of 8 KB that may wait in the log while commits come without a pause. Writing them back takes some milliseconds. */
+/**
+ * While commits come without a pause, so many pages of 8 KB may wait in the log. Writing them back takes some
+ * milliseconds.
+ */
 const mostPages = 1000;
-/** Looked at so often: without a commit between two looks it is quiet enough to write back what there is, */
+/** The log is written back after an interval of this length without a commit, */
 const quietMs = 100;
-/** if it is worth two flushes: half a megabyte. */
+/** if it has half a megabyte, which is worth two flushes. */
 const fewestPages = 64;
 /**
- * Reading the log's length takes a tenth of a turn: it is read after at most this number of commits, earlier when the
- * log grows.
+ * Reading the length of the log takes a tenth of a turn. It is read after at most this many commits, and earlier when
+ * the log grows.
  */
 const mostCommitsBetween = 64;
-/** A log that is longer on the disk, and cannot be started again, is reported. */
+/** A longer log that cannot be restarted is reported. */
 const largestLogBytes = 64 * 1024 * 1024;
 
-/** What becomes of what the keeper notices. */
 export interface LogKeeperEvents {
   tell(finding: Finding): void;
-  /** A flush failed: what the kernel kept of it cannot be known. */
+  /** Reports a failed flush, after which the content of the log is in doubt. */
   fail(): void;
 }
 
 /**
- * Writes the log back into the database, so that it stays short. It runs when the store is quiet, or between two
- * commits when the log has grown, never within a commit. Reports which process prevents it.
+ * Writes the log back into the database, so that the log stays short. It runs when the store is quiet, or between two
+ * commits when the log has grown, never within a commit. It reports the process that prevents it.
  */
 export class LogKeeper {
   readonly #path: string;
@@ -37,11 +39,11 @@ export class LogKeeper {
   #commitsUnseen = 0;
   #nextLookAfter = 1;
   #pagesSeen = 0;
-  /** Grows while a reader needs the beginning of the log, so that it is not tried in vain after every commit. */
+  /** Grows while a reader needs the beginning of the log, so that not every commit tries in vain. */
   #nextPages = mostPages;
   #toldBytes = largestLogBytes;
   #quiet: NodeJS.Timeout | null = null;
-  /** False when there was a commit since the last look: moving the timer on would take more of each than noting this. */
+  /** False when there was a commit since the last tick. Setting a flag costs a commit less than moving a timer. */
   #isQuiet = false;
   #soon: NodeJS.Immediate | null = null;
 
@@ -50,9 +52,8 @@ export class LogKeeper {
     this.#events = events;
   }
 
-  /** Called after every commit. */
   committed(connection: Connection): void {
-    // A process that has nothing else to do may end: whoever writes next finds the log as it is.
+    // The timer does not keep the process alive, because the next writer finds the log as it is.
     this.#isQuiet = false;
     this.#quiet ??= setTimeout(() => this.#tidy(connection), quietMs).unref();
     if (++this.#commitsUnseen < this.#nextLookAfter || this.#soon !== null) return;
@@ -65,7 +66,7 @@ export class LogKeeper {
     if (pages >= this.#nextPages) this.#soon = setImmediate(() => this.#writeBack(connection));
   }
 
-  /** Ends what is planned, for the handle is closing. */
+  /** Cancels the planned work, because the handle is closing. */
   stop(): void {
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     if (this.#soon !== null) clearImmediate(this.#soon);
@@ -87,17 +88,18 @@ export class LogKeeper {
     try {
       const { statements } = connection;
       const [, pages, written] = statements.writeBack.get() ?? [0, 0, 0];
-      // Others may write without a pause: then only the write lock, if it is free just now, lets the log begin anew.
+      // Other processes may write without a pause. Then the log restarts only under the write lock, if that is free
+      // now.
       const isWhole = pages === written || isBegunAnew(statements.beginLogAnew.get());
       this.#nextPages = isWhole ? mostPages : pages - written + mostPages;
       this.#look(connection);
     } catch (error) {
-      // A full disk or a lock: everything stands in the log, and is written back another time.
+      // After a full disk or a lock, the log still holds everything and is written back later.
       if (!isBusy(error) && nativeCode(error) !== "SQLITE_FULL") this.#events.fail();
     }
   }
 
-  /** A finding when the log is too large and cannot be cut; again when it has doubled. */
+  /** Reports a log that is too large and cannot be cut, and again each time it has doubled. */
   #look(connection: Connection): void {
     const sizeBytes = sizeOf(`${this.#path}-wal`);
     if (sizeBytes <= this.#toldBytes) return;
@@ -113,13 +115,12 @@ export class LogKeeper {
   }
 }
 
-/** Pages of the log that do not stand in the database yet. */
 function waitingPages({ statements }: Connection): number {
   try {
     const [, pages, written] = statements.logState.get() ?? [0, 0, 0];
     return pages - written;
   } catch {
-    // The commit before it stands, whatever keeps the log from being looked at; it is looked at again.
+    // The commit before is safe, whatever keeps the log from being read. The next commit tries again.
     return 0;
   }
 }

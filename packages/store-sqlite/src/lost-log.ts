@@ -3,28 +3,28 @@ import { type Finding } from "@throughline/core";
 import { frameHeaderBytes, headerBytes, sumsOf } from "./log-damage.ts";
 import { isInUse, isThere, keepCopy, lookInto, lostLogEnding, sizeOf } from "./store-file.ts";
 
-/** What the index of a log says of a log that is not there, or is shorter than it was. */
+/** Describes a log that is gone or was cut, from what its index states. */
 export interface LostLog {
-  /** Pages of commits that do not stand in the database. */
+  /** Counts pages of commits that are not in the database. */
   readonly pages: number;
-  /** Identifies the log: SQLite draws a new value whenever it starts the log again. */
+  /** Identifies the log, because SQLite draws a new value whenever it restarts the log. */
   readonly salts: string;
-  /** The part of the index that says so. */
+  /** Holds the part of the index that proves the loss. */
   readonly proof: Uint8Array;
 }
 
-/** The header stands in the index twice, and behind it how many of the log's pages stand in the database. */
+/** The index holds its header twice, then the number of log pages that are in the database. */
 const indexHeaderBytes = 48;
 const isBigEndianHost = new Uint8Array(Uint32Array.of(1).buffer)[0] === 0;
 
 /**
- * Whether a process that was killed had committed more than its log holds now. SQLite removes the index of a log before
- * the log. So an index without a log means that another program removed the log, and the index still counts its pages.
- * Call it before the first connection, which starts both again. Null where somebody uses the database.
+ * Tells whether a killed process had committed more than its log holds now. SQLite removes the index of a log before
+ * the log, so an index without a log means that another program removed the log. The index still counts its pages. It
+ * must be called before the first connection, which restarts both. Returns null while a process uses the database.
  */
 export function lostLogOf(path: string): LostLog | null {
   return inOneThread(() => {
-    // Closing a file drops what locks this process has on it.
+    // Closing a file drops the locks that this process has on it, so a file in use must not be opened.
     if (!isThere(`${path}-shm`) || isInUse(path)) return null;
     const view = new DataView(new ArrayBuffer(2 * indexHeaderBytes + 4));
     const length = lookInto(`${path}-shm`, (read) => read(new Uint8Array(view.buffer), 0));
@@ -40,7 +40,7 @@ export function lostLogOf(path: string): LostLog | null {
   });
 }
 
-/** What is written in one go: both copies are the same, and fit their checksum. */
+/** Tells whether both copies of the header are equal and match their checksum. */
 function isIndex(view: DataView): boolean {
   const [one, other] = sumsOf(view, 0, 40, [0, 0], isBigEndianHost);
   const isWhole = view.getUint32(40, !isBigEndianHost) === one && view.getUint32(44, !isBigEndianHost) === other;
@@ -49,14 +49,14 @@ function isIndex(view: DataView): boolean {
   return isWhole && view.getUint8(12) === 1 && first.every((byte, at) => byte === second[at]);
 }
 
-/** Keeps what proves the loss beside the store, and says what is lost. */
+/** Keeps the proof of the loss beside the store, and returns a finding about it. */
 export function keepLostLog(path: string, { pages, salts, proof }: LostLog): Finding {
   const kept = `${path}${lostLogEnding}${salts}-${pages}`;
   keepCopy(proof, kept);
   return lostLogFinding(path, kept);
 }
 
-/** The finding for a loss, reported until the proof of it is removed. */
+/** Returns the finding for a loss, which is reported until its proof is removed. */
 export function lostLogFinding(path: string, kept: string): Finding {
   const message =
     `The log of ${path} was deleted or cut while it held ${kept.slice(kept.lastIndexOf("-") + 1)} pages of commits that ` +

@@ -17,21 +17,21 @@ import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-f
 import { prepareFile, removeUnbegun } from "./prepare-file.ts";
 import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 
-/** SQLite waits by itself while a store is opened, because creating the schema and converting to WAL cannot wait otherwise. */
+/** SQLite waits by itself at open, because creating the schema and converting to WAL have no other way to wait. */
 const openingBusyTimeoutMs = 50;
 
-/** Before this one WAL could lose commits when it was reset (SQLite's own release notes of 3.51.3). */
+/** An earlier version may lose commits when it resets the log in WAL mode (SQLite's release notes of 3.51.3). */
 const oldestVersion = [3, 51, 3] as const;
 
 export const pageBytes = 8192;
 
 const journalSizeLimitBytes = 32 * 1024 * 1024;
 
-/** Set on every connection, then read back: a build or a file that does not take one of them is refused. */
+/** Each setting is read back after it is set. A build or a file that does not take a setting is refused. */
 const settings: readonly (readonly [name: string, value: string | number, read: string | number])[] = [
   ["journal_mode", "WAL", "wal"],
   ["synchronous", "FULL", 2],
-  // On macOS a flush ends in the cache of the drive without these; elsewhere they change nothing.
+  // Without these settings, a flush on macOS ends in the cache of the drive. Elsewhere they change nothing.
   ["fullfsync", "ON", 1],
   ["checkpoint_fullfsync", "ON", 1],
   ["foreign_keys", "ON", 1],
@@ -39,7 +39,7 @@ const settings: readonly (readonly [name: string, value: string | number, read: 
   ["cell_size_check", "ON", 1],
   ["secure_delete", "ON", 1],
   ["journal_size_limit", journalSizeLimitBytes, journalSizeLimitBytes],
-  // Checkpoints are made beside the commits, see `LogKeeper`.
+  // `LogKeeper` runs checkpoints beside the commits.
   ["wal_autocheckpoint", 0, 0],
   ["temp_store", "MEMORY", 2],
   ["mmap_size", 0, 0],
@@ -57,7 +57,8 @@ export function openConnection(options: OpenOptions): Connection {
   try {
     isMade = prepareFile(path, options.create, () => assertNoRestore(path, options.driver));
     assertRoom(path, "open");
-    // All before SQLite sees the file: the first connection takes for the end of the log what does not fit.
+    // These checks come before SQLite opens the file, because the first connection ends the log at the first frame that
+    // does not match.
     const damage = damageOfLog(path, pageBytes);
     const lost = lostLogOf(path);
     assertOurs(path, options.driver);
@@ -107,24 +108,24 @@ function unreadableStore(path: string, why: string, cause: unknown): Throughline
 }
 
 /**
- * Until a database has an index of its log, nobody can see that it is open; so until then no other thread may look at it,
- * see `readHeader`.
+ * No other thread may read the file before the database has an index of its log, because until then no process can see
+ * that it is open. See `readHeader`.
  */
 function beginLog(database: Database.Database, path: string): void {
   assertVersion(database);
-  // Only an empty database takes a page size. The schema is made before WAL, so that the header in the main file,
-  // which is all that may be looked at from outside, is true from the first moment.
+  // Only an empty database takes a page size. The schema is created before WAL, so the header of the main file is true
+  // from the first moment. That header is all that other processes may read.
   database.pragma(`page_size = ${pageBytes}`);
   database.pragma("secure_delete = ON");
-  // Asking opens the log of one that has been in use before.
+  // Asking opens the log of a database that was in use before.
   if (database.pragma("journal_mode", { simple: true }) === "wal") return;
   createSchema(database, path);
   applySetting(database, ["journal_mode", "WAL", "wal"]);
 }
 
 /**
- * Looks at the file without changing it: a database of another program must stay as it is, down to its side files.
- * `shown` is the name it goes by in errors.
+ * Checks the file without changing it, because a database of another program must stay as it is, with its side files.
+ * Errors name the file as `shown`.
  */
 export function assertOurs(path: string, driver: SqliteDriver, shown: string = path): void {
   const header = inOneThread(() => readHeader(path)) ?? readThrough(path, driver);
@@ -140,12 +141,15 @@ export function assertOurs(path: string, driver: SqliteDriver, shown: string = p
     throw refused("STORE_CORRUPT", `${shown} ends within a page; it was not changed.`, { path: shown });
 }
 
-/** Whoever closes a database last takes its index away before the log, so that nobody sees any more that it is in use. */
+/**
+ * The last connection to close removes the index before the log. In between, no process could see that the database is
+ * in use.
+ */
 export function closeDatabase(database: Database.Database): void {
   inOneThread(() => database.close());
 }
 
-/** A database that somebody may have open is asked through SQLite, which knows about its own locks. */
+/** Reads the header through SQLite, which knows its own locks, because a process may have the database open. */
 function readThrough(path: string, driver: SqliteDriver): NonNullable<ReturnType<typeof readHeader>> {
   const database = driver(path, { readonly: true, fileMustExist: true, timeout: openingBusyTimeoutMs });
   try {
@@ -178,12 +182,12 @@ function applySetting(database: Database.Database, [name, value, read]: (typeof 
   database.pragma(`${name} = ${value}`);
   const actual: unknown = database.pragma(name, { simple: true });
   if (actual === read) return;
-  // Another connection that is in a transaction keeps the database from changing to WAL; SQLite then answers with the old mode.
+  // A transaction of another connection keeps the database from changing to WAL. SQLite then answers with the old mode.
   const code = name === "journal_mode" ? "STORE_LOCKED" : "STORE_UNSUPPORTED";
   throw refused(code, `SQLite answers ${String(actual)} for ${name}, not ${read}.`, { name, actual, expected: read });
 }
 
-/** A store is written under one codec or none; the name is kept, so that another is refused before it decodes anything. */
+/** Stores the name of the codec at first use. Another codec is then refused before it decodes anything. */
 function claimCodec(database: Database.Database, codecName: string | null): void {
   const wanted = codecName ?? "";
   const find = database.prepare<[], string>("SELECT value FROM store_info WHERE name = 'codec'").pluck();
@@ -199,12 +203,15 @@ function claimCodec(database: Database.Database, codecName: string | null): void
   });
 }
 
-/** Else what lies behind the damage would stand behind the next commits, and be found again after the next crash. */
+/**
+ * Moves the log into the database. Otherwise the damage would be found again after the next crash, behind newer
+ * commits.
+ */
 function leaveDamageBehind(connection: Connection): void {
   try {
     cutLog(connection);
   } catch (error) {
-    // It costs a second finding at most, and is no reason to keep anybody from reading.
+    // A failure costs at most a second finding, so it must not prevent reading.
     if (!isBusy(error) && nativeCode(error) !== "SQLITE_FULL") throw error;
   }
 }
@@ -221,7 +228,7 @@ function placeCheck(path: string): () => void {
         path,
       });
     if (logNow === log) return;
-    // SQLite would go on writing to the log that has lost its name, and nobody would find it after a crash.
+    // SQLite would continue to write to the log without a name, and no process would find it after a crash.
     throw new ThroughlineError("STORE_IO", `The log ${path}-wal was moved, replaced or deleted while it was open.`, {
       outcome: "not-applied",
       details: { path },
@@ -239,7 +246,7 @@ function diskSyncSwitch(database: Database.Database): (isOn: boolean) => void {
   };
 }
 
-/** Moves the log into the database and cuts it; false when somebody still reads it. Waits for nobody. */
+/** Moves the log into the database and cuts it, without waiting. Returns false while a reader needs the log. */
 export function cutLog({ database }: Connection): boolean {
   const [answer] = database.pragma("wal_checkpoint(TRUNCATE)") as { readonly busy: number }[];
   return answer?.busy === 0;

@@ -19,11 +19,11 @@ import {
 } from "./store-file.ts";
 
 /**
- * Opens a store that cannot be written, to be read. SQLite must write beside a database with a log even to read it. So
- * this opens a private copy with the content of its log, and deletes the files of the copy before anything is read.
- * Null where that is not what is in the way, or somebody may be writing it.
+ * Opens a store that cannot be written, for reading. SQLite must write beside a database with a log even to read it. So
+ * this function opens a private copy with the content of the log, and deletes the files of the copy before anything is
+ * read. Returns null when writing is not the problem, or another process may be writing the store.
  * @throws {ThroughlineError} STORE_READ_ONLY when there is no room for a copy, STORE_LOCKED while it is written without
- * a pause, CODEC_FAILED
+ *   a pause, CODEC_FAILED
  */
 export function openUnwritable(options: OpenOptions, reason: ThroughlineError): Connection | null {
   const path = databasePath(options.path);
@@ -49,7 +49,7 @@ function copyOf({ driver }: OpenOptions, path: string, reason: ThroughlineError)
   try {
     return copyToRead(path, driver);
   } catch (cause) {
-    // Whoever writes the store is in the way, and no want of room.
+    // The error of a store that is being written is not a lack of room.
     if (ThroughlineError.isInstance(cause)) throw cause;
     throw new ThroughlineError(
       "STORE_READ_ONLY",
@@ -69,7 +69,7 @@ function textOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Whoever may write it may do so while it is read here, which sees nothing of that. */
+/** Another user may write the store while this process reads its copy. */
 function assertUnchanged(path: string, version: string): void {
   if (versionOfDatabase(path) === version) return;
   throw new ThroughlineError(
@@ -82,41 +82,42 @@ function assertUnchanged(path: string, version: string): void {
   );
 }
 
-/** What was kept of the copy's log went with the copy. */
+/** The damaged log was kept beside the copy and is deleted with it, so the finding names no file. */
 function ofOriginal(finding: Finding, path: string): Finding {
   if (finding.code !== "LOG_DAMAGED") return finding;
   const message = `The log of ${path} is damaged before its end; what lies behind the damage is not shown.`;
   return createFinding("LOG_DAMAGED", message, { path });
 }
 
-/** How often a copy is started again: beside a writer without a pause no copy is made. */
+/** Copying starts again at most so often, because beside a writer without a pause no copy succeeds. */
 const mostCopies = 5;
 
 const folderStart = "throughline-read-";
-/** Claimed by the process that made the folder, for as long as it lives. */
+/** The process that creates the folder holds this claim as long as it lives. */
 const claimName = "in-use";
 /** A younger folder may have no claim yet, because its process claims it right after it creates it. */
 const newMs = 60_000;
 
-/** A private copy of a database, with what its log holds, in a folder of its own. */
+/** Names a private copy of a database with the content of its log, in a folder of its own. */
 interface CopyToRead {
   readonly path: string;
-  /** Identifies the version of the copy. */
+  /** Identifies the version of the database that was copied. */
   readonly version: string;
-  /** Takes its files away. */
   remove(): void;
 }
 
 /**
- * Copies a database. What a process that was killed meanwhile has left of such a copy is removed first.
- * @throws {ThroughlineError} STORE_LOCKED while it is written without a pause, STORE_NOT_FOUND when it goes meanwhile; and
- *   what the disk says
+ * Copies a database, after it removes copies that killed processes left.
+ * @throws {ThroughlineError} STORE_LOCKED while it is written without a pause, STORE_NOT_FOUND when it disappears
+ * meanwhile, and
+ *   the errors of the disk
  */
 export function copyToRead(path: string, driver: SqliteDriver): CopyToRead {
   const folder = makeTemporaryFolder(folderStart);
   let release: ReturnType<typeof claim> = null;
   const remove = (): void => {
-    // Under the claim to the end: else it would be taken for one that was left, and removed by two.
+    // The claim is held to the end. Otherwise another process would take the folder for one that was left, and remove
+    // it too.
     removeFolder(folder);
     release?.();
   };
@@ -135,7 +136,10 @@ export function copyToRead(path: string, driver: SqliteDriver): CopyToRead {
   }
 }
 
-/** False when a file went while it was copied: so does the log when its last user closes it, having changed the database. */
+/**
+ * Returns false when a file disappeared during the copy. The log does so when its last user closes it, which changes
+ * the database.
+ */
 function isCopied(path: string, copy: string): boolean {
   try {
     copyDatabase(path, copy);
@@ -148,8 +152,8 @@ function isCopied(path: string, copy: string): boolean {
 }
 
 /**
- * Removes what is left of copies of the same user, content and all. Its claim shows that its process has ended, because
- * a process id means nothing in another container that uses the same folder.
+ * Removes left copies of the same user with their content. Only the claim shows that a process has ended, because a
+ * process id means nothing in another container that uses the folder.
  */
 function removeLeftovers(own: string, driver: SqliteDriver): void {
   for (const { path, olderByMs } of temporaryFoldersBeside(own, folderStart)) {
@@ -165,12 +169,12 @@ function removeLeftovers(own: string, driver: SqliteDriver): void {
       removeFolder(path);
       release();
     } catch {
-      // Somebody else is at it, or it cannot be removed: no reason to keep anybody from reading.
+      // Another process may be removing the folder, or it cannot be removed. Neither must prevent reading.
     }
   }
 }
 
-/** Another text whenever the database or its log was written. */
+/** Returns a text that changes whenever the database or its log is written. */
 function versionOfDatabase(path: string): string {
   return `${versionOf(path)}, ${versionOf(`${path}-wal`)}`;
 }

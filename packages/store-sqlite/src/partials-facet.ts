@@ -11,7 +11,7 @@ import { placeOf } from "./rows.ts";
 import { findSession, foundSession, frameOf } from "./session-rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** Keeps the open reply of a session in a row of its own, whole. */
+/** Keeps the whole open reply of a session in one row. */
 export function createPartials(handle: StoreHandle, durability: Durability): PartialsFacet {
   const { context } = handle;
   return {
@@ -46,7 +46,7 @@ export function createPartials(handle: StoreHandle, durability: Durability): Par
         return row !== undefined && context.partials.find(connection, row.session) !== undefined;
       });
       if (!isThere) return;
-      // What a power cut brings back is stale by then: its reply is in the log.
+      // A partial that a power cut brings back is stale, because its reply is in the log.
       await handle.write(
         ({ connection, partials }) => {
           const row = findSession(connection.statements, ref);

@@ -13,9 +13,9 @@ import {
 } from "./store-file.ts";
 
 /**
- * Makes sure that the file is there, readable by its owner only, and no link. SQLite gives its side files the mode of
- * the database, so the mode is set before SQLite sees it. Gives whether it was made.
- * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE, STORE_CORRUPT, and what `assertNoRestore` throws
+ * Makes sure that the file exists, is private and is no link. SQLite gives its side files the mode of the database, so
+ * the mode is set before SQLite opens it. Returns whether the file was created.
+ * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE, STORE_CORRUPT, and the errors of `assertNoRestore`
  */
 export function prepareFile(path: string, create: boolean, assertNoRestore: () => void): boolean {
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
@@ -25,9 +25,9 @@ export function prepareFile(path: string, create: boolean, assertNoRestore: () =
     return true;
   };
   if (isPrepared()) return false;
-  // While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it.
+  // While a backup replaces a damaged file, the path names no file for a moment. No new store may begin then.
   assertNoRestore();
-  // The restore may have ended between the two looks.
+  // The restore may have ended between the two checks.
   if (isPrepared()) return false;
   assertNoneLeft(path);
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
@@ -38,8 +38,8 @@ export function prepareFile(path: string, create: boolean, assertNoRestore: () =
 }
 
 /**
- * Removes a file in which no store could be created, as on a full disk. A file that was written to stays. A process
- * that has the removed file open notices at its next write that it has lost its name.
+ * Removes a file in which no store could be created, for example on a full disk. A file with content stays. A process
+ * that has the removed file open notices at its next write that the file has no name.
  */
 export function removeUnbegun(path: string): void {
   const isUnbegun = sizeOf(path) === 0 && !["-wal", "-shm", "-journal"].some((side) => isThere(`${path}${side}`));
@@ -47,8 +47,8 @@ export function removeUnbegun(path: string): void {
 }
 
 /**
- * Ours is never empty once it has a log, and SQLite would delete the log of an empty file, with all that was acknowledged
- * in it. An empty file without one is a store that has not begun.
+ * A store with a log is never empty, and SQLite would delete the log of an empty file with all its acknowledged
+ * commits. An empty file without a log is a store that has not begun.
  */
 function assertNotEmptied(path: string, create: boolean): void {
   if (sizeOf(path) > 0) return;
@@ -58,9 +58,9 @@ function assertNotEmptied(path: string, create: boolean): void {
 }
 
 /**
- * A file that was moved or deleted may have left its log, which SQLite would delete with all acknowledged commits in
- * it. A process that still has the file open would share the index of that log with the new file, and each would
- * overwrite the other's.
+ * A file that was moved or deleted may have left its log, which SQLite would delete with all its acknowledged commits.
+ * A process that still has the file open would share the index of that log with the new file, and each would overwrite
+ * the other.
  */
 function assertNoneLeft(path: string): void {
   if (isInUse(path))

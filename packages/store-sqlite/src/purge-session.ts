@@ -14,55 +14,57 @@ import type { Session, SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** So much is deleted in one transaction: a few milliseconds, in which nobody else writes and this process does nothing else. */
+/**
+ * One transaction deletes so much in a few milliseconds. Meanwhile no other process writes, and this process does
+ * nothing else.
+ */
 const sliceRecords = 300;
 const sliceBytes = 2 * 1024 * 1024;
-/** Of rows without content. */
+/** Counts rows without content, which are smaller. */
 const sliceRows = 2000;
 
-/** What hangs on a session beside its records and its entry, with the primary keys. */
+/** The tables that refer to a session, beside its records and its entry, with their primary keys. */
 const tables = [
   { table: "store_record_ids", key: "id" },
   { table: "store_keyed_appends", key: "idempotency_key" },
   { table: "store_children", key: "parent_id, seq" },
 ] as const;
 
-/** What is left of a purge: a session that is gone for every reader, or the index that sessions were taken out of. */
+/** Names the rest of a purge: a session that no reader sees any more, or the index that its words were removed from. */
 type Remnant = Session | "index";
 
-/** What is left of purges, as one of them goes about it. */
 interface Remnants {
-  /** What cannot be deleted, because it stands on damaged pages. */
+  /** Holds what cannot be deleted, because it stands on damaged pages. */
   readonly stuck: ReadonlySet<Remnant>;
-  /** What is being deleted: the one that is stuck when that fails. Null while nothing is. */
+  /** Names what is being deleted, which is stuck when that fails. Null in between. */
   current: Remnant | null;
 }
 
 /**
- * Makes the session gone for every reader, in one commit; forks get what they share. The rest stands in a namespace
- * that no caller can name, until `purgeSlice` has deleted it. If the process is killed, the next one continues. False,
- * without any change, while a renamed index is still to be deleted.
+ * Hides the session from every reader in one commit. Its forks get the records that they share. The rest stays in a
+ * namespace that no caller can name, until `purgeSlice` has deleted it. If the process is killed, the next one
+ * continues. Returns false, without any change, while a renamed index is still to be deleted.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
 function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnants): boolean {
   const { connection, search } = context;
   const row = foundSession(connection.statements, ref);
   const { events } = planRemove(frameOf(row), { purge: true });
-  // Where no other index can be put aside, the words are taken out with the records.
+  // While another renamed index is stuck, the words are removed together with the records.
   const isBegunAnew = !stuck.has("index") && search?.takesOutWhole(connection, row) === true;
   if (isBegunAnew && !search.beginAnew(connection)) return false;
   copyToForks(context, row);
   context.partials.drop(connection, row.session);
   markPurged(connection, row);
-  // Mostly there is not more than that.
+  // Most sessions fit into this first slice.
   deleteSlice(context, row.session);
   context.announce(...events);
   return true;
 }
 
 /**
- * Deletes some of what is left of purged sessions, and of the index they were taken out of, without what is stuck; false when
- * nothing is.
+ * Deletes a slice of purged sessions and of the renamed index, except what is stuck. Returns false when nothing is
+ * left.
  */
 function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
   const { connection } = context;
@@ -78,7 +80,7 @@ function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
   return true;
 }
 
-/** True when a purge has not come to its end: the words of a session may outlast its row, in the index it was taken out of. */
+/** Tells whether a purge is unfinished. The words of a session may outlast its row, in the renamed index. */
 function hasPurged(connection: Connection): boolean {
   return purgedSession(connection, new Set()) !== undefined || hasOldIndex(connection);
 }
@@ -103,8 +105,8 @@ function markPurged({ database }: Connection, { session }: SessionRow): void {
 }
 
 /**
- * The records first, then what hangs on the session, then its row: through the foreign keys all of it would go at once, and
- * row by row.
+ * Deletes the records first, then the other rows of the session, then its own row. The foreign keys would delete all of
+ * it at once, row by row.
  */
 function deleteSlice(context: WriteContext, session: Session): void {
   const { database } = context.connection;
@@ -119,7 +121,7 @@ function deleteSlice(context: WriteContext, session: Session): void {
   if (left > 0) context.connection.statements.deleteSession.run(session);
 }
 
-/** True when there are more records than were deleted. */
+/** Returns true when records are left. */
 function deleteRecords(context: WriteContext, session: Session): boolean {
   const { connection, search } = context;
   const { database, statements } = connection;
@@ -131,7 +133,7 @@ function deleteRecords(context: WriteContext, session: Session): boolean {
   const [first] = rows;
   if (first === undefined) return false;
   let bytes = 0;
-  // One at least, however large it is, and the one behind the slice never.
+  // A slice has at least one record, however large, and never the record behind it.
   const end = rows.findIndex((row, index) => index === sliceRecords || (bytes += row.bytes) > sliceBytes);
   const toSeq = end === -1 ? (rows.at(-1)?.seq ?? first.seq) : (rows[Math.max(end - 1, 0)]?.seq ?? first.seq);
   search?.forgetRecords(connection, session, { fromSeq: first.seq, toSeq });
@@ -145,7 +147,7 @@ function deleteRecords(context: WriteContext, session: Session): boolean {
 
 const durable = { durability: "disk" } as const;
 
-/** Deletes sessions for good, a few milliseconds at a time, and finishes what a process that was killed has left of that. */
+/** Deletes sessions for good, a few milliseconds at a time, and finishes the purges of killed processes. */
 export class PurgeKeeper {
   readonly #handle: StoreHandle;
   readonly #filler: IndexFiller;
@@ -158,13 +160,13 @@ export class PurgeKeeper {
   }
 
   /**
-   * Called after every commit: a handle that writes looks once whether a purge was interrupted, and finishes it. At once, so
-   * that one that is closed after its first write does, too: closing waits for it as for a purge of its own.
+   * Looks once after the first commit of a handle for an interrupted purge, and finishes it. It starts at once, so that
+   * a handle that is closed after its first write finishes it too, because closing waits for it.
    */
   poke(connection: Connection | null): void {
     if (this.#hasLooked || connection === null) return;
     this.#hasLooked = true;
-    // What fails here is left to the next purge, or to the next handle that writes.
+    // An error here is left to the next purge, or to the next handle that writes.
     const leave = (): void => undefined;
     try {
       if (hasPurged(connection)) this.#finish().then(leave, leave);
@@ -173,7 +175,7 @@ export class PurgeKeeper {
     }
   }
 
-  /** Resolves when nothing is left of the session. @throws {ThroughlineError} SESSION_NOT_FOUND */
+  /** Resolves when nothing of the session is left. @throws {ThroughlineError} SESSION_NOT_FOUND */
   async purge(ref: SessionRef): Promise<void> {
     this.#hasLooked = true;
     const stuck = (await this.#handle.read(hasPurged)) ? await this.#finish() : new Set<Remnant>();
@@ -185,7 +187,7 @@ export class PurgeKeeper {
   }
 
   /**
-   * Deletes what earlier purges have left, and returns what cannot be deleted. Content on damaged pages is reported and
+   * Deletes the rest of earlier purges, and returns what cannot be deleted. Content on damaged pages is reported and
    * kept, and does not block another purge.
    */
   async #finish(): Promise<ReadonlySet<Remnant>> {
@@ -200,7 +202,7 @@ export class PurgeKeeper {
         );
         return stuck;
       } catch (error) {
-        // As it is now, whatever it was when it was set.
+        // The value may have changed since it was set, which the compiler does not see.
         const { current } = remnants as Remnants;
         if (current === null || !hasErrorCode(error, "STORE_CORRUPT")) throw error;
         stuck.add(current);
@@ -209,7 +211,7 @@ export class PurgeKeeper {
     }
   }
 
-  /** Once by each handle: it is met again by each purge. */
+  /** Reports each stuck rest once for a handle, because every purge meets it again. */
   #tell(remnant: Remnant): void {
     if (this.#told.has(remnant)) return;
     this.#told.add(remnant);

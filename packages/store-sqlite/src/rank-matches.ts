@@ -5,19 +5,19 @@ import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** How many matches, or how much of their text, is read at a time: a few milliseconds. */
+/** Reading so many matches, or so much of their text, takes a few milliseconds. */
 const readAtOnce = 16;
 const readCharacters = 64 * 1024;
 
-/** What a record says of a query: how often each part of it stands there, and how long the text is. */
+/** Counts how often each part of a query occurs in a record, and how long its text is. */
 export interface MatchCounts extends Omit<RankedRecord, "rank"> {
   readonly clauses: readonly number[];
   readonly length: number;
 }
 
 /**
- * The counts of the first of some records, in their order, and how many were looked at. Those that do not match, or have
- * changed since they were found, are left out.
+ * Counts the matches in the first of some records, in their order, and returns how many records were read. Records that
+ * do not match, or have changed since they were found, are left out.
  */
 export function countMatches(
   { rows: coder }: StoreContext,
@@ -44,12 +44,12 @@ export function countMatches(
   return { counts, taken };
 }
 
-/** As usual for BM25: how soon repetition stops counting, and how much length counts. */
+/** The usual constants of BM25: when repetition stops counting, and how much the length counts. */
 const [saturation, lengthWeight] = [1.2, 0.75];
 
 /**
- * Best first, by BM25 without the weights of words: every match has every word of the query, so they would change
- * little. Equal ones in the order they came in. As SQLite's, a rank is the lower the better.
+ * Sorts by BM25, the best first, without the weights of words. Every match has every word of the query, so weights
+ * would change little. Equal matches keep their order. A lower rank is better, the same as in SQLite.
  */
 export function rankMatches(matches: readonly MatchCounts[]): RankedRecord[] {
   const mean = matches.reduce((sum, { length }) => sum + length, 0) / Math.max(matches.length, 1);
@@ -62,18 +62,18 @@ export function rankMatches(matches: readonly MatchCounts[]): RankedRecord[] {
 }
 
 /**
- * Prefixes that match more places than this are not looked up in the index. FTS5 first merges the lists of all words
- * with the prefix. That took seven seconds when a third of the words of 500,000 records matched. For this number it
- * takes 10 ms.
+ * A prefix that matches more places than this is not looked up in the index. FTS5 first merges the lists of all words
+ * with the prefix. That took seven seconds when a third of the words of 500,000 records matched, and takes 10 ms for
+ * this number.
  */
 const mostPlaces = 25_000;
-/** How many records are searched, the newest first: few are needed for a prefix that common. */
+/** A query with such a prefix reads so many of the newest records. A prefix that common needs few of them. */
 export const mostExamined = 20_000;
 
-/** Whether a clause asks for a beginning that is too common to be looked up. */
+/** Tells whether a clause asks for a prefix that is too common to be looked up. */
 export function isWide({ database }: Connection, { isPrefix, words }: SearchClause): boolean {
   if (!isPrefix) return false;
-  // A view of the index's own words; it is no part of the file.
+  // The table shows the words of the index and is no part of the file.
   database.exec(
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.store_search_places USING fts5vocab (main, store_search, instance)",
   );

@@ -13,22 +13,22 @@ import type { RecordContentRow, RecordHeadRow, RecordTextRow, Session, SessionRo
 import type { Statements } from "./statements.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The first slice of a page; the next ones follow the size of the records seen. */
+/** The first slice of a page has so many rows. The next slices follow the size of the rows before. */
 const firstRows = 4;
-/** No row holds more than a payload that lies beside it would: rows that grow suddenly stay within some megabytes. */
+/** A row holds at most as much as a payload beside it, so rows that grow suddenly stay within some megabytes. */
 const mostRows = 128;
 
-/** What a read holds on to between two pages: the session it began with. */
+/** Holds what a read keeps between two pages: the session that it began with. */
 export interface ReadTarget {
   readonly ref: SessionRef;
   session: Session | null;
-  /** Of the rows of the pages before. */
+  /** Averages the rows of the pages before. */
   rowBytes?: number;
 }
 
 /**
- * One page, empty at the end, read in one snapshot that ends with it. So a slow reader does not block writers, and the
- * log can still be cut.
+ * Reads one page, which is empty at the end, in a snapshot that ends with it. A slow reader then does not block
+ * writers, and the log can still be cut.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
 export function readPage<Payload extends ReadPayload>(
@@ -48,11 +48,11 @@ export function readPage<Payload extends ReadPayload>(
   });
 }
 
-/** How much of a page is left, and what is known of the rows. */
+/** Counts how much of a page is left. */
 interface Room {
   rows: number;
   bytes: number;
-  /** Of the rows seen so far, on the pages before this one too; 0: none yet. */
+  /** Averages the rows so far, those of the pages before included. 0 means that no row was read. */
   rowBytes: number;
 }
 
@@ -111,13 +111,13 @@ function decoded<Payload extends ReadPayload>(
   return { ...head, side: row.side === 1 } as RecordFor<Payload>;
 }
 
-/** False where a payload lies beside the row, is no text, or is coded although the store has no codec. */
+/** Returns false where a payload is stored beside the row, is no text, or is coded although the store has no codec. */
 function isWholeRow([, , , , , , , text, sourceForm, source]: RecordTextRow): boolean {
   if (typeof text !== "string" || text === "") return false;
   return sourceForm === null || (sourceForm === textForm && typeof source === "string");
 }
 
-/** A record without a codec: its text says its id, parent and type, so they are not read a second time. */
+/** Reads a record without a codec. Its text states id, parent and type, so those columns are not read. */
 function plainRecord<Payload extends ReadPayload>(
   session: Session,
   row: RecordTextRow,
@@ -132,7 +132,7 @@ function plainRecord<Payload extends ReadPayload>(
   const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, role, toolName };
   assertHead(session, { ...head, headCrc });
   const source = (isSourceCanonical ? text : given) as string;
-  // Each in full: to copy a record into a larger one takes as long as to parse it.
+  // Each object is written out, because copying a record into a larger one takes as long as parsing it.
   const made: StoredRecord | SourcedRecord =
     payload === "record"
       ? { seq, id, parentId, type, side: side === 1, tsMs, storedAtMs, bytes, crc, record }
@@ -140,7 +140,7 @@ function plainRecord<Payload extends ReadPayload>(
   return made as RecordFor<Payload>;
 }
 
-/** @throws {ThroughlineError} STORE_CORRUPT: what was written was JSON, so what is not has been damaged since */
+/** @throws {ThroughlineError} STORE_CORRUPT, because the stored text was JSON when it was written */
 function parsedRecord(text: KeptPayload, seq: number): SessionRecord {
   try {
     return JSON.parse(text as string) as SessionRecord;
@@ -150,8 +150,8 @@ function parsedRecord(text: KeptPayload, seq: number): SessionRecord {
 }
 
 /**
- * Slices of whole rows are faster than a cursor, and bounded: the first is small, each next one as large as what is left
- * suggests. Puts what is made of the rows behind `records`.
+ * Reads whole slices of rows, which is faster than a cursor and bounded. The first slice is small, and each next slice
+ * is as large as the remaining room suggests. The results are added to `records`.
  */
 function readRows<Row, Made extends RecordHead>(
   statement: { all(session: Session, afterSeq: number, beforeSeq: number, limit: number): Row[] },

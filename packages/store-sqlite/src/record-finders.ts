@@ -1,28 +1,28 @@
 import type { Connection } from "./connection.ts";
 import { passing, type FoundRecord, type RecordSearch } from "./search-query.ts";
 
-/** Goes through records, the newest first, a few milliseconds at a time, so that others get their turn in between. */
+/** Goes through records, the newest first. Each step takes a few milliseconds, so that other work runs in between. */
 export interface RecordFinder {
-  /** The next that pass the filters, of which there may be none; null when everything was gone through. */
+  /** Returns the next records that pass the filters, possibly none, or null at the end. */
   next(connection: Connection): readonly FoundRecord[] | null;
 }
 
-/** How many matches are looked up at a time: for a single word, and for several words together. */
+/** One step looks up so many matches: of a single word, and of several words together. */
 const wordsAtOnce = 16_384;
 const phrasesAtOnce = 4096;
-/** How many of them, or of the log's records, pass the filters at a time. */
+/** One step filters so many of the matches, or of the records of the log. */
 const passedAtOnce = 2048;
 
 /**
- * The matches of a query up to a record, by the index. Reads a page at a time, because a common word stands in every
- * record. Only a query with a prefix is looked up at once, because FTS5 merges the lists of all words with that prefix
- * each time. `isWide` keeps it short.
+ * Finds the matches of a query up to a record by the index. It reads a page at a time, because a common word occurs in
+ * every record. Only a query with a prefix is looked up at once, because FTS5 merges the lists of all words with that
+ * prefix each time. `isWide` keeps that short.
  */
 export class IndexFinder implements RecordFinder {
   readonly #search: RecordSearch;
-  /** Numbers from here on have been looked up. */
+  /** Marks the lowest number that was looked up. */
   #before: number;
-  /** What was looked up, the newest first, and how much of it was taken through the filters. */
+  /** Holds the numbers that were looked up, the newest first. `#taken` of them went through the filters. */
   #numbers: readonly number[] = [];
   #taken = 0;
 
@@ -44,8 +44,8 @@ export class IndexFinder implements RecordFinder {
   #lookUp({ database }: Connection): void {
     const { parts, hasBeginning, isDear } = this.#search;
     const atOnce = isDear || parts.length > 1 ? phrasesAtOnce : wordsAtOnce;
-    // FTS5 takes a bound only from an integer, and goes through the whole list without; JavaScript's numbers are bound as
-    // floating-point ones.
+    // FTS5 takes a bound only from an integer, and otherwise reads the whole list. The driver binds numbers of
+    // JavaScript as floating-point values.
     const found = database
       .prepare<unknown[], number>(
         `SELECT rowid FROM store_search WHERE store_search MATCH ? AND rowid < CAST(? AS INTEGER)
@@ -59,7 +59,7 @@ export class IndexFinder implements RecordFinder {
   }
 }
 
-/** Every record behind a number and up to another, by the log itself. */
+/** Finds every record behind one number and up to another, by the log itself. */
 export class LogFinder implements RecordFinder {
   readonly #search: RecordSearch;
   readonly #afterRecord: number;

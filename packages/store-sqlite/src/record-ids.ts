@@ -4,10 +4,10 @@ import { storeSession } from "./session-rows.ts";
 import type { SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
 
-/** How many rows one transaction enters. A long session needs several, so that others can write in between. */
+/** One transaction enters so many rows. A long session needs several, so that others can write in between. */
 const catchUpRows = 5000;
 
-/** How far the ids of a session must stand in the index, and do not; the sessions it shares records with included. */
+/** States how far the index of ids lags behind a session, or behind a session that it shares records with. */
 interface Backlog {
   readonly owner: SessionRow;
   readonly toSeq: number;
@@ -19,12 +19,14 @@ function backlogOf(statements: Statements, session: SessionRow): Backlog[] {
     .filter(({ owner, toSeq }) => owner.ids_to_seq < toSeq);
 }
 
-/** True when there is more to enter than one transaction should. */
+/** Returns true when there is more to enter than one transaction should. */
 export function isFarBehind(statements: Statements, session: SessionRow): boolean {
   return backlogOf(statements, session).some(({ owner, toSeq }) => toSeq - owner.ids_to_seq > catchUpRows);
 }
 
-/** One slice of a long catching up; true when there is more to do than fits into the append or redaction itself. */
+/**
+ * Enters one slice of a long backlog. Returns true when the rest does not fit into the append or the redaction itself.
+ */
 export function catchUpSlice(statements: Statements, session: SessionRow): boolean {
   const behind = backlogOf(statements, session).find(({ owner, toSeq }) => toSeq - owner.ids_to_seq > catchUpRows);
   if (behind === undefined) return false;
@@ -32,7 +34,10 @@ export function catchUpSlice(statements: Statements, session: SessionRow): boole
   return true;
 }
 
-/** Where an id is, with the sessions it shares records with. Enters first what was appended without a look-up. */
+/**
+ * Returns a look-up of ids in a session and in the sessions that it shares records with. It first enters the records
+ * that were appended without a look-up.
+ */
 export function idFinder(
   statements: Statements,
   session: SessionRow,

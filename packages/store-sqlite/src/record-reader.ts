@@ -8,7 +8,7 @@ import { isDamage } from "./sqlite-errors.ts";
 import type { RecordContentRow, Session, SessionRow } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** What is read, or undefined where the file is damaged. */
+/** Returns the result, or undefined where the file is damaged. */
 export async function readable<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
   try {
     return await read();
@@ -28,7 +28,7 @@ const wholeRow = `SELECT record, head_crc AS headCrc, session, seq, id, parent_i
   role, tool_name AS toolName, text, source_form AS sourceForm, source, text_payload AS textPayload,
   source_payload AS sourcePayload FROM store_records NOT INDEXED WHERE record = ?`;
 
-/** Finds records by their index, and by going through the table once the index has failed to find one. */
+/** Finds records by their index. Once the index has failed to find a record, it goes through the table. */
 export class RecordReader {
   readonly #handle: StoreHandle;
   readonly #signal: AbortSignal | undefined;
@@ -39,7 +39,7 @@ export class RecordReader {
     this.#signal = signal;
   }
 
-  /** The record, or undefined where it is damaged. */
+  /** Returns the record, or undefined where it is damaged. */
   async read(session: SessionRow, seq: number): Promise<CodedRecord | undefined> {
     const byIndex = await readable(() =>
       this.#handle.read(({ database }) => recordAt(database, session.session, seq), this.#signal),
@@ -66,10 +66,10 @@ export class RecordReader {
     { seq, record }: { readonly seq: number; readonly record: number },
   ): CodedRecord | undefined {
     const found = database.prepare<[number], WholeRow>(wholeRow).get(record);
-    // An index that is damaged may also lead elsewhere.
+    // A damaged index may lead to another record.
     if (found?.session !== session.session || found.seq !== seq) return undefined;
     const row = rowOf(statements, session.session, found);
-    // A record that does not read as one is as good as lost.
+    // A record that cannot be decoded counts as lost.
     recordOf(this.#handle.context.rows, placeOf(session), row, "source");
     return { row, role: found.role, toolName: found.toolName };
   }
@@ -82,10 +82,9 @@ function recordAt(database: Connection["database"], session: Session, seq: numbe
   return find.pluck().get(session, seq);
 }
 
-/** How many rows are read at a time. */
 const sliceRows = 5000;
 
-/** The number of a record's row, by session and seq. */
+/** Maps session and seq to the number of the record's row. */
 type RecordPlaces = ReadonlyMap<Session, ReadonlyMap<number, number>>;
 
 interface Place {
@@ -95,9 +94,9 @@ interface Place {
 }
 
 /**
- * Where the records of a damaged store stand, found by going through their table: their index may be what is damaged.
- * From the beginning up to the first damaged page, then from the end back to the last. It holds two numbers for each
- * record of the store, so it is asked for only where the index has failed.
+ * Finds the rows of a damaged store by going through their table, because their index may be damaged. It reads from the
+ * beginning to the first damaged page, then from the end back to the last one. It holds two numbers for each record of
+ * the store, so it runs only where the index has failed.
  */
 async function recordPlaces(handle: StoreHandle, signal: AbortSignal | undefined): Promise<RecordPlaces> {
   const places = new Map<Session, Map<number, number>>();

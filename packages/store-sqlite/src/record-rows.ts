@@ -16,13 +16,13 @@ import { assertContent, assertHead, headChecksum } from "./row-checksums.ts";
 import type { RecordContentRow, RecordHeadRow, Session, SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
 
-/** What is larger lies beside the record, once for all that hold the same. In bytes. */
+/** A payload with more bytes than this is stored beside its record, once for all records that hold the same payload. */
 const payloadBytes = 256 * 1024;
 
 export const textForm = 1;
 const bytesForm = 2;
 
-/** A record that is ready to be written: nothing about it can be refused any more. */
+/** Holds a record that is ready to be written, after every check that can refuse it. */
 export interface CodedRecord {
   readonly row: RecordRow;
   readonly role: string | null;
@@ -39,14 +39,17 @@ export function codedRecord(
   return { row, role: row.role ?? null, toolName: row.toolName ?? null };
 }
 
-/** Whether a record's text is all there is to keep of it, and stands in its row as it is: so it is with nearly all. */
+/**
+ * Tells whether the text of a record is all that must be stored, and fits into its row. This is true for nearly all
+ * records.
+ */
 export function isPlainRecord({ source, text }: LinkedRecord): boolean {
   return (source === null || source === text) && text.length * 3 <= payloadBytes;
 }
 
 /**
- * Writes the row of a plain record, without a codec. Nothing is made that is not handed to SQLite: after a flush all memory
- * is far away, and every object on the way costs.
+ * Writes the row of a plain record, without a codec. It creates no object that SQLite does not get, because after a
+ * flush all memory is far away and every object costs time.
  */
 export function insertPlainRecord(
   statements: Statements,
@@ -102,7 +105,6 @@ export function insertRecord(statements: Statements, session: Session, { row, ro
   );
 }
 
-/** Rewrites the row of a record in its place. */
 export function recodeRecord(statements: Statements, session: Session, row: RecordRow): void {
   const [text, source] = [placed(statements, row.text), placed(statements, row.source)];
   statements.recodeRecord.run(
@@ -117,7 +119,7 @@ export function recodeRecord(statements: Statements, session: Session, row: Reco
   );
 }
 
-/** What of a payload stands in the row, and the number of what lies beside it. */
+/** Holds the part of a payload that stands in the row, and the number of the part beside it. */
 interface PlacedPayload {
   readonly kept: KeptPayload | null;
   readonly payload: number | null;
@@ -126,7 +128,7 @@ interface PlacedPayload {
 function placed(statements: Statements, kept: KeptPayload | null): PlacedPayload {
   if (kept === null || kept.length * 3 <= payloadBytes || sizeOf(kept) <= payloadBytes) return { kept, payload: null };
   const hash = createHash("sha256").update(kept).digest();
-  // The same bytes as text and as a coded payload are two things.
+  // The hash differs for text and for coded bytes, because equal bytes of both kinds are two payloads.
   if (typeof kept !== "string") hash[0] = (hash[0] ?? 0) ^ 0xff;
   const found = statements.findPayload.get(hash);
   // A damaged index may lead to another payload.
@@ -147,7 +149,7 @@ function sizeOf(kept: KeptPayload): number {
   return typeof kept === "string" ? Buffer.byteLength(kept) : kept.byteLength;
 }
 
-/** A row as core has it. @throws {ThroughlineError} STORE_CORRUPT when it is damaged, or its payload is gone */
+/** Returns a row as core has it. @throws {ThroughlineError} STORE_CORRUPT when it is damaged, or its payload is gone */
 export function rowOf(statements: Statements, session: Session, found: RecordContentRow): RecordRow {
   assertHead(session, found);
   const { seq, id, parentId, type, tsMs, storedAtMs, bytes, crc, textPayload, sourcePayload } = found;
@@ -165,7 +167,7 @@ function payloadOf(statements: Statements, payload: number, { seq, id }: RecordH
   return found.content;
 }
 
-/** A record as it is read. @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED */
+/** Decodes a record. @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED */
 export function recordOf<Payload extends ReadPayload>(
   coder: RowCoder,
   place: PayloadPlace,
@@ -176,7 +178,7 @@ export function recordOf<Payload extends ReadPayload>(
   try {
     return coder.decodeRecord(place, row, payload);
   } catch (cause) {
-    // What was written without a codec was JSON, so what is not has been damaged since.
+    // A text without a codec was JSON when it was written, so other text is damage.
     const isDamaged = typeof row.text === "string" && hasErrorCode(cause, "CODEC_FAILED");
     if (!isDamaged) throw cause;
     const { seq, id } = row;
@@ -184,7 +186,7 @@ export function recordOf<Payload extends ReadPayload>(
   }
 }
 
-/** The record, or null if it is damaged: its reader and `verify` report that. */
+/** Returns the record, or null if it is damaged. Readers and `verify` report the damage. */
 export function wholeRecordOf(
   coder: RowCoder,
   owner: SessionRow,
@@ -199,7 +201,7 @@ export function wholeRecordOf(
   }
 }
 
-/** Deletes the payloads that were referred to and no longer are. */
+/** Deletes the given payloads that no record refers to any more. */
 export function dropPayloads(
   statements: Statements,
   refs: readonly { readonly textPayload: number | null; readonly sourcePayload: number | null }[],

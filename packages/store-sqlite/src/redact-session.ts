@@ -11,7 +11,7 @@ import { entryOf, foundSession, frameOf, sealSession, storeSession, withFrame, w
 import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 
-/** Replaces records wherever they are kept: a record that sessions share is gone from all of them. */
+/** Replaces records wherever they are stored. A record that sessions share disappears from all of them. */
 export function redactSession(
   context: WriteContext,
   ref: SessionRef,
@@ -41,11 +41,11 @@ export function redactSession(
   return { seqs };
 }
 
-/** Takes fields out of the entry of a session that a redaction reaches. */
+/** Removes fields from the entry of a session that a redaction reaches. */
 function removeFields(context: WriteContext, number: SessionRow["session"], fields: readonly string[]): void {
   const { connection, rows, clock } = context;
   const { statements } = connection;
-  // Read again: it counts fewer messages than before.
+  // The row is read again, because it counts fewer messages than before.
   const session = statements.findSession.get(number);
   if (session === undefined) return;
   const plan = planFieldRemoval(frameOf(session), entryOf(statements, rows, session), fields, clock.nowMs());
@@ -55,7 +55,7 @@ function removeFields(context: WriteContext, number: SessionRow["session"], fiel
   context.announce(...plan.events);
 }
 
-/** A tombstone stays as it is. */
+/** Replaces one record. A tombstone stays as it is. */
 function redactRecord(
   context: WriteContext,
   session: SessionRow,

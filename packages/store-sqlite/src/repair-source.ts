@@ -15,15 +15,14 @@ import { openRaw } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import { sessionNumbers } from "./session-numbers.ts";
 
-/** A session of a damaged store: its row, or null where only records are left of it. */
+/** Holds a session of a damaged store. Its row is null where only records are left. */
 export interface FoundSession {
   readonly session: Session;
   readonly row: SessionRow | null;
 }
 
 /**
- * What can be read of a damaged store: by SQLite as far as it goes, and from the pages themselves where it does not, or
- * where it refuses the file.
+ * Reads a damaged store through SQLite as far as possible, and from the pages where SQLite fails or refuses the file.
  */
 export class RepairSource {
   readonly salvage: Salvage;
@@ -65,7 +64,7 @@ export class RepairSource {
           if (row !== undefined) yield { session, row };
         }
       }
-    // What stands in a list that can be read whole is all there is.
+    // A list that can be read whole has every session.
     if (isWhole) return;
     for (const found of this.salvage.sessions()) if (!seen.has(found.session)) yield found;
   }
@@ -85,7 +84,9 @@ export class RepairSource {
   }
 }
 
-/** Tells whether SQLite can read the file, and its schema is what was written: a query over a damaged schema leaves out rows. */
+/**
+ * Tells whether SQLite can read the file, and its schema is undamaged. A query over a damaged schema leaves out rows.
+ */
 export async function isReadable(handle: StoreHandle, signal: AbortSignal | undefined): Promise<boolean> {
   try {
     return await handle.read(({ database }) => schemaDamage(database) === null, signal);
@@ -95,7 +96,10 @@ export async function isReadable(handle: StoreHandle, signal: AbortSignal | unde
   }
 }
 
-/** The row of a session of which only records are left. Its key says so, and its number, which is all that is known of it. */
+/**
+ * Creates a row for a session of which only records are left. Its key carries its number, because nothing else is
+ * known.
+ */
 export function recreatedRow(session: Session, salvage: Salvage, { clock, random }: StoreContext): SessionRow {
   const nowMs = clock.nowMs();
   const row: SessionRow = {
@@ -146,7 +150,7 @@ export function recreatedRow(session: Session, salvage: Salvage, { clock, random
   };
 }
 
-/** The same session under a key and an id that no other has. */
+/** Returns the row under a key and an id that no other session has. */
 export function renamedRow(row: SessionRow): SessionRow {
   const ending = `recovered-${row.session}`;
   return { ...row, key: `${row.key}:${ending}`, session_id: `${row.session_id.slice(0, 100)}-${ending}` };

@@ -24,23 +24,22 @@ import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import { verifyStore } from "./verify-store.ts";
 
-/** Records copied in one transaction. */
+/** One transaction copies so many records. */
 const sliceRows = 200;
 
-/** What is counted while a store is repaired. */
 interface Recovery {
   sessions: number;
   recovered: number;
   lost: number;
-  /** False when the rows of sessions are lost, which say how many records there were. */
+  /** False when rows of sessions are lost, because those rows state how many records there were. */
   isTotalKnown: boolean;
 }
 
 /**
- * Writes what can be read of a damaged store to a new file beside it, and leaves the store as it is. Where SQLite does not
- * read the file, or a page of it, its pages are read one by one. A record that cannot be read becomes a note in its place, so
- * that seq stays dense. Without damage there is no copy, and none where nothing can be read. The copy is checked before it
- * gets its name.
+ * Writes what can be read of a damaged store to a new file beside it, and leaves the store as it is. Where SQLite does
+ * not read the file, or a page of it, the pages are read one by one. A note replaces each record that cannot be read,
+ * so that seq stays dense. There is no copy without damage, and none where nothing can be read. The copy is checked
+ * before it gets its name.
  */
 async function* repairStore(
   handle: StoreHandle,
@@ -77,7 +76,7 @@ async function* repairStore(
   });
 }
 
-/** What is wrong with the store; returns whether a copy repairs any of the damage. */
+/** Yields the damage of the store. Returns whether a copy repairs any of it. */
 async function* damageOf(
   handle: StoreHandle,
   { driver }: OpenOptions,
@@ -90,7 +89,7 @@ async function* damageOf(
       withBackup: false,
       ...(signal === undefined ? {} : { signal }),
     })) {
-      // What a damaged or deleted log held is in no record, and a copy has no more of it.
+      // The commits of a damaged or deleted log are in no record, so a copy cannot repair that damage.
       isDamaged ||= finding.severity === "error" && !logCodes.has(finding.code);
       yield finding;
     }
@@ -106,7 +105,6 @@ const logCodes: ReadonlySet<string> = new Set(["LOG_DAMAGED", "LOG_MISSING"]);
 
 interface CopyContext {
   readonly source: RepairSource;
-  /** The name the copy will have. */
   readonly target: string;
   readonly signal: AbortSignal | undefined;
 }
@@ -169,7 +167,7 @@ async function* copySession(
     handle.life.begin(signal);
     copy.statements.begin.run();
     for (let each = seq; each < seq + sliceRows && each <= lastSeq; each++) {
-      // What it was bound to under a codec is the row as it was found.
+      // Under a codec the row is bound to its original session, which `found` is.
       const coded = await source.record(found, each);
       insertRecord(copy.statements, session.session, coded ?? lostRecord(handle, session, each));
       if (coded === undefined) lost.add(each);
@@ -182,14 +180,14 @@ async function* copySession(
     copy.statements.commit.run();
   }
   recovery.lost += lost.count;
-  // The head of a fork may lie in what it shares.
+  // The head of a fork may be one of the records that it shares.
   if (!isHeadFound && (session.origin === null || lastMainId !== null))
     copy.database.prepare("UPDATE store_sessions SET head_id = ? WHERE session = ?").run(lastMainId, session.session);
   sealSession(copy.statements, session.session);
   for (const range of lost.ranges) yield lostFinding(session, range, place);
 }
 
-/** Seqs in a row of which there is no record. */
+/** Collects ranges of seqs without a record. */
 class LostRanges {
   readonly ranges: { readonly from: number; to: number }[] = [];
   count = 0;
@@ -214,13 +212,16 @@ function lostFinding(
   return createFinding("RECORD_MISSING", message, place);
 }
 
-/** The row in the copy. Its key is changed where a row that was found twice has taken it. */
+/**
+ * Writes the row of a session into the copy. It changes the key when another row has the same one, because a row may be
+ * found twice.
+ */
 function insertSession(copy: Connection, found: SessionRow): SessionRow {
   const row: SessionRow = {
     ...found,
-    // The ids are entered again when somebody asks for one.
+    // The ids are entered again at the next look-up of an id.
     ids_to_seq: found.origin_seq ?? 0,
-    // Keyed appends are not copied: a repeated one is refused as too old instead of being appended twice.
+    // Keyed appends are not copied. A repeated one is refused as too old, so it is not appended twice.
     keyed_rows: 0,
     keyed_horizon_ms: Math.max(found.keyed_horizon_ms, found.updated_at_ms),
   };
@@ -240,7 +241,7 @@ function insertSession(copy: Connection, found: SessionRow): SessionRow {
   }
 }
 
-/** The note that stands where a record was. It hangs on nothing: what its parent was is lost with it. */
+/** Creates the note that replaces a lost record. It has no parent, because the id of the parent is lost too. */
 function lostRecord({ context }: StoreHandle, session: SessionRow, seq: number): CodedRecord {
   const atMs = context.clock.nowMs();
   const { type, ...fields } = throughlineDraft("unparsed", { reason: "damaged", seq });
@@ -257,7 +258,7 @@ function lostRecord({ context }: StoreHandle, session: SessionRow, seq: number):
   return { row, role: null, toolName: null };
 }
 
-/** A name nothing has. */
+/** Returns a name that no file has. */
 function freeName(wanted: string): string {
   for (let number = 1; ; number++) {
     const name = number === 1 ? wanted : `${wanted}-${number}`;
@@ -287,12 +288,13 @@ export function createMaintenance(handle: StoreHandle, options: OpenOptions): Ma
       assertStoreOptions("backup", asked);
       handle.life.begin(asked.signal);
       const { signal } = asked;
-      // Opening says what is wrong with the store in words of its own. A copy has no file any more that could be opened again.
+      // Opening the store first gives a clearer error for a damaged store. A copy has no file that could be opened
+      // again.
       const opened = await handle.read(({ isCopy, database }) => (isCopy ? database : undefined), signal);
       try {
         return await backupStore({ ...options, opened }, path, signal);
       } catch (error) {
-        // A copy is gone with the handle.
+        // The handle may have been closed meanwhile, and the copy with it.
         if (opened !== undefined) handle.life.begin();
         throw error;
       }

@@ -5,13 +5,14 @@ import type { RecordHead } from "@throughline/core/internal";
 import { purgedNamespace } from "./rows.ts";
 import type { EntryRow, Session, SessionRow } from "./rows.ts";
 
-/** The columns of a session's row that decide what is read of it; those of keyed appends only decide what is remembered. */
+/**
+ * Lists the columns of a session's row that decide what a reader gets. The columns of keyed appends are not covered.
+ */
 type CheckedSession = Omit<
   SessionRow,
   "updated_slot" | "keyed_next" | "keyed_rows" | "keyed_sweep_at" | "keyed_horizon_ms" | "crc"
 >;
 
-/** CRC-32 of a session's row. */
 export function sessionChecksum(row: CheckedSession): number {
   const { session, namespace, agent_id: agentId, key, archived, session_id: sessionId, revision } = row;
   const { last_seq: lastSeq, head_id: headId, window_seq: windowSeq, fence, turn, message_count: messages } = row;
@@ -20,14 +21,14 @@ export function sessionChecksum(row: CheckedSession): number {
   return checksumOf(address.concat(revision, lastSeq, headId, windowSeq, fence, turn, messages, updatedAtMs, idsToSeq));
 }
 
-/** CRC-32 of an entry with the number of its session behind it. */
+/** The number of the session is part of the checksum, so an entry under another session does not match. */
 export function entryChecksum(session: Session, entry: KeptPayload): number {
   return crc32(String(session), crc32(entry));
 }
 
 /**
- * The checksum of a record's columns beside its content, and of its session. The session's number can be exchanged by itself:
- * purging a session hands its records to its forks.
+ * Returns the checksum of a record's columns beside its content, and of its session. The number of the session can be
+ * exchanged alone, because a purge hands records to forks.
  */
 export function headChecksum(
   session: Session,
@@ -37,27 +38,29 @@ export function headChecksum(
   return (own ^ ownerChecksum(session)) >>> 0;
 }
 
-/** The columns of a record, as the store or core has them. */
+/** Holds the columns of a record, as the store or core has them. */
 export type CheckedHead = Omit<RecordHead, "side"> & { readonly side: number | boolean };
 
-/** The bits to exchange in the checksum of a record that another session gets. */
+/** Returns the bits that change in the checksum of a record when another session gets it. */
 export function exchangedOwner(from: Session, to: Session): number {
   return (ownerChecksum(from) ^ ownerChecksum(to)) >>> 0;
 }
 
-/** The entry, when it is what was written. @throws {ThroughlineError} STORE_CORRUPT */
+/** Returns the entry if it matches its checksum. @throws {ThroughlineError} STORE_CORRUPT */
 export function checkedEntry(row: SessionRow, { entry, crc }: EntryRow): KeptPayload {
   if (crc === entryChecksum(row.session, entry)) return entry;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The entry of ${quote(key)} is damaged.`, { key, sessionId });
 }
 
-/** @throws {ThroughlineError} STORE_CORRUPT when the columns of a record beside its content are not what was written */
+/**
+ * @throws {ThroughlineError} STORE_CORRUPT when the columns of a record beside its content do not match their checksum
+ */
 export function assertHead(session: Session, row: CheckedHead & { readonly headCrc: number | null }): void {
   if (row.headCrc !== headChecksum(session, row)) throw damagedRecord(row.seq, row.id);
 }
 
-/** @throws {ThroughlineError} STORE_CORRUPT when the content of a record is not what was written */
+/** @throws {ThroughlineError} STORE_CORRUPT when the content of a record does not match its checksum */
 export function assertContent(
   { seq, id, crc }: Pick<RecordHead, "seq" | "id" | "crc">,
   text: KeptPayload,
@@ -66,7 +69,7 @@ export function assertContent(
   if (crc !== null && crc !== contentChecksum(text, source)) throw damagedRecord(seq, id);
 }
 
-/** The checksum as core makes it: of the text with the source behind it. */
+/** Returns the same checksum as core: of the text, with the source behind it. */
 export function contentChecksum(text: KeptPayload, source: KeptPayload | null): number {
   return source === null ? crc32(text) : crc32(source, crc32(text));
 }
@@ -81,17 +84,17 @@ function ownerChecksum(session: Session): number {
 }
 
 /**
- * Texts are read back as UTF-8 with half characters replaced, and `crc32` encodes them so. A text that one changed bit made
- * bytes joins as the same text, and has another checksum all the same.
+ * SQLite returns text as UTF-8 with lone surrogates replaced, and `crc32` encodes it the same way. A text that one
+ * changed bit turned into bytes joins as the same text, so such a row gets another prefix.
  */
 function checksumOf(values: readonly (string | number | null)[]): number {
   const text = values.join("\n");
   return crc32(values.some((value) => typeof value === "object" && value !== null) ? `bytes ${text}` : text);
 }
 
-/** The row, when it is what was written. @throws {ThroughlineError} STORE_CORRUPT */
+/** Returns the row if it matches its checksum. @throws {ThroughlineError} STORE_CORRUPT */
 export function checkedSession<Row extends SessionRow>(row: Row): Row {
-  // The rest of a purged session is no session: its checksum is not compared.
+  // The rest of a purged session is no session, so its checksum is not compared.
   if (row.namespace === purgedNamespace || row.crc === sessionChecksum(row)) return row;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The row of session ${quote(key)} is damaged.`, { key, sessionId });

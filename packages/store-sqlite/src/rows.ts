@@ -3,12 +3,12 @@ import type { SessionRef } from "@throughline/core";
 import type { KeptPayload, PayloadPlace } from "@throughline/store-kit/internal";
 
 /**
- * The namespace that holds the rest of a purged session until it is deleted: no namespace can have this name. A request for it
- * finds nothing.
+ * The rest of a purged session stays in this namespace until it is deleted. No namespace can have this name, and a
+ * request for it finds nothing.
  */
 export const purgedNamespace = "(purged)";
 
-/** A session's own row: its address and where it stands. */
+/** Holds the row of a session: its address and its state. */
 export interface SessionRow {
   readonly session: number;
   readonly namespace: string;
@@ -25,38 +25,37 @@ export interface SessionRow {
   readonly message_count: number;
   readonly created_at_ms: number;
   readonly updated_at_ms: number;
-  /** The minute of `updated_at_ms`, by which sessions are listed. */
+  /** Holds the minute of `updated_at_ms`, by which sessions are listed. */
   readonly updated_slot: number;
-  /** Up to this seq the session's ids stand in `store_record_ids`. */
+  /** States up to which seq the ids of the session are in `store_record_ids`. */
   readonly ids_to_seq: number;
-  /** The number of the next keyed append. */
+  /** Numbers the next keyed append. */
   readonly keyed_next: number;
   readonly keyed_rows: number;
-  /** The number of rows at which old keys are deleted. */
+  /** States the number of rows at which old keys are deleted. */
   readonly keyed_sweep_at: number;
-  /** The time of the newest keyed append that was deleted. */
+  /** States the time of the newest keyed append that was deleted. */
   readonly keyed_horizon_ms: number;
-  /** The session whose records come before this one's own; null when it is no fork. */
+  /** Names the session whose records come before this session's own records. Null when the session is no fork. */
   readonly origin: Session | null;
-  /** The last of them. */
+  /** States the last shared seq of the origin. */
   readonly origin_seq: number | null;
   /** CRC-32 of the row; null while the row is being created. */
   readonly crc: number | null;
 }
 
-/** The columns of `store_records`, under the names that core gives them; `side` is 0 or 1. */
+/** Holds the columns of `store_records` under the names of core. `side` is 0 or 1. */
 export interface RecordHeadRow extends Omit<RecordHead, "side"> {
   readonly side: number;
-  /** CRC-32 of these columns. */
   readonly headCrc: number | null;
 }
 
 export interface RecordContentRow extends RecordHeadRow {
   readonly text: KeptPayload;
-  /** 1: the source is text. 2: it is bytes. Null: the text is the source. */
+  /** 1: the source is text. 2: the source is bytes. Null: the text is the source. */
   readonly sourceForm: number | null;
   readonly source: KeptPayload | null;
-  /** The payload that holds the text; null when the row does. */
+  /** Numbers the payload that holds the text. Null when the row holds it. */
   readonly textPayload: number | null;
   readonly sourcePayload: number | null;
 }
@@ -74,7 +73,6 @@ export type RecordTextRow = readonly [
   source: KeptPayload | null,
 ];
 
-/** A session's entry as it is kept. */
 export interface EntryRow {
   readonly entry: KeptPayload;
   /** CRC-32 of the entry and the number of its session. */
@@ -90,7 +88,7 @@ export interface KeyedAppendRow {
   readonly result: string;
 }
 
-/** A session's number in the file. */
+/** Numbers a session in the file. */
 export type Session = number;
 
 export function refOf(row: Pick<SessionRow, "namespace" | "agent_id" | "key" | "archived" | "session_id">): SessionRef {

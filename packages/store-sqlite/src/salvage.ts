@@ -14,20 +14,20 @@ import type { StoreContext } from "./store-context.ts";
 import { rowAt, rowCount } from "./table-cells.ts";
 import type { CellValue, TableRow } from "./table-cells.ts";
 
-/** Where a row stands: its page and its place there, in one number. */
+/** Packs the page of a row and its index there into one number. */
 type Place = number;
 
-/** More than a page has rows. */
+/** No page has this many rows. */
 const placesInPage = 65_536;
-/** How many pages are read before other work gets a turn. */
+/** Other work runs after this many pages. */
 const pagesAtOnce = 64;
 
-/** The highest seq that is believed of a session's row, beyond the last record that was found. */
+/** The row of a session may claim at most this many seqs beyond the last record that was found. */
 const mostLostAtEnd = 1_000_000;
 
 /**
- * What is left of a store, found page by page and without SQLite: rows of our tables, wherever a page of them is whole. It
- * holds two numbers for each record.
+ * Finds the rows of a store page by page, without SQLite and without its schema, wherever a page is whole. It holds two
+ * numbers for each record.
  */
 export class Salvage {
   readonly #file: PageFile;
@@ -36,7 +36,7 @@ export class Salvage {
   readonly #entries = new Map<Session, Place[]>();
   readonly #records = new Map<Session, Map<number, Place>>();
   readonly #payloads = new Map<number, Place>();
-  /** Sessions that are being purged: what is left of them is not to come back. */
+  /** Lists sessions that are being purged, so that their rest does not come back. */
   readonly #purged = new Set<Session>();
 
   private constructor(file: PageFile, context: StoreContext) {
@@ -44,7 +44,6 @@ export class Salvage {
     this.#context = context;
   }
 
-  /** Looks through every page. */
   static async of(file: PageFile, context: StoreContext, begin: () => void): Promise<Salvage> {
     const salvage = new Salvage(file, context);
     for (let number = 1; number <= file.pages; number++) {
@@ -59,7 +58,7 @@ export class Salvage {
     return salvage;
   }
 
-  /** Sessions with a row, and those of which there are only records, by their number. */
+  /** Returns sessions with a row, and sessions of which only records are left, by their number. */
   sessions(): readonly { readonly session: Session; readonly row: SessionRow | null }[] {
     const numbers = new Set([...this.#sessions.keys(), ...this.#records.keys()]);
     return [...numbers]
@@ -68,19 +67,19 @@ export class Salvage {
       .map((session) => ({ session, row: this.#sessions.get(session) ?? null }));
   }
 
-  /** The last seq of which a session has a record; 0 where it has none. */
+  /** Returns the highest seq with a record, or 0. */
   lastSeq(session: Session): number {
     let last = 0;
     for (const seq of this.#records.get(session)?.keys() ?? []) last = Math.max(last, seq);
     return last;
   }
 
-  /** The seqs of which there are records, in order. */
+  /** Returns the seqs with a record, in order. */
   seqs(session: Session): readonly number[] {
     return [...(this.#records.get(session)?.keys() ?? [])].toSorted((one, other) => one - other);
   }
 
-  /** The entry of a session, or undefined where it is lost. */
+  /** Returns the entry of a session, or undefined where it is lost. */
   entry(row: SessionRow): KeptPayload | undefined {
     for (const place of this.#entries.get(row.session) ?? []) {
       const found = this.#rowAt(place);
@@ -89,7 +88,7 @@ export class Salvage {
     return undefined;
   }
 
-  /** A record, or undefined where it is lost, or is not what was written. */
+  /** Returns a record, or undefined where it is lost or damaged. */
   record(session: SessionRow, seq: number): CodedRecord | undefined {
     const place = this.#records.get(session.session)?.get(seq);
     const found = place === undefined ? null : this.#rowAt(place);
@@ -122,7 +121,7 @@ export class Salvage {
 
   #enterSession(row: SessionRow): void {
     if (row.namespace === purgedNamespace) this.#purged.add(row.session);
-    // A page that was given up may still hold what a session was before.
+    // A free page may still hold an earlier state of the session.
     const before = this.#sessions.get(row.session);
     if (before === undefined || before.revision + before.last_seq <= row.revision + row.last_seq)
       this.#sessions.set(row.session, row);
@@ -137,7 +136,7 @@ export class Salvage {
     ofSession.set(row.seq, place);
   }
 
-  /** Null where a part of it is lost, or its checksum does not fit. */
+  /** Returns null where a part is lost, or the checksum does not match. */
   #wholeRow(found: SalvagedRecord): RecordRow | null {
     const text = found.textPayload === null ? found.text : this.#payload(found.textPayload);
     const source = found.sourcePayload === null ? found.source : this.#payload(found.sourcePayload);
@@ -167,12 +166,12 @@ export class Salvage {
   }
 }
 
-/** The last seq a session is taken to have had. */
+/** Returns the last seq that the session is assumed to have had. */
 export function believedLastSeq(row: SessionRow, lastFound: number): number {
   return row.last_seq > lastFound + mostLostAtEnd ? lastFound : Math.max(row.last_seq, lastFound);
 }
 
-/** Of two rows in one place: what was taken out stays out, then the one that is whole. */
+/** Ranks two rows of the same record: a redacted row wins, then a whole one. */
 function worth({ text, crc, textPayload, type }: SalvagedRecord): number {
   const isWhole = textPayload !== null || crc === null || crc32(text) === crc;
   const isErased = (type === "custom" || type === "compaction") && typeof text === "string" && isRedaction(text);
@@ -187,24 +186,23 @@ function isRedaction(text: string): boolean {
   }
 }
 
-/** A record as its row has it. */
 export type SalvagedRecord = RecordContentRow & {
   readonly session: Session;
   readonly role: string | null;
   readonly toolName: string | null;
 };
 
-/** What a row of a table of ours is, told by its columns alone: what says which page belongs to which table may be lost. */
+/** Tells the table of a row by its columns alone, because the pages that connect rows with tables may be lost. */
 type SalvagedRow =
   | { readonly kind: "session"; readonly row: SessionRow }
   | { readonly kind: "record"; readonly row: SalvagedRecord }
   | { readonly kind: "entry"; readonly session: Session; readonly entry: string | Uint8Array }
   | { readonly kind: "payload"; readonly payload: number; readonly content: string | Uint8Array };
 
-/** Of a column: text, a whole number, bytes, any of text and bytes; in upper case, or null. */
+/** Column kinds: t text, i integer, b bytes, c text or bytes. Upper case: may also be null. */
 type ColumnKind = "t" | "i" | "b" | "c" | "T" | "I" | "C";
 
-/** The columns of a table behind its number, in the order in which the schema has them. */
+/** Lists the columns of a table behind its number, in the order of the schema. */
 type TableColumns = readonly (readonly [name: string, kind: ColumnKind])[];
 
 const sessionColumns: TableColumns = [
@@ -254,9 +252,9 @@ const recordColumns: TableColumns = [
   ["headCrc", "I"],
 ];
 
-/** Null for a row of another table, and for one that no table of ours can have. */
+/** Returns null for a row of another table, and for one that no table of a store can have. */
 function salvagedRow({ rowid, values }: TableRow): SalvagedRow | null {
-  // The number of a row stands beside it, and null in its place.
+  // SQLite stores the integer primary key as the rowid, and null in its column.
   const [number, ...columns] = values;
   if (number !== null || rowid < 1) return null;
   const session = named(sessionColumns, columns);

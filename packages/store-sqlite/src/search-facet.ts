@@ -23,15 +23,15 @@ import {
 import { SessionFilter } from "./session-filter.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** So often a search is made again at most, because the index was emptied under it. */
+/** A search is repeated at most so often when the index is emptied meanwhile. */
 const mostAttempts = 5;
 
-/** How many of the best pass the filters at a time. */
+/** One step filters so many of the best matches. */
 const passedAtOnce = 1024;
 
 /**
- * Searches a store; what is not indexed yet is, before the answer. Between any two steps of a few milliseconds others get
- * their turn.
+ * Searches a store, after it indexes the records that the index lacks. Each step takes a few milliseconds, and other
+ * work runs in between.
  */
 export class StoreSearch implements SearchFacet {
   readonly #handle: StoreHandle;
@@ -60,7 +60,7 @@ export class StoreSearch implements SearchFacet {
     }
   }
 
-  /** The records that answer a query, best first. Repeated if the index was emptied meanwhile, to be rebuilt. */
+  /** Returns the records that answer a query, the best first. It starts again if the index was emptied meanwhile. */
   async #ranked(query: SearchQuery, scope: SearchScope): Promise<readonly RankedRecord[]> {
     const { signal } = query;
     for (let attempt = 1; ; attempt++) {
@@ -72,7 +72,7 @@ export class StoreSearch implements SearchFacet {
       const ranked = isExact
         ? await this.#indexed(search, scope, signal)
         : await this.#lookedThrough(search, scope, { indexedTo, isWide: narrow !== null }, signal);
-      // Redactions count as changes too: whoever redacts without a pause does not keep a search from its answer.
+      // Redactions change the number too. The limit keeps constant redactions from blocking a search.
       if (attempt === mostAttempts || (await this.#changes(signal)) === changes) return ranked;
     }
   }
@@ -82,8 +82,8 @@ export class StoreSearch implements SearchFacet {
   }
 
   /**
-   * Up to which record the index is used: infinite when everything is in it. If it cannot be filled, a finding is
-   * reported.
+   * Returns the last record that the index can be used for, or Infinity when it has all records. If the index cannot be
+   * filled, a finding is reported.
    */
   async #indexedTo(signal: AbortSignal | undefined): Promise<number> {
     const reason = await this.#filler.catchUpIfWritable(signal);
@@ -92,7 +92,7 @@ export class StoreSearch implements SearchFacet {
       (connection) => [this.#index.indexedTo(connection), this.#index.lag(connection)] as const,
       signal,
     );
-    // What could not be written was the index of children, which no search asks.
+    // Only the index of children could not be written, which no search reads.
     if (lag === 0) return Infinity;
     const why = reason.code === "ABORTED" ? "Another connection holds the database." : reason.message;
     const message = `${lag} records are not in the search index, which could not be written, and were read instead: ${why}`;
@@ -100,7 +100,7 @@ export class StoreSearch implements SearchFacet {
     return indexedTo;
   }
 
-  /** What is left of a query without the beginnings that are too common to be looked up; null when none is. */
+  /** Returns the query without the prefixes that are too common to be looked up, or null when it has none. */
   async #withoutWideBeginnings(scope: SearchScope, signal: AbortSignal | undefined): Promise<SearchScope | null> {
     const narrow: SearchClause[] = [];
     for (const clause of scope.plan.clauses) {
@@ -110,7 +110,9 @@ export class StoreSearch implements SearchFacet {
     return narrow.length === scope.plan.clauses.length ? null : { ...scope, plan: { clauses: narrow } };
   }
 
-  /** The best of what the index finds: of all matches where SQLite ranks them quickly, else of the newest. */
+  /**
+   * Returns the best matches of the index: of all matches where SQLite ranks them quickly, else of the newest matches.
+   */
   async #indexed(
     search: RecordSearch,
     scope: SearchScope,
@@ -148,8 +150,8 @@ export class StoreSearch implements SearchFacet {
   }
 
   /**
-   * The best of the newest records whose texts match. They come from the records behind the index, and from those that
-   * it finds by the rest of the query. If nothing is left of the query, they come from all records.
+   * Returns the best of the newest records whose texts match. They come from the records behind the index, and from
+   * those that the index finds by the rest of the query. If nothing is left of the query, they come from all records.
    */
   async #lookedThrough(
     search: RecordSearch,
@@ -182,7 +184,7 @@ export class StoreSearch implements SearchFacet {
     return found;
   }
 
-  /** How the texts of records match a query, a few at a time, until enough of them fit. */
+  /** Counts matches in the texts of records, a few at a time, until enough records match. */
   async #count(
     scope: SearchScope,
     found: readonly FoundRecord[],
@@ -207,14 +209,14 @@ export class StoreSearch implements SearchFacet {
     return this.#handle.read((connection) => this.#index.lag(connection));
   }
 
-  /** Adds what the index lacks, a few milliseconds at a time. */
+  /** Indexes the records that the index lacks, a few milliseconds at a time. */
   async *fill(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<number> {
     assertStoreOptions("fill", options);
     this.#handle.life.begin(options.signal);
     yield* this.#filler.fill(options.signal);
   }
 
-  /** Rebuilds the index from the records, and that of children with it. */
+  /** Rebuilds the index of words and the index of children from the records. */
   async rebuild(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     assertStoreOptions("rebuild", options);
     this.#handle.life.begin(options.signal);

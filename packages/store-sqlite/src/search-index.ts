@@ -5,24 +5,23 @@ import type { Connection } from "./connection.ts";
 import type { Session, SessionRow } from "./rows.ts";
 import { createSearchIndex } from "./schema.ts";
 
-/** How core makes words; with other rules everything is indexed again. */
+/** Numbers the rules by which core makes words. Other rules require a new index. */
 const searchRules = 1;
 
-/** So much is read, taken apart and written at a time: a few milliseconds of each. */
+/** A batch takes a few milliseconds to read, to split into words and to write. */
 const batchRows = 128;
 const batchCharacters = 96 * 1024;
 
-/** How many pages of 4 KB are merged at a time. */
+/** One step merges so many pages of 4 KB. */
 const mergedPages = 24;
 
-/** A session with more records is not removed from the index word by word: the index is rebuilt. */
+/** A session with more records than this is not removed from the index word by word. The index is rebuilt instead. */
 const mostForgotten = 2000;
 
 interface IndexState {
-  /** The last record that is indexed. */
   readonly indexed_to: number;
   readonly rules: number;
-  /** Grows when something was removed that may have been read for the index. */
+  /** Grows with each removal from the index, because a batch that was read before may hold removed text. */
   readonly changes: number;
 }
 
@@ -31,7 +30,6 @@ interface IndexedRow {
   readonly text: unknown;
 }
 
-/** The columns of one record in the index. */
 interface IndexDocument {
   readonly record: number;
   readonly words: string;
@@ -39,7 +37,7 @@ interface IndexDocument {
   readonly tools: string;
 }
 
-/** Records made ready for the index, outside the lock. */
+/** Holds records that were split into words before the write lock is taken. */
 export interface IndexBatch {
   readonly state: IndexState;
   readonly toRecord: number;
@@ -61,20 +59,20 @@ interface SearchStatements {
   readonly setState: Database.Statement<[indexedTo: number, rules: number, changes: number]>;
 }
 
-/** So far a backlog is counted; beyond it the numbers of the records tell. */
+/** Backlogs up to this size are counted exactly. Larger ones are estimated from record numbers. */
 const countedLag = 10_000;
 
 const textOf =
   "coalesce(p.content, r.text) AS text FROM store_records r LEFT JOIN store_payloads p ON p.payload = r.text_payload";
 
 /**
- * The full-text index of one store: behind the log, and never in the way of a turn. The index holds no text, so that
- * what is taken out has to be taken apart once more in the same way it went in.
+ * Indexes the words of one store behind the log, without delaying turns. The index holds no text, so a removal must
+ * split the text into the same words again.
  */
 export class SearchIndex {
   readonly #prepared = new WeakMap<Connection, SearchStatements>();
 
-  /** Records that are not in the index yet. */
+  /** Counts the records that the index lacks. */
   lag(connection: Connection): number {
     const { newest, count } = this.#statements(connection);
     const indexedTo = this.indexedTo(connection);
@@ -82,18 +80,18 @@ export class SearchIndex {
     return counted <= countedLag ? counted : (newest.get() ?? 0) - indexedTo;
   }
 
-  /** The number of the last record that is indexed under the rules of today. */
+  /** Returns the number of the last record that is indexed under the current rules. */
   indexedTo(connection: Connection): number {
     const { indexed_to: indexedTo, rules } = currentState(this.#statements(connection).state);
     return rules === searchRules ? indexedTo : 0;
   }
 
-  /** Another number whenever something was taken out of the index, or all of it was. */
+  /** Returns a number that changes whenever words were removed from the index, or all of it was. */
   changes(connection: Connection): number {
     return currentState(this.#statements(connection).state).changes;
   }
 
-  /** The next records of the log, taken apart; null when all are indexed. */
+  /** Returns the next records of the log, split into words, or null when all are indexed. */
   nextBatch(connection: Connection): IndexBatch | null {
     const statements = this.#statements(connection);
     const state = currentState(statements.state);
@@ -112,7 +110,7 @@ export class SearchIndex {
     return toRecord === state.indexed_to ? null : { state, toRecord, documents };
   }
 
-  /** Writes a batch, inside a transaction; false when the log or the index changed since it was read. */
+  /** Writes a batch inside a transaction. Returns false when the log or the index has changed since it was read. */
   writeBatch(connection: Connection, { state: read, toRecord, documents }: IndexBatch): boolean {
     const statements = this.#statements(connection);
     const state = currentState(statements.state);
@@ -126,28 +124,28 @@ export class SearchIndex {
     return true;
   }
 
-  /** Merges parts of the index, a few pages at a time; false when there is nothing to merge. */
+  /** Merges parts of the index, a few pages at a time. Returns false when there is nothing to merge. */
   merge(connection: Connection): boolean {
     const { merge, changes } = this.#statements(connection);
     const before = changes.get() ?? 0;
     merge.run(mergedPages);
-    // SQLite's own measure: a merge that had nothing to do changes one row.
+    // SQLite documents this test: a merge without work changes one row.
     return (changes.get() ?? 0) - before >= 2;
   }
 
-  /** Takes out what a record said, before it is replaced. */
+  /** Removes the words of a record before the record is replaced. */
   forgetRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
     const statements = this.#statements(connection);
     deleteOldIndex(connection);
     this.#forget(statements, statements.ofRecord.all(owner.session, seq));
   }
 
-  /** True when it takes longer to take the words of a session out than to put all of them in once more. */
+  /** Returns true when removing the words of a session takes longer than indexing all records again. */
   takesOutWhole(connection: Connection, session: SessionRow): boolean {
     return session.last_seq - (session.origin_seq ?? 0) > mostForgotten && this.indexedTo(connection) > 0;
   }
 
-  /** Takes out what some records of a session say, before they are deleted. */
+  /** Removes the words of some records of a session before they are deleted. */
   forgetRecords(
     connection: Connection,
     session: Session,
@@ -157,14 +155,14 @@ export class SearchIndex {
     this.#forget(statements, statements.ofSession.all(session, fromSeq, toSeq));
   }
 
-  /** After records were deleted: their numbers may be given again, to records that are not indexed. */
+  /** Moves the mark back after records were deleted, because SQLite may give their numbers to new records. */
   settle(connection: Connection): void {
     const { state, newest, setState } = this.#statements(connection);
     const { indexed_to: indexedTo, rules, changes } = currentState(state);
     setState.run(Math.min(indexedTo, newest.get() ?? 0), rules, changes + 1);
   }
 
-  /** Empties the index; it is filled again from the log. */
+  /** Empties the index, which is then filled again from the log. */
   clear(connection: Connection): void {
     const { clear, state, setState } = this.#statements(connection);
     deleteOldIndex(connection);
@@ -173,8 +171,8 @@ export class SearchIndex {
   }
 
   /**
-   * The same at once, however large the index is: it is renamed, and `deleteOldIndexSlice` deletes it. False while an
-   * earlier renamed index still exists.
+   * Empties the index at once, however large it is: it is renamed, and `deleteOldIndexSlice` deletes it later. Returns
+   * false while an earlier renamed index still exists.
    */
   beginAnew(connection: Connection): boolean {
     const { state, setState } = this.#statements(connection);
@@ -193,7 +191,7 @@ export class SearchIndex {
     statements.setState.run(indexedTo, rules, changes + 1);
   }
 
-  /** Prepared when they are first needed: loading the index costs more than opening the rest. */
+  /** Statements are prepared at first use, because loading the index costs more than opening the rest of the store. */
   #statements(connection: Connection): SearchStatements {
     const known = this.#prepared.get(connection);
     if (known !== undefined) return known;
@@ -227,7 +225,7 @@ function currentState(statement: SearchStatements["state"]): IndexState {
   return statement.get() ?? { indexed_to: 0, rules: 0, changes: 0 };
 }
 
-/** What of a record is indexed; null when it has no words. A damaged record is left to those who read it. */
+/** Returns the words of a record, or null without words. A damaged record is left to its readers. */
 function documentOf({ record, text }: IndexedRow): IndexDocument | null {
   const found = typeof text === "string" ? searchText(parsedRecord(text)) : null;
   if (found === null) return null;
@@ -242,28 +240,29 @@ function parsedRecord(text: string): SessionRecord {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as SessionRecord) : nothing;
   } catch {
-    // Damage is told by reading and by `verify`; the index has no words for it.
+    // Reads and `verify` report the damage. The index has no words for it.
     return nothing;
   }
 }
 
 /**
- * Emptying a full-text index takes SQLite as long as the index is large, for every page of it is written over. So it is
- * renamed at once to names that FTS5 does not know, and deleted a few pages at a time.
+ * SQLite overwrites every page of a full-text index that is emptied, which takes long for a large index. So the tables
+ * are renamed at once to names that FTS5 does not know, and deleted a few pages at a time.
  */
 const putAside = [
   { table: "store_search_data", aside: "store_search_old", rowsAtOnce: 96 },
   { table: "store_search_docsize", aside: "store_search_old_sizes", rowsAtOnce: 2000 },
 ] as const;
 
-/** The names of the renamed tables. */
 export const renamedIndexTables: readonly string[] = putAside.map(({ aside }) => aside);
 
-/** Replaces the index with an empty one, inside a transaction; false while an earlier renamed index still exists. */
+/**
+ * Replaces the index with an empty one inside a transaction. Returns false while an earlier renamed index still exists.
+ */
 function beginIndexRebuild({ database }: Connection): boolean {
   if (hasOldIndex({ database })) return false;
   try {
-    // SQLite keeps the tables of a virtual table from being renamed, unless it is told to.
+    // SQLite does not rename the tables of a virtual table without this mode.
     database.unsafeMode(true);
     for (const { table, aside } of putAside) database.exec(`ALTER TABLE ${table} RENAME TO ${aside}`);
     database.exec(`DROP TABLE store_search;${createSearchIndex}`);
@@ -273,12 +272,11 @@ function beginIndexRebuild({ database }: Connection): boolean {
   }
 }
 
-/** True while a renamed index is not deleted. */
 export function hasOldIndex({ database }: Pick<Connection, "database">): boolean {
   return putAside.some(({ aside }) => isThere(database, aside));
 }
 
-/** Deletes a part of a renamed index, inside a transaction; false when nothing is left. */
+/** Deletes a part of a renamed index inside a transaction. Returns false when nothing is left. */
 export function deleteOldIndexSlice({ database }: Connection): boolean {
   for (const { aside, rowsAtOnce } of putAside) {
     if (!isThere(database, aside)) continue;
@@ -290,7 +288,7 @@ export function deleteOldIndexSlice({ database }: Connection): boolean {
   return false;
 }
 
-/** Deletes it all: whoever takes words out of the index for good takes them from there too. */
+/** Deletes all of a renamed index, because words that are removed for good must leave it too. */
 function deleteOldIndex({ database }: Connection): void {
   for (const { aside } of putAside) if (isThere(database, aside)) database.exec(`DROP TABLE ${aside}`);
 }

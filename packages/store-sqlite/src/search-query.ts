@@ -14,47 +14,50 @@ import { refOf } from "./rows.ts";
 import type { Session } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** A record that fits, before anybody has ranked it. */
+/** Names a record that matches and is not ranked yet. */
 export interface FoundRecord {
-  /** Its number: records are numbered in the order of their commits. */
+  /** Numbers the record in the order of commits. */
   readonly record: number;
   readonly session: Session;
   readonly seq: number;
 }
 
-/** A record that fits, best first. */
+/** Names a match with its rank. */
 export interface RankedRecord extends Omit<FoundRecord, "record"> {
   readonly rank: number;
 }
 
-/** How many of the newest matches are ranked by their text if SQLite's ranking would take too long. */
+/** Limits how many of the newest matches are ranked by their text if the ranking of SQLite would take too long. */
 const newestMatches = 200;
 /**
- * Of a word that stands in more records only the newest matches are ranked: a word that is everywhere distinguishes
- * records by their age at most. SQLite's own ranking first counts every match of every word in the whole index, in one
- * go: 5,000 take it 10 ms.
+ * For a word in more records than this, only the newest matches are ranked: a word that is everywhere distinguishes
+ * records by their age at most. The ranking of SQLite first counts every match of every word in the whole index,
+ * without a pause. That takes 10 ms for 5,000 matches.
  */
 const mostRanked = 5000;
 
-/** A query as the database takes it. */
+/** Holds a query in the form in which the database takes it. */
 export interface RecordSearch {
-  /** What each record must hold, every one by itself. */
+  /** Lists what each record must hold, every part by itself. */
   readonly parts: readonly string[];
-  /** Of records, but not of their words nor of their sessions. */
+  /** Filters the columns of records, but not their words and not their sessions. */
   readonly filters: Condition;
   readonly sessions: SessionFilter;
   readonly limit: number;
-  /** The number of the newest record there is. */
+  /** Holds the number of the newest record. */
   readonly newest: number;
-  /** How many of the newest are read first. */
+  /** Limits how many of the newest matches are read first. */
   readonly most: number;
-  /** True if a word is searched by its prefix: FTS5 merges all words with that prefix each time. */
+  /** Tells whether a word is searched by its prefix. FTS5 merges all words with that prefix each time. */
   readonly hasBeginning: boolean;
-  /** True when words have to be looked for together, or by their beginnings: that takes long however few are found. */
+  /** Tells whether words must be found together or by a prefix, which takes long however few matches there are. */
   readonly isDear: boolean;
 }
 
-/** What to ask the database. Words in one piece count as much as their parts; the names of tools only filter. */
+/**
+ * Prepares a query for the database. Words in one piece count as much as their parts, and the names of tools only
+ * filter.
+ */
 export function prepareSearch({ statements }: Connection, query: SearchQuery, scope: SearchScope): RecordSearch {
   const { clauses } = scope.plan;
   const hasBeginning = clauses.some(({ isPrefix }) => isPrefix);
@@ -70,7 +73,7 @@ export function prepareSearch({ statements }: Connection, query: SearchQuery, sc
   };
 }
 
-/** The records of these numbers that pass the filters, the newest first. */
+/** Returns the records of these numbers that pass the filters, the newest first. */
 export function passing(
   connection: Connection,
   { filters, sessions }: RecordSearch,
@@ -89,7 +92,7 @@ export function passing(
     .toSorted((one, other) => other.record - one.record);
 }
 
-/** Whether SQLite is to rank all matches: where it is quick, it knows more of words. */
+/** Tells whether SQLite should rank all matches. It weighs words better, where it is quick. */
 export function isWorthRanking({ database }: Connection, { parts, isDear }: RecordSearch): boolean {
   if (isDear) return false;
   const count = database
@@ -100,7 +103,7 @@ export function isWorthRanking({ database }: Connection, { parts, isDear }: Reco
   return parts.every((part) => (count.get(part) ?? 0) <= mostRanked);
 }
 
-/** The numbers of all matches as SQLite ranks them, best first, whatever the filters say. */
+/** Returns the numbers of all matches as SQLite ranks them, the best first, without the filters. */
 export function rankedNumbers(
   { database }: Connection,
   { parts }: RecordSearch,
@@ -113,7 +116,7 @@ export function rankedNumbers(
     .all(parts.join(" AND "));
 }
 
-/** The hit of a ranked record; null when it has changed since it was ranked. */
+/** Returns the hit of a ranked record, or null when the record has changed since it was ranked. */
 export function hitOf(
   { rows: coder }: StoreContext,
   connection: Connection,
@@ -144,7 +147,7 @@ export function hitOf(
   };
 }
 
-/** Every word in quotes, so that nothing in it is an operator. Words are letters and digits only. */
+/** Puts every word in quotes, so that none of them is an operator. Words have only letters and digits. */
 function matchParts({ plan, toolWord }: SearchScope): string[] {
   return [...plan.clauses.map(clauseText), ...(toolWord === null ? [] : [`(tools : "${toolWord}")`])];
 }
@@ -157,7 +160,7 @@ function clauseText({ words, isPrefix, name }: SearchClause): string {
 
 const timeOf = "coalesce(r.ts_ms, r.stored_at_ms, 0)";
 
-/** What is asked of a record's columns, each condition with its AND. */
+/** Returns the conditions on the columns of a record, each with its AND. */
 function filtersOf({ role, sinceMs, untilMs }: SearchQuery): Condition {
   const wanted = [
     ["r.role = ?", role],

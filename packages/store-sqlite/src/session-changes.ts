@@ -18,7 +18,7 @@ import {
 import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 
-/** Writes the whole entry, begins a session, or begins the next one of a key. */
+/** Writes the whole entry, creates a session, or creates the next session of a key. */
 export function saveEntry(
   context: WriteContext,
   ref: SessionRef,
@@ -46,13 +46,13 @@ export function moveSession(context: WriteContext, ref: SessionRef, action: Move
   const row = foundSession(statements, ref);
   const plan = planMove(frameOf(row), action, (at) => findSession(statements, at)?.session_id);
   const moved = place(context, row, plan.frame);
-  // The entry is bound to its key.
+  // A codec binds the entry to its key, so the entry is coded again.
   if (moved.key !== row.key) writeEntry(statements, rows, moved, entryOf(statements, rows, row));
   context.announce(...plan.events);
   return stateNow(context, moved);
 }
 
-/** Puts the session into the archive; one that lies there stays as it is. */
+/** Moves the session into the archive. An archived session stays as it is. */
 export function archiveSession(context: WriteContext, ref: SessionRef): void {
   const row = foundSession(context.connection.statements, ref);
   const plan = planArchive(frameOf(row));
@@ -60,7 +60,6 @@ export function archiveSession(context: WriteContext, ref: SessionRef): void {
   context.announce(...plan.events);
 }
 
-/** A new session with nothing but its row. */
 export function insertSession(
   { connection: { statements } }: WriteContext,
   frame: SessionFrame,
@@ -109,7 +108,6 @@ export function assertNewIds(
   });
 }
 
-/** Gives a session another address. */
 function place({ connection, partials }: WriteContext, row: SessionRow, { ref }: SessionFrame): SessionRow {
   const { statements } = connection;
   const placed = { ...row, key: ref.key, archived: ref.archiveId === undefined ? 0 : 1 };

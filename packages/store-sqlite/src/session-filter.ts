@@ -4,22 +4,22 @@ import type { SearchScope } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { purgedNamespace, type Session, type SessionRow } from "./rows.ts";
 
-/** A piece of SQL with the values of its parameters. */
+/** Holds a piece of SQL with the values of its parameters. */
 export interface Condition {
   readonly sql: string;
   readonly values: readonly (string | number)[];
 }
 
 /**
- * The sessions that a search is about. A record counts when any session that shows it is one of them: the one that wrote
- * it, or a fork, whatever has become of the one that wrote it.
+ * Filters the sessions of a search. A record counts when any session that shows it passes: the session that wrote it,
+ * or a fork, even after the writer was purged.
  */
 export class SessionFilter {
-  /** Of a row `s` of `store_sessions`: whether the session is one of them. */
+  /** Tells of a row `s` of `store_sessions` whether the session passes. */
   readonly condition: Condition;
-  /** Up to which seq some fork that is one of them shows the records of a session. Asked once a search. */
+  /** Caches up to which seq a passing fork shows the records of a session, because it is asked once in a search. */
   readonly #reaches = new Map<Session, number>();
-  /** Asked for every hit. */
+  /** Keeps the statement prepared, because it runs for every hit. */
   #ownSession: Database.Statement<unknown[], SessionRow> | null = null;
 
   constructor(query: SearchQuery, { namespace, state }: SearchScope) {
@@ -39,14 +39,19 @@ export class SessionFilter {
     };
   }
 
-  /** Of a record `r` of a session `s`: false for most that no session of the filter shows; the rest is asked of `shows`. */
+  /**
+   * Filters records `r` of sessions `s` in SQL. It may let records pass that no session of the filter shows, so `shows`
+   * must confirm each.
+   */
   get likely(): Condition {
     const { sql, values } = this.condition;
     const hasFork = "EXISTS (SELECT 1 FROM store_sessions f WHERE f.origin = r.session AND f.origin_seq >= r.seq)";
     return { sql: `(${sql} OR ${hasFork})`, values };
   }
 
-  /** Whether a session of the filter shows a record, whose own session is one of them or not. */
+  /**
+   * Tells whether a session of the filter shows a record. `isOwnSession` says whether the record's own session passes.
+   */
   shows(connection: Connection, session: Session, seq: number, isOwnSession: boolean): boolean {
     if (isOwnSession) return true;
     let reach = this.#reaches.get(session);
@@ -54,7 +59,7 @@ export class SessionFilter {
     return seq <= reach;
   }
 
-  /** The oldest session of the filter that shows a record: the one that wrote it, when that is one of them. */
+  /** Returns the oldest session of the filter that shows a record, or the session that wrote it if that one passes. */
   shownBy({ database }: Connection, session: Session, seq: number): SessionRow | undefined {
     const { sql, values } = this.condition;
     this.#ownSession ??= database.prepare<unknown[], SessionRow>(

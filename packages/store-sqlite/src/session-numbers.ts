@@ -3,18 +3,17 @@ import type { Session } from "./rows.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** How many sessions are listed at a time. */
 const sliceRows = 200;
 
 export interface SessionSlice {
   readonly sessions: readonly Session[];
-  /** The error that ended the list here, or null. */
+  /** Holds the error that ended the list here, or null. */
   readonly damage: unknown;
 }
 
 /**
- * The numbers of all sessions. Where a page of the list is damaged, what lies behind it is read from the end, so that
- * only what stands on damaged pages is missing.
+ * Yields the numbers of all sessions. Where a page of the list is damaged, the rows behind it are read from the end.
+ * Only rows on damaged pages are then missing.
  */
 export async function* sessionNumbers(handle: StoreHandle, signal?: AbortSignal): AsyncGenerator<SessionSlice> {
   let first = 0;

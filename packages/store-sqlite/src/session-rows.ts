@@ -40,7 +40,6 @@ export function findSession(statements: Statements, ref: SessionRef): SessionRow
   throw refused("STORE_CORRUPT", `The index of the sessions is damaged: it leads past ${quote(key)}.`, { ...ref });
 }
 
-/** A row as core's plans have it. */
 export function frameOf(row: SessionRow): SessionFrame {
   return {
     ref: refOf(row),
@@ -68,7 +67,7 @@ function openTurn({ key, session_id: sessionId }: SessionRow, kept: string): Ope
   }
 }
 
-/** The row after a plan. Address and listing minute are columns of their own, written when they change. */
+/** Returns the row after a plan. The address and the listing minute are written only when they change. */
 export function withFrame(row: SessionRow, { revision, head, updatedAtMs }: SessionFrame): SessionRow {
   return {
     ...row,
@@ -90,7 +89,10 @@ export function entryOf(statements: Statements, coder: RowCoder, row: SessionRow
   return decodedEntry(coder, row, storedEntry(statements, row));
 }
 
-/** @throws {ThroughlineError} CODEC_FAILED, STORE_CORRUPT: what was written without a codec was JSON */
+/**
+ * @throws {ThroughlineError} CODEC_FAILED, or STORE_CORRUPT because an entry without a codec was JSON when it was
+ * written
+ */
 function decodedEntry(coder: RowCoder, row: SessionRow, kept: KeptPayload): SessionEntry {
   try {
     return coder.decodeEntry(placeOf(row), kept);
@@ -101,7 +103,7 @@ function decodedEntry(coder: RowCoder, row: SessionRow, kept: KeptPayload): Sess
   }
 }
 
-/** Writes the entry, bound to the key it is kept under. */
+/** Writes the entry, bound to the key of its session. */
 export function writeEntry(statements: Statements, coder: RowCoder, row: SessionRow, entry: SessionEntry): void {
   storeEntry(statements, row.session, coder.encodeEntry(placeOf(row), entry));
 }
@@ -112,12 +114,14 @@ export function storeEntry(statements: Statements, session: Session, kept: KeptP
 
 const slotMs = 60_000;
 
-/** The minute a session is listed under. */
 export function slotOf(timeMs: number): number {
   return Math.floor(timeMs / slotMs);
 }
 
-/** The row, when it is what was written, with the minute it is listed under, which its checksum leaves out. @throws {ThroughlineError} STORE_CORRUPT */
+/**
+ * Returns the row if it matches its checksum and its listing minute, which the checksum leaves out.
+ * @throws {ThroughlineError} STORE_CORRUPT
+ */
 export function listedSession<Row extends SessionRow>(row: Row): Row {
   checkedSession(row);
   if (row.updated_slot === slotOf(row.updated_at_ms)) return row;
@@ -125,13 +129,13 @@ export function listedSession<Row extends SessionRow>(row: Row): Row {
   throw refused("STORE_CORRUPT", `The row of session ${quote(key)} is damaged.`, { key, sessionId });
 }
 
-/** Writes a session's row. Its place in the list is written only when the minute has changed. Gives what stands there now. */
+/** Writes the row of a session. The listing minute is written only when it has changed. Returns the row as stored. */
 export function storeSession(statements: Statements, row: SessionRow): SessionRow {
   statements.updateSession.run(...changingColumns.map((column) => row[column]), sessionChecksum(row), row.session);
   return placeInList(statements, row);
 }
 
-/** The same for an append, which mostly changes few columns. */
+/** Writes the row after an append, which mostly changes few columns. */
 export function advanceSession(statements: Statements, before: SessionRow, row: SessionRow): SessionRow {
   const isPlain =
     row.revision === before.revision &&
@@ -151,7 +155,7 @@ export function advanceSession(statements: Statements, before: SessionRow, row: 
   return placeInList(statements, row);
 }
 
-/** Gives a session's row its checksum after single columns were changed. */
+/** Updates the checksum of a session's row after single columns were changed. */
 export function sealSession(statements: Statements, session: Session): void {
   const row = statements.rawSession.get(session);
   if (row !== undefined) statements.sealSession.run(sessionChecksum(row), session);

@@ -2,16 +2,16 @@ import { quote, refused } from "@throughline/core/internal";
 import type { SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
 
-/** Records of one session, as they stand in the file: those after one seq up to another. */
+/** Locates records of one session in the file: those after one seq up to another. */
 export interface SessionSpan {
-  /** The session that wrote them. */
+  /** Holds the row of the session that wrote the records. */
   readonly owner: SessionRow;
   readonly afterSeq: number;
   readonly toSeq: number;
 }
 
 /**
- * Where the records of a session are, in order: its own, and before them those a fork shares with its origin.
+ * Returns where the records of a session are, in order: first those that a fork shares with its origin, then its own.
  * @throws {ThroughlineError} STORE_CORRUPT
  */
 export function spansOf(statements: Statements, row: SessionRow): readonly SessionSpan[] {
@@ -22,7 +22,7 @@ export function spansOf(statements: Statements, row: SessionRow): readonly Sessi
     spans.unshift({ owner, afterSeq: originSeq ?? 0, toSeq });
     if (origin === null || originSeq === null) return spans;
     const found = statements.findSession.get(origin);
-    // An origin is older than its fork: whatever a damaged file says, the walk ends.
+    // An origin is older than its fork, so the walk also ends in a damaged file.
     if (found === undefined || found.session >= owner.session)
       throw refused("STORE_CORRUPT", `The origin of the fork ${quote(owner.session_id)} is missing.`, { origin });
     toSeq = Math.min(toSeq, originSeq);

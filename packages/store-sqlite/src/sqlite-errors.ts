@@ -1,38 +1,41 @@
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
 import { type WriteOutcome } from "@throughline/core/internal";
 
-/** The code of an error of SQLite or of the operating system; empty for others. */
+/** Returns the code of an error of SQLite or of the operating system, or an empty text. */
 export function nativeCode(error: unknown): string {
   const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : "";
 }
 
-/** True when another connection holds a lock, so that the same statement may pass in a moment. */
+/** Returns true when another connection holds a lock, so the same statement may pass in a moment. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(nativeCode(error));
 }
 
-/** True when the disk refused something in the middle of writing or flushing: what is on it cannot be known. */
+/** Returns true when the disk failed while it was written or flushed, so that its content is in doubt. */
 export function isFailedFlush(error: unknown): boolean {
   const cause: unknown = ThroughlineError.isInstance(error) ? error.cause : error;
   return nativeCode(cause).startsWith("SQLITE_IOERR");
 }
 
-/** What SQLite reports of a statement of ours where the schema in the file is no longer the one that was written. */
+/** SQLite reports these errors for statements of this package when the schema in the file is damaged. */
 const foreignSchema =
   /no such (?:column|table|index|view|module|tokenizer)|no query solution|parse error|constructor failed|has no column named|syntax error|unrecognized|already exists|invalid fts5 file format/;
 
-/** True when the file is not what SQLite wrote. */
+/** Returns true when the file is not what SQLite wrote. */
 export function isDamage(error: unknown): boolean {
   const native = nativeCode(error);
   if (native === "SQLITE_ERROR") return foreignSchema.test(String((error as { readonly message?: unknown }).message));
   return /^SQLITE_(NOTADB|CORRUPT)/.test(native);
 }
 
-/** Tables of native codes, the first that fits counts. A moved file is no matter of permissions, although SQLite says so. */
+/**
+ * The first entry that matches a native code decides. SQLite reports a moved file as a matter of permissions, which it
+ * is not.
+ */
 const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/^SQLITE_(BUSY|LOCKED|PROTOCOL)/, "STORE_LOCKED", "Another connection holds the database."],
-  // SHMSIZE: the few pages that connections share cannot be written, which SQLite tries so as to notice a full disk.
+  // SHMSIZE: the pages that connections share cannot be written, which SQLite tries in order to notice a full disk.
   [/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)$/, "STORE_FULL", "There is no space left for the database."],
   [/^SQLITE_READONLY_DBMOVED$/, "STORE_IO", "The database file was moved or deleted while it was open."],
   [/^(SQLITE_READONLY|SQLITE_PERM|EACCES|EPERM|EROFS)/, "STORE_READ_ONLY", "The database cannot be written."],
@@ -45,7 +48,7 @@ const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
 
 const damaged: (typeof meanings)[number] = [/^/, "STORE_CORRUPT", "The file is damaged or is not a SQLite database."];
 
-/** What SQLite or the operating system said, as an error of ours. */
+/** Translates an error of SQLite or of the operating system. */
 export function storeError(error: unknown, path: string, outcome: WriteOutcome = "not-applied"): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
   const native = nativeCode(error);

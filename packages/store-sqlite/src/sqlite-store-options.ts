@@ -5,36 +5,40 @@ import type { OptionKind, OptionTable } from "@throughline/core/internal";
 import type { SqliteDriver } from "./connection.ts";
 import type { SearchFill } from "./index-filler.ts";
 
-/** Options of `createSqliteStore`. */
+/** Holds the options of `createSqliteStore`. */
 export interface SqliteStoreOptions {
-  /** The database file. Its folder is made when it is missing. */
+  /** Names the database file. A missing folder is created. */
   readonly path: string;
-  /** False: a file that does not exist is STORE_NOT_FOUND. @default true */
+  /** Sets whether a missing file is created. With false it is STORE_NOT_FOUND. @default true */
   readonly create?: boolean;
-  /** Around payloads and entries. Its name is kept in the store: another codec is refused. @default none */
+  /** Encodes payloads and entries. The store keeps the name of the codec and refuses another one. @default none */
   readonly codec?: core.PayloadCodec;
-  /** The time that the store stamps. @default the system's clock */
+  /** Gives the time that the store stamps. @default the system's clock */
   readonly clock?: core.Clock;
-  /** Source of record ids. @default ids of this process */
+  /** Creates record ids. @default ids of this process */
   readonly ids?: core.RecordIds;
-  /** Used wherever the store draws at random. @default the system's randomness */
+  /** Gives the store its random numbers. @default the system's randomness */
   readonly random?: core.RandomSource;
-  /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
+  /** Receives findings, changes of sessions, and records. Errors that it throws are ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
-  /** What a write gets that does not ask. @default "disk" */
+  /** Sets the durability of a write that names none. @default "disk" */
   readonly defaultDurability?: core.Durability;
-  /** How long an operation waits for other processes, in milliseconds. @default 10,000 */
+  /** Limits how long an operation waits for other processes, in milliseconds. @default 10,000 */
   readonly lockTimeoutMs?: number;
-  /** Limits that differ from the default. @default core's `defaultStoreLimits` */
+  /** Replaces single limits. @default core's `defaultStoreLimits` */
   readonly limits?: Partial<StoreLimits>;
   /**
-   * Whether a file that can no longer be read makes room for the newest backup beside it (`<name>.….backup`); it is kept,
-   * and a finding says so. Without a backup nothing is touched. @default true
+   * Sets whether a file that can no longer be read is replaced by the newest backup beside it (`<name>.….backup`). The
+   * file is kept, and a finding reports it. Without a backup nothing changes.
+   * @default true
    */
   readonly recover?: boolean;
-  /** When the indexes of words and of children are filled: behind the turns, or only when somebody searches. @default "background" */
+  /**
+   * Sets when the indexes of words and of children are filled: after the turns, or only for a search.
+   * @default "background"
+   */
   readonly searchFill?: SearchFill;
-  /** Opens the database; another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
+  /** Opens the database: another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
   readonly driver?: SqliteDriver;
 }
 
@@ -45,7 +49,7 @@ const path: OptionKind = {
   accepts: (value) => typeof value === "string" && value !== "" && value.isWellFormed() && !value.includes("\0"),
 };
 
-/** The kinds of the options of `createSqliteStore`. */
+/** Describes the kinds of the options of `createSqliteStore`. */
 export const sqliteStoreTable: OptionTable<SqliteStoreOptions> = {
   ...storeFactoryKinds,
   path: required(path),
@@ -58,7 +62,8 @@ export const sqliteStoreTable: OptionTable<SqliteStoreOptions> = {
 };
 
 /**
- * The options, with the file by its whole path: the process may go to another folder while the store is open.
+ * Checks the options, and returns them with the absolute path of the file, because the process may change its folder
+ * while the store is open.
  *
  * @param call the name of the factory
  * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
@@ -69,7 +74,7 @@ export function checkedOptions<Options extends Pick<SqliteStoreOptions, "path">>
   table: OptionTable<Options>,
 ): Options {
   assertKnownOptions<Options>(call, options, table, "options", "CONFIG_INVALID");
-  // SQLite's own names for what is no file: taken as a path they would make a file that is called so.
+  // SQLite gives these names a meaning of its own. Resolved as paths, they would create a file with such a name.
   if (/^(?::memory:|file:)/i.test(options.path))
     throw new core.ThroughlineError(
       "CONFIG_INVALID",

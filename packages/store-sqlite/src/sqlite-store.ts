@@ -43,8 +43,8 @@ import { createWatch } from "./watch-session.ts";
 import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 
 /**
- * A store in one SQLite file. Any number of processes of one host may write. Nothing is opened before the first
- * operation, which is the one that fails when the file cannot be opened.
+ * Creates a store in one SQLite file, which any number of processes of one host may write. No file is opened before the
+ * first operation, so that operation fails when the file cannot be opened.
  * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */
 export function createSqliteStore(options: SqliteStoreOptions): core.SessionStore {
@@ -58,7 +58,7 @@ export function sqliteCapabilities({
 }: Pick<SqliteStoreOptions, "defaultDurability" | "limits"> & { readonly hasSearch: boolean }): core.StoreCapabilities {
   return createCapabilities({
     name: "sqlite",
-    // "none" gets what "process" gets: the page cache is the least a commit can do.
+    // A write with "none" gets the durability "process", because a commit reaches the page cache in any case.
     durabilities: ["none", "process", "disk"],
     defaultDurability,
     persistent: true,
@@ -225,13 +225,13 @@ class SqliteStore implements core.SessionStore {
   ): Promise<Result> {
     const address = lockedAgent(agent);
     assertStoreOptions("exclusively", options);
-    // The lock lies beside the database: a store that is not there, or cannot be opened, says so first.
+    // The lock is a file beside the database, so a store that is missing or cannot be opened is reported first.
     await this.#handle.read(() => null, options?.signal);
     const { path, clock } = this.#handle.context;
     return holdAgentLock({ path, clock, driver: this.#driver, ...address }, work, options);
   }
 
-  /** A session that was archived has lost its open reply, which must not stay in the log of SQLite. */
+  /** Cuts the log after a session was archived, because its open reply must not stay in the log of SQLite. */
   async #scrubbed<Result>(work: Promise<Result>): Promise<Result> {
     const result = await work;
     if (this.#handle.context.partials.takeDropped()) await this.#handle.remove(() => undefined, durable);
@@ -251,7 +251,7 @@ class SqliteStore implements core.SessionStore {
     return given === "none" ? "process" : given;
   }
 
-  /** Enters the ids of a long session in slices of their own, so that the write that needs them is short. */
+  /** Enters the ids of a long session in slices, so that the write that needs them is short. */
   async #catchUp(ref: core.SessionRef): Promise<void> {
     let goesOn = await this.#handle.read(({ statements }) => {
       const row = findSession(statements, ref);

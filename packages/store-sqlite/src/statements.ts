@@ -13,7 +13,10 @@ import type {
 } from "./rows.ts";
 import { checkedSession } from "./row-checksums.ts";
 
-/** Of a checkpoint: whether a lock was in the way, the pages of the log, and those that stand in the database too. */
+/**
+ * Holds the answer of a checkpoint: whether a lock was in the way, the pages of the log, and how many of them are in
+ * the database.
+ */
 export type LogRow = readonly [busy: number, pages: number, written: number];
 
 interface PayloadRefs {
@@ -21,7 +24,7 @@ interface PayloadRefs {
   readonly sourcePayload: number | null;
 }
 
-/** The open reply of a session. */
+/** Holds the open reply of a session. */
 export interface PartialRow {
   readonly fence: number;
   readonly turnId: string;
@@ -41,21 +44,23 @@ type RecordRange = [session: Session, afterSeq: number, beforeSeq: number, limit
 export interface Statements {
   readonly begin: Statement<[]>;
   readonly beginRead: Statement<[]>;
-  /** Another number whenever another connection has committed. */
+  /** Returns a number that changes whenever another connection commits. */
   readonly dataVersion: Statement<[], number>;
-  /** The last seqs of sessions, by a JSON array of their numbers. */
-  /** Of addresses: namespace, agent, key, and the id of an archived session or null. */
+  /** Takes addresses: namespace, agent, key, and the id of an archived session or null. */
   readonly watchStarts: Statement<
     [addresses: string],
     { readonly place: number; readonly session: Session; readonly lastSeq: number }
   >;
   readonly lastSeqs: Statement<[numbers: string], { readonly session: Session; readonly lastSeq: number }>;
   readonly commit: Statement<[]>;
-  /** How long the log is, without changing anything. */
+  /** Returns the length of the log without changing anything. */
   readonly logState: Statement<[], LogRow>;
-  /** Writes the log into the database, as far as nobody needs it; if that was all, the next writer starts it again. */
+  /**
+   * Writes the log into the database, as far as no reader needs it. If that was all of it, the next writer restarts the
+   * log.
+   */
   readonly writeBack: Statement<[], LogRow>;
-  /** The same, and no other process may write meanwhile, so that the log does start again. */
+  /** Does the same while no other process may write, so the log does restart. */
   readonly beginLogAnew: Statement<[], LogRow>;
   readonly rollback: Statement<[]>;
   readonly savepoint: Statement<[]>;
@@ -63,19 +68,19 @@ export interface Statements {
   readonly rollbackToSavepoint: Statement<[]>;
   readonly findCurrent: Statement<Address, SessionRow>;
   readonly findArchived: Statement<[...Address, sessionId: string], SessionRow>;
-  /** The same by other indexes: what they find and the first do not, a damaged index hides. */
+  /** Finds the same session by another index. A session that only this index finds is hidden by a damaged index. */
   readonly hiddenCurrent: Statement<Address>;
   readonly hiddenArchived: Statement<[...Address, sessionId: string]>;
   readonly findSession: Statement<[Session], SessionRow>;
-  /** The row as it stands there, damaged or not. */
+  /** Returns the row without comparing its checksum. */
   readonly rawSession: Statement<[Session], SessionRow>;
   readonly sealSession: Statement<[crc: number, Session]>;
   readonly findIds: Statement<[namespace: string, agentId: string, sessionId: string], Pick<SessionRow, "session_id">>;
   readonly findAgent: Statement<[namespace: string, agentId: string], Pick<SessionRow, "agent_id">>;
   readonly insertSession: Statement<[Omit<SessionRow, "session">]>;
-  /** Everything an append changes, in the order of `changingColumns`, then the session. */
+  /** Sets every column that an append changes, in the order of `changingColumns`, then the session. */
   readonly updateSession: Statement<unknown[]>;
-  /** What a plain append changes of a session's row. */
+  /** Sets only the columns that a plain append changes. */
   readonly advanceSession: Statement<
     [lastSeq: number, headId: string | null, messageCount: number, updatedAtMs: number, crc: number, Session]
   >;
@@ -83,34 +88,34 @@ export interface Statements {
   readonly placeSession: Statement<[slot: number, Session]>;
   readonly moveSession: Statement<[key: string, archived: number, Session]>;
   readonly deleteSession: Statement<[Session]>;
-  /** Up to a seq. */
   readonly deleteRecords: Statement<[Session, toSeq: number]>;
   readonly addMessages: Statement<[count: number, Session]>;
   readonly findEntry: Statement<[Session], EntryRow>;
   readonly writeEntry: Statement<[Session, KeptPayload, crc: number]>;
   readonly insertRecord: Statement<unknown[]>;
-  /** A record whose text stands in the row and is its source: nearly all of them. Every value handed over costs. */
+  /**
+   * Inserts a record whose text is its source and stands in the row, as with nearly all records. Every bound value
+   * costs time.
+   */
   readonly insertPlainRecord: Statement<unknown[]>;
   readonly replaceRecord: Statement<unknown[]>;
   readonly recodeRecord: Statement<unknown[]>;
   readonly findPayload: Statement<[hash: Uint8Array], number>;
   readonly insertPayload: Statement<[hash: Uint8Array, content: KeptPayload]>;
   readonly readPayload: Statement<[payload: number], { readonly content: KeptPayload }>;
-  /** Of a session, from one seq to another. */
   readonly payloadsOf: Statement<[Session, fromSeq: number, toSeq: number], PayloadRefs>;
-  /** Deletes a payload nobody refers to. */
+  /** Deletes a payload unless a record refers to it. */
   readonly dropPayload: Statement<[payload: number]>;
   readonly forksOf: Statement<[Session], SessionRow>;
   readonly setOrigin: Statement<[origin: Session | null, seq: number | null, Session]>;
-  /** `exchanged` stands twice: in SQL the exclusive or of a and b is (a | b) - (a & b). */
+  /** `exchanged` is bound twice, because SQL has no exclusive or: it is (a | b) - (a & b). */
   readonly giveRecords: Statement<
     [to: Session, exchanged: number, exchanged: number, from: Session, afterSeq: number, toSeq: number]
   >;
   readonly giveIds: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
   readonly giveChildren: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
-  /** The number up to which children are entered. */
   readonly childrenEntered: Statement<[], number>;
-  /** The number that ends the next slice of records after one; null when there are none. */
+  /** Returns the number that ends the next slice of records, or null when there are none. */
   readonly endOfSlice: Statement<[afterRecord: number, rows: number], number | null>;
   readonly enterChildren: Statement<[afterRecord: number, toRecord: number]>;
   readonly childrenIn: Statement<[afterRecord: number, toRecord: number], ChildRow>;
@@ -118,13 +123,16 @@ export interface Statements {
   readonly setChildrenEntered: Statement<[toRecord: number]>;
   readonly clearChildren: Statement<[]>;
   readonly newestRecord: Statement<[], number | null>;
-  /** Every session that sees a record. */
+  /** Returns every session that shows a record. */
   readonly sharersOf: Statement<[Session, seq: number], SessionRow>;
   readonly countMessages: Statement<[Session, afterSeq: number, toSeq: number], number>;
   readonly lastMainRecord: Statement<[Session, afterSeq: number, toSeq: number], { readonly id: string }>;
   readonly readHeads: Record<"ascending" | "descending", Statement<RecordRange, RecordHeadRow>>;
   readonly readRecords: Record<"ascending" | "descending", Statement<RecordRange, RecordContentRow>>;
-  /** What of a record its text does not say. Rows are arrays: a page is thousands of them. */
+  /**
+   * Returns the columns that the text of a record does not state. Rows are arrays, because a page has thousands of
+   * them.
+   */
   readonly readTexts: Record<"ascending" | "descending", Statement<RecordRange, RecordTextRow>>;
   readonly catchUpIds: Statement<[Session, afterSeq: number, toSeq: number]>;
   readonly insertId: Statement<[Session, id: string, seq: number]>;
@@ -153,7 +161,7 @@ export interface Statements {
   readonly deletePartial: Statement<[Session, toFence: number]>;
 }
 
-/** Of a record, in the order of `insertRecord`; read under the names core gives them. */
+/** Lists the columns in the order of `insertRecord`. They are read under the names of core. */
 const headColumns = ["seq", "id", "parent_id", "type", "side", "ts_ms", "stored_at_ms", "bytes", "crc"];
 const textColumns = "seq, side, ts_ms, stored_at_ms, bytes, crc, head_crc, text, source_form, source";
 const readColumns = [...headColumns, "role", "tool_name", "head_crc"];
@@ -190,13 +198,13 @@ const sessionColumns: readonly (keyof SessionRow)[] = [
   "crc",
 ];
 
-/** What an append changes of a session's row: nothing that stands in an index. */
+/** Lists the columns of a session's row that an append changes. None of them is in an index. */
 export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.slice(
   sessionColumns.indexOf("revision"),
   sessionColumns.indexOf("created_at_ms"),
 );
 
-/** The statements that stand by themselves. Session columns are written in the order of the lists above. */
+/** Session columns are written in the order of the lists above. */
 const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts">, string>> = {
   begin: "BEGIN IMMEDIATE",
   dataVersion: "PRAGMA data_version",
@@ -209,7 +217,8 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   savepoint: "SAVEPOINT one",
   release: "RELEASE one",
   rollbackToSavepoint: "ROLLBACK TO one",
-  // Named, because with statistics the planner takes the index that holds the archived sessions of the key as well.
+  // The index is named, because with statistics the planner takes the index that also holds the archived sessions of
+  // the key.
   findCurrent:
     "SELECT * FROM store_sessions INDEXED BY store_sessions_current WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0",
   findArchived:
@@ -219,7 +228,7 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   hiddenArchived: `SELECT session FROM (SELECT ? AS n, ? AS a, ? AS k, ? AS i) CROSS JOIN store_sessions INDEXED BY store_sessions_id
     ON namespace = n AND agent_id = a COLLATE NOCASE AND session_id = i COLLATE NOCASE
     WHERE agent_id = a AND key = k AND session_id = i AND archived = 1`,
-  // What is left of a purged one is no session.
+  // The rest of a purged session is no session.
   findSession: `SELECT * FROM store_sessions WHERE session = ? AND namespace <> '${purgedNamespace}'`,
   rawSession: `SELECT * FROM store_sessions WHERE session = ? AND namespace <> '${purgedNamespace}'`,
   sealSession: "UPDATE store_sessions SET crc = ? WHERE session = ?",
@@ -301,7 +310,7 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
 };
 
 const lists: ReadonlySet<string> = new Set(["logState", "writeBack", "beginLogAnew"]);
-/** Each row that these give is compared with its checksum. */
+/** Each row of these statements is compared with its checksum. */
 const sessions: ReadonlySet<string> = new Set(["findCurrent", "findArchived", "findSession", "forksOf", "sharersOf"]);
 const scalars: ReadonlySet<string> = new Set([
   "dataVersion",
@@ -312,7 +321,7 @@ const scalars: ReadonlySet<string> = new Set([
   "newestRecord",
 ]);
 
-/** Everything an operation needs, each prepared once a connection and when it is first needed: a reader needs few of them. */
+/** Prepares each statement once for a connection, at its first use, because a reader needs few of them. */
 export function prepareStatements(database: Database.Database): Statements {
   const ranges = (columns: string, isRaw = false): Record<"ascending" | "descending", Statement<RecordRange>> => {
     const sql = `SELECT ${columns} FROM store_records WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq`;
@@ -335,7 +344,7 @@ export function prepareStatements(database: Database.Database): Statements {
     readHeads: ranges(selected(readColumns)),
     readRecords: ranges(selected([...readColumns, ...contentColumns])),
     readTexts: ranges(textColumns, true),
-    // The types say what each text takes and gives; a database knows neither.
+    // A database does not know the types of parameters and rows, so `Statements` declares them.
   }) as unknown as Statements;
 }
 

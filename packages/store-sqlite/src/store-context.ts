@@ -6,27 +6,27 @@ import type { PartialRows } from "./partial-rows.ts";
 import type { SearchIndex } from "./search-index.ts";
 import type { Session } from "./rows.ts";
 
-/** What every part of one store handle works with. */
+/** Holds what all parts of one store handle share. */
 export interface StoreContext {
   readonly path: string;
   readonly rows: RowCoder;
-  /** True when a codec stands around every payload. */
+  /** Tells whether a codec encodes every payload. */
   readonly isCoded: boolean;
-  /** Null under a codec: what is coded is not searched. */
+  /** Null under a codec, because coded text cannot be searched. */
   readonly search: SearchIndex | null;
   readonly partials: PartialRows;
   readonly clock: Clock;
   readonly ids: RecordIds;
   readonly random: RandomSource;
   readonly limits: StoreLimits;
-  /** How long an operation waits for other processes. */
+  /** Limits how long an operation waits for other processes, in milliseconds. */
   readonly lockTimeoutMs: number;
 }
 
-/** A write inside its transaction. What it announces is announced once it is committed. */
+/** Holds a write inside its transaction. Its announcements are made once the transaction is committed. */
 export interface WriteContext extends StoreContext {
   readonly connection: Connection;
   announce(...events: readonly SessionEvent[]): void;
-  /** Notes that a session has more records: once it is committed, whoever follows it hears of it. */
+  /** Notes that a session has more records, so that its followers are told after the commit. */
   grew(session: Session): void;
 }

@@ -29,7 +29,7 @@ import { refused } from "@throughline/core/internal";
 import { type FileHeader, headerOf } from "./file-facts.ts";
 import { nativeCode } from "./sqlite-errors.ts";
 
-/** Creates an empty file of mode 0600; one that is there already is left as it is. */
+/** Creates an empty file of mode 0600. An existing file stays as it is. */
 export function createPrivateFile(path: string): void {
   let descriptor: number;
   try {
@@ -62,9 +62,9 @@ export function isThere(path: string): boolean {
 }
 
 /**
- * The header of the main file, or null if a connection may be open. Closing any descriptor of a file drops every POSIX
- * lock that this process holds on it, also those of SQLite. So this process must not open the file then. To be called
- * in one thread at a time, in which none opens it.
+ * Reads the header of the main file, or returns null if a connection may be open. Closing any descriptor of a file
+ * drops every POSIX lock that this process holds on it, also the locks of SQLite. So this process must not open the
+ * file then. It must be called in one thread at a time, while no other thread opens the file.
  */
 export function readHeader(path: string): FileHeader | null {
   if (kindOf(`${path}-shm`) !== "none") return null;
@@ -73,14 +73,14 @@ export function readHeader(path: string): FileHeader | null {
   return { ...headerOf(bytes, length), isWhole: endsWithPage(path, bytes.readUInt16BE(16)) };
 }
 
-/** While there is a log or a journal the file may be in the middle of a write, which either of them completes. */
+/** While a log or a journal exists, the file may be in the middle of a write that the log or the journal completes. */
 function endsWithPage(path: string, pageBytes: number): boolean {
   if (sizeOf(`${path}-wal`) > 0 || kindOf(`${path}-journal`) !== "none") return true;
-  // 1 stands for 65,536.
+  // The value 1 means 65,536.
   return pageBytes === 0 || sizeOf(path) % (pageBytes === 1 ? 65_536 : pageBytes) === 0;
 }
 
-/** Whether this user may write the file and make others beside it, as SQLite must even to read. */
+/** Tells whether this user may write the file and its folder, which SQLite must do even to read. */
 export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -91,7 +91,7 @@ export function isWritable(path: string): boolean {
   }
 }
 
-/** What keeps this user from reading a database or its log, as the system calls it; null where nothing does, or it is not there. */
+/** Returns the system's code for what keeps this user from reading a database or its log, or null. */
 export function unreadableBecause(path: string): string | null {
   for (const each of [path, `${path}-wal`])
     try {
@@ -103,56 +103,58 @@ export function unreadableBecause(path: string): string | null {
   return null;
 }
 
-/** The process that holds a lock from this byte of a file on, as Linux reports it; null if it is unknown. */
+/** Returns the process that holds a lock at this byte of a file, as Linux reports it, or null if it is unknown. */
 export function lockHolder(path: string, fromByte: number): number | null {
   try {
     const inode = lstatSync(path).ino;
     const held = new RegExp(`WRITE\\s+(\\d+)\\s+\\S+:${inode} ${fromByte} `).exec(readFileSync("/proc/locks", "utf8"));
     return held === null ? null : Number(held[1]);
   } catch {
-    // Only an explanation is looked for: where there is none the lock error stands by itself.
+    // The process id only explains a lock error, so the error is reported without it.
     return null;
   }
 }
 
-/** A new folder for temporary files, private. */
+/** Creates a private folder for temporary files. */
 export function makeTemporaryFolder(start: string): string {
   return mkdtempSync(join(tmpdir(), start));
 }
 
 /**
- * The folders that were made in the same place by the same user under the same start of a name, and how much earlier they
- * were changed. No links, and none that others may write into.
+ * Returns folders of the same user in the same place whose names begin the same way, with the difference of their
+ * times. Links and folders that other users may write to are left out.
  */
 export function temporaryFoldersBeside(own: string, start: string): readonly { path: string; olderByMs: number }[] {
   const { uid, mode, mtimeMs } = lstatSync(own);
   return readdirSync(dirname(own)).flatMap((name) => {
     const path = join(dirname(own), name);
     const facts = name.startsWith(start) && path !== own ? lstatSync(path, { throwIfNoEntry: false }) : undefined;
-    // The mode says as well that it is a folder.
+    // The mode also states that the entry is a folder.
     if (facts === undefined || facts.uid !== uid || facts.mode !== mode) return [];
     return [{ path, olderByMs: mtimeMs - facts.mtimeMs }];
   });
 }
 
-/** Removes a folder with what is in it; links are removed, and not followed. */
+/** Removes a folder with its content. Links are removed, and not followed. */
 export function removeFolder(path: string): void {
-  // Whoever looks at a folder in this moment may put a file there that is not seen at first.
+  // Another process that looks at the folder may create a file in it at this moment, so the removal is tried again.
   rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 10 });
 }
 
-/** Another text whenever a file was written; empty when there is none. */
+/** Returns a text that changes whenever the file is written. It is empty without a file. */
 export function versionOf(path: string): string {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   return facts === undefined ? "" : `${facts.ino} ${facts.size} ${facts.mtimeMs}`;
 }
 
-/** The size of a file; 0 when it is not there. */
 export function sizeOf(path: string): number {
   return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** The type of the file system as Linux numbers it, the size of its blocks and what is free; null where it cannot be asked. */
+/**
+ * Returns the type of the file system as Linux numbers it, its block size and its free bytes, or null where they are
+ * unknown.
+ */
 export function fileSystemFacts(path: string): { type: number; blockBytes: number; freeBytes: number } | null {
   try {
     const { type, bsize: blockBytes, bavail } = statfsSync(dirname(path));
@@ -164,7 +166,7 @@ export function fileSystemFacts(path: string): { type: number; blockBytes: numbe
 
 const sideFiles = ["-wal", "-shm", "-journal"] as const;
 
-/** Removes a database that is not needed any more, or was never finished, with what SQLite has put beside it. */
+/** Removes a database that is not needed any more or was never finished, with the side files of SQLite. */
 export function removeDatabase(path: string): void {
   for (const side of [...sideFiles, ""]) rmSync(`${path}${side}`, { force: true });
 }
@@ -177,10 +179,13 @@ export function emptyFile(path: string): void {
   truncateSync(path, 0);
 }
 
-/** What a file system says that knows no second names, or a system that lets nobody give one. */
+/** These errors mean that a file system has no second names, or that the system does not allow them. */
 const noLinks: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
-/** A second name for a file, which others do not know, or its own where it can have one only; null when there is no such file. */
+/**
+ * Gives a file a second name that no other process knows. Returns that name, the path itself where second names do not
+ * exist, or null without a file.
+ */
 export function linkBeside(path: string): string | null {
   for (let number = 1; ; number++) {
     const name = `${path}.${process.pid}-${number}`;
@@ -196,8 +201,8 @@ export function linkBeside(path: string): string | null {
 }
 
 /**
- * Lets a file be read piece by piece; null when it is not there, as a log whose last user has just closed it. Not for a
- * database: closing it would drop what locks this process has on it.
+ * Reads a file piece by piece. Returns null when there is no file, for example a log whose last user has just closed
+ * it. It must not be used for a database, because closing the file drops the locks that this process has on it.
  */
 export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): Result | null {
   let descriptor: number;
@@ -214,24 +219,27 @@ export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): 
   }
 }
 
-/** Reads into the buffer from a position; gives how many bytes there were. */
+/** Reads into the buffer from a position. Returns the number of bytes that were read. */
 export type ReadAt = (buffer: Uint8Array, position: number) => number;
 const readerOf =
   (descriptor: number): ReadAt =>
   (buffer, position) =>
     readSync(descriptor, buffer, { position });
 
-/** A file as bytes; one that is not there has none. */
+/** Holds a file as bytes. A missing file has no bytes. */
 export interface RawFile {
   readonly read: ReadAt;
   readonly sizeBytes: number;
 }
 
-/** A database and its log as bytes, where SQLite does not read them. */
+/** Opens a database and its log as bytes, without SQLite. */
 export function openRaw(path: string): {
   readonly file: RawFile;
   readonly log: RawFile;
-  /** Not before the last connection of this process to the database is closed: it would lose its locks. */
+  /**
+   * Must be called after the last connection of this process to the database is closed, because it drops the locks of
+   * the process.
+   */
   readonly close: () => void;
 } {
   const opened: number[] = [];
@@ -245,7 +253,7 @@ export function openRaw(path: string): {
   return { file: raw(path), log: raw(`${path}-wal`), close };
 }
 
-/** A private copy of a file, or of bytes, durably under its name at once or not at all. One that is there already stays. */
+/** Copies a file or bytes to a private file, durably and at once or not at all. An existing file stays. */
 export function keepCopy(from: string | Uint8Array, to: string): void {
   if (isThere(to)) return;
   const part = `${to}.part`;
@@ -262,12 +270,11 @@ export function keepCopy(from: string | Uint8Array, to: string): void {
   }
 }
 
-/** What is kept beside a store under its name with this ending: its damaged logs, or what proves that logs were deleted. */
+/** Returns the files beside a store with this ending: its damaged logs, or the proofs that logs were deleted. */
 export function keptBeside(path: string, ending: string): readonly string[] {
   return beside(path, (name) => name.startsWith(`${basename(path)}${ending}`) && !name.endsWith(".part")).toSorted();
 }
 
-/** The files in the folder of another one whose names pass. */
 function beside(path: string, passes: (name: string) => boolean): readonly string[] {
   const names = readdirSync(dirname(path)).filter(passes);
   return names.map((name) => join(dirname(path), name));
@@ -278,14 +285,14 @@ export const damagedLogEnding = ".damaged-log-";
 export const lostLogEnding = ".lost-log-";
 
 /**
- * Whether a process has the database open in WAL mode, as far as it is visible from outside: every connection keeps a
- * lock on the index of the log. Where the system does not show locks an index that is there counts as one in use.
+ * Tells whether a process has the database open in WAL mode, as far as that is visible: every connection holds a lock
+ * on the index of the log. Where the system does not show locks, an existing index counts as one in use.
  */
 export function isInUse(path: string): boolean {
   const inode = lstatSync(`${path}-shm`, { throwIfNoEntry: false })?.ino;
   if (inode === undefined) return false;
   try {
-    // The lock of a connection is on byte 128; the others are held by those who have that one.
+    // Every connection locks byte 128. Only such a connection takes the other locks.
     return new RegExp(`\\s\\S+:${inode} 1(?:2[0-8]) `).test(readFileSync("/proc/locks", "utf8"));
   } catch (error) {
     if (nativeCode(error) === "ENOENT" || nativeCode(error) === "EACCES") return true;
@@ -293,29 +300,29 @@ export function isInUse(path: string): boolean {
   }
 }
 
-/** Distinguishes a file from a later one with the same name; null if there is none. */
+/** Returns a text that distinguishes a file from a later one with the same name, or null without a file. */
 export function fileNumber(path: string): string | null {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   return facts === undefined ? null : `${facts.dev}:${facts.ino}`;
 }
 
-/** A private copy of a database nobody writes to, with what its log holds. */
+/** Makes a private copy of a database that no process writes, with the content of its log. */
 export function copyDatabase(from: string, to: string): void {
-  // Nobody waits for a pipe.
+  // Opening a pipe would wait for its writer.
   if (!statSync(from).isFile()) throw refused("PATH_UNSAFE", `${from} is not a regular file.`, { path: from });
   removeDatabase(to);
   const hasLog = sizeOf(`${from}-wal`) > 0;
   for (const side of hasLog ? ["", "-wal"] : [""]) {
     createPrivateFile(`${to}${side}`);
     copyFileSync(`${from}${side}`, `${to}${side}`);
-    // The copy has got the rights of the original, which may be one that nobody may write.
+    // The copy has the mode of the original, which may forbid writing.
     chmodSync(`${to}${side}`, 0o600);
   }
 }
 
 /**
- * Gives a finished file the name of a database. What was there is kept, side files and all, under its name with the
- * ending, which is given back.
+ * Gives a finished file the name of a database. The replaced file and its side files are kept under that name with the
+ * ending, which is returned.
  */
 export function replaceFile(path: string, finished: string, ending: string): string {
   const target = `${path}.${ending}`;
@@ -326,21 +333,21 @@ export function replaceFile(path: string, finished: string, ending: string): str
   return target;
 }
 
-/** Backups that lie beside a store under its name, the newest first. */
+/** Returns the backups beside a store under its name, the newest first. */
 export function backupsBeside(path: string): readonly string[] {
   return beside(path, (name) => name.startsWith(`${basename(path)}.`) && name.endsWith(".backup"))
     .filter((each) => kindOf(each) === "file")
     .toSorted((one, other) => lstatSync(other).mtimeMs - lstatSync(one).mtimeMs);
 }
 
-/** The processes that read the log, as Linux reports them: their marks keep it from being cut. */
+/** Returns the processes that read the log, as Linux reports them. Their marks keep the log from being cut. */
 export function logReaders(path: string): readonly number[] {
   try {
     const inode = lstatSync(`${path}-shm`).ino;
     const marks = new RegExp(`READ\\s+(\\d+)\\s+\\S+:${inode} 12[3-7] `, "g");
     return [...new Set([...readFileSync("/proc/locks", "utf8").matchAll(marks)].map(([, pid]) => Number(pid)))];
   } catch {
-    // As with the holder of the lock: an explanation, where there is one.
+    // The process ids only explain a finding, so it is reported without them.
     return [];
   }
 }
@@ -358,10 +365,10 @@ function kindOf(path: string): "none" | "file" | "other" {
 }
 
 /**
- * Makes a folder with those it is in, for their owner only, each with its name on the disk. One by one: Node's
- * recursive mkdir reports ENOENT for a disk that takes no writes. Where the system reports that for any folder, as in
- * /proc, it never ends.
- * @throws what the system says of the first one that cannot be made
+ * Creates a folder and its parents for their owner only, each with its name on the disk. They are created one by one,
+ * because Node's recursive mkdir reports ENOENT for a disk that takes no writes. Where the system reports that for any
+ * folder, as in /proc, it never ends.
+ * @throws the error of the system for the first folder that cannot be created
  */
 export function makeFolders(path: string): void {
   if (existsSync(path)) return;
@@ -370,7 +377,7 @@ export function makeFolders(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Somebody else was faster.
+    // Another process has created the folder meanwhile.
     if (nativeCode(error) !== "EEXIST") throw error;
   }
   syncFolder(parent);

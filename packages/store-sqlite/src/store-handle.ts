@@ -11,23 +11,24 @@ import { fileSystemOf } from "./file-system.ts";
 import type { StoreContext, WriteContext } from "./store-context.ts";
 import { WriteQueue, type Commit, type WriteOptions } from "./write-queue.ts";
 
-/** What is there once the file is open. */
 interface Opened {
   readonly connection: Connection;
   readonly writes: WriteQueue;
   readonly log: LogKeeper;
 }
 
-/** Called with the connection that has committed, and what; null when the handle closes. */
+/** Called with the connection and its commit after each commit, and with null when the handle closes. */
 export type Follower = (connection: Connection | null, commit: Commit) => void;
 
-/** The life of one handle: opened by the first operation, closed once. Waits for other processes without stopping this one. */
+/**
+ * Opens the file with the first operation and closes it once. It waits for other processes without blocking this one.
+ */
 export class StoreHandle {
   readonly context: StoreContext;
   readonly life: HandleLife;
   readonly #options: OpenOptions;
   readonly #followers = new Set<Follower>();
-  /** What is let go of when the database is closed. */
+  /** Holds the functions that run once the database is closed. */
   readonly #held: (() => void)[] = [];
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
@@ -38,7 +39,7 @@ export class StoreHandle {
     this.life = life;
   }
 
-  /** Calls the follower after every commit of this handle, and when it closes. Gives what ends that. */
+  /** Calls the follower after every commit of this handle, and when it closes. Returns the function that ends that. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
@@ -53,7 +54,6 @@ export class StoreHandle {
     return this.#opened.writes.submit(run, options);
   }
 
-  /** A short, synchronous read. */
   async read<Result>(run: (connection: Connection) => Result, signal?: AbortSignal): Promise<Result> {
     this.life.begin(signal);
     const { connection } = await this.#open();
@@ -65,8 +65,8 @@ export class StoreHandle {
   }
 
   /**
-   * A write that removes content, from the log too. `goOn` removes the rest, in commits of their own, until it returns
-   * false; other writes run in between. Closing waits for all of it.
+   * Runs a write that removes content, also from the log. `goOn` removes the rest in commits of its own until it
+   * returns false, and other writes run in between. Closing waits for all of it.
    * @throws {ThroughlineError} STORE_LOCKED while a reader elsewhere keeps the log; asking again completes it
    */
   async remove<Result>(
@@ -85,7 +85,7 @@ export class StoreHandle {
   async #removeRest(goOn: (context: WriteContext) => boolean): Promise<void> {
     const { writes } = await this.#open();
     try {
-      // Not so durable as it might be: what a power cut takes back is deleted once more.
+      // A lower durability is enough, because rows that a power cut brings back are deleted again.
       while (await writes.submit(goOn, { durability: "process" }));
     } catch (cause) {
       const { code, message: what, details } = storeError(cause, this.context.path);
@@ -98,7 +98,7 @@ export class StoreHandle {
     }
   }
 
-  /** What was deleted is written over in the database, and the log is cut to nothing. */
+  /** Overwrites deleted content in the database, and cuts the log. */
   async #scrub(): Promise<void> {
     const { connection, writes } = await this.#open();
     try {
@@ -121,12 +121,12 @@ export class StoreHandle {
     }
   }
 
-  /** Called once the database is closed, or the handle is without having opened it. */
+  /** Registers a function that runs once the database is closed, or the handle is closed without it. */
   whenClosed(release: () => void): void {
     this.#held.push(release);
   }
 
-  /** `stop` ends what still works on the handle. */
+  /** Closes the handle. `stop` ends the work that still uses it. */
   close(stop: () => Promise<void>): Promise<void> {
     const release = async (): Promise<void> => {
       try {
@@ -146,14 +146,14 @@ export class StoreHandle {
     await writes.drain();
     log.stop();
     try {
-      // A handle that wrote nothing has nothing to tidy up.
+      // A handle that wrote nothing has nothing to clean up.
       if (writes.hasWritten && !connection.isCopy) {
         connection.database.pragma("optimize");
         cutLog(connection);
       }
     } catch (error) {
       if (isFailedFlush(error)) writes.flushFailed();
-      // Whoever opens the file next does it; what was acknowledged stands in the log.
+      // The next process to open the file does this work, because the log holds what was acknowledged.
       const canWait = writes.isUnflushed || isBusy(error) || /^SQLITE_(READONLY|FULL)/.test(nativeCode(error));
       if (!canWait) throw storeError(error, this.context.path);
     } finally {
@@ -176,7 +176,7 @@ export class StoreHandle {
       });
       return { connection, writes, log };
     }).catch((error: unknown) => {
-      // What kept the file from being opened may be gone the next time.
+      // The reason that kept the file from being opened may be gone the next time.
       this.#opening = null;
       throw error;
     });
@@ -208,7 +208,7 @@ export class StoreHandle {
     return connection;
   }
 
-  /** Tries until no other connection is in the way, sleeping in between. */
+  /** Tries until no other connection is in the way, and sleeps in between. */
   async #patiently<Result>(attempt: () => Result, signal?: AbortSignal): Promise<Result> {
     const { clock, random, lockTimeoutMs, path } = this.context;
     for (let startedMs = clock.nowMs(); ;) {
@@ -216,7 +216,7 @@ export class StoreHandle {
         return attempt();
       } catch (error) {
         const nowMs = clock.nowMs();
-        // A clock that is set back lets nobody wait until it has caught up.
+        // Without this line, a clock that is set back would extend the timeout.
         startedMs = Math.min(startedMs, nowMs);
         const isOver = nowMs - startedMs >= lockTimeoutMs;
         if (isOver || !(isBusy(error) || hasErrorCode(error, "STORE_LOCKED"))) throw storeError(error, path);
@@ -225,7 +225,7 @@ export class StoreHandle {
     }
   }
 
-  /** Reports to the listener what was noticed about the file. */
+  /** Reports a finding about the file to the listener. */
   tell(finding: Finding): void {
     this.life.announce({ name: "finding", ref: null, finding });
   }

@@ -1,9 +1,9 @@
 import type { PageFile } from "./check-pages.ts";
 
-/** What SQLite keeps in a column. Integers that no number holds are bigints. */
+/** Holds the value of a column. Integers beyond the safe range are bigints. */
 export type CellValue = null | number | bigint | string | Uint8Array;
 
-/** A row of a table, as a leaf of its b-tree has it. */
+/** Holds a row of a table, as a leaf of its b-tree stores it. */
 export interface TableRow {
   readonly rowid: number;
   readonly values: readonly CellValue[];
@@ -12,14 +12,14 @@ export interface TableRow {
 const leafOfTable = 0x0d;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** How many rows a page holds if it is a leaf of a table; 0 for any other page. */
+/** Returns how many rows a page holds if it is a leaf of a table, and 0 for other pages. */
 export function rowCount(page: DataView, number: number, pageBytes: number): number {
   const start = headerStart(number);
   if (page.getUint8(start) !== leafOfTable) return 0;
   return Math.min(page.getUint16(start + 3), Math.floor((pageBytes - start - 8) / 2));
 }
 
-/** One row of a leaf; null where it is not what SQLite wrote, or a page it goes on in is gone. */
+/** Reads one row of a leaf. Returns null where the bytes are not what SQLite writes, or an overflow page is gone. */
 export function rowAt(file: PageFile, number: number, index: number): TableRow | null {
   const page = file.page(number);
   if (page === null || index >= rowCount(page, number, file.pageBytes)) return null;
@@ -32,18 +32,18 @@ export function rowAt(file: PageFile, number: number, index: number): TableRow |
     const payload = payloadOf(file, page, cell + size.length + rowid.length, size.value);
     return payload === null ? null : { rowid: rowid.value, values: valuesOf(payload) };
   } catch (error) {
-    // Numbers that lead out of the page, and text that is none: the page is damaged.
+    // Numbers that lead out of the page, and bytes that are no text, mean that the page is damaged.
     if (error instanceof RangeError || error instanceof TypeError) return null;
     throw error;
   }
 }
 
-/** Behind the header of the database, which stands on its first page. */
+/** The first page begins with the header of the database. */
 function headerStart(number: number): number {
   return number === 1 ? 100 : 0;
 }
 
-/** The record of a row: in the page, and what does not fit there in a chain of further pages. */
+/** Returns the record of a row: the part in the page, and the rest in a chain of overflow pages. */
 function payloadOf(file: PageFile, page: DataView, at: number, size: number): DataView | null {
   const usable = file.pageBytes;
   if (size < 0 || size > file.pages * usable) return null;
@@ -69,7 +69,7 @@ function localBytes(size: number, usable: number): number {
   return most <= usable - 35 ? most : least;
 }
 
-/** @throws {RangeError | TypeError} when the record is none */
+/** @throws {RangeError | TypeError} when the bytes are no record */
 function valuesOf(record: DataView): CellValue[] {
   const header = varint(record, 0);
   const values: CellValue[] = [];
@@ -108,7 +108,7 @@ function valueOf(record: DataView, at: number, type: number, size: number): Cell
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-/** A number of one to nine bytes. @throws {RangeError} where it leads out of the bytes, or beyond what a number holds */
+/** Reads a number of one to nine bytes. @throws {RangeError} where it leads out of the bytes, or is too large */
 function varint(view: DataView, at: number): { readonly value: number; readonly length: number } {
   let value = 0n;
   for (let length = 1; length <= 9; length++) {

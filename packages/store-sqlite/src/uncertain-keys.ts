@@ -1,10 +1,10 @@
 import { hasErrorCode, ThroughlineError, type AppendResult, type ErrorCode, type SessionRef } from "@throughline/core";
 import { sessionRefText } from "@throughline/core/internal";
 
-/** How many keys of appends with unknown outcome are remembered. */
+/** Limits how many keys of appends with an unknown outcome are remembered. */
 const mostKeys = 4096;
 
-/** What keeps a store from being asked: whether a key is in it already is not known then. */
+/** After these errors the store could not be asked whether it already has the key. */
 const unasked: readonly ErrorCode[] = [
   "STORE_IO",
   "STORE_FULL",
@@ -23,8 +23,8 @@ export class UncertainKeys {
   readonly #keys = new Set<string>();
 
   /**
-   * `write` calls back when the key was looked for, inside the transaction that appends. A new key has no earlier attempt
-   * but those of this handle.
+   * Runs an append. `write` calls back once the key was looked up, inside the transaction that appends. A new key has
+   * no earlier attempts except those of this handle.
    */
   async follow(
     ref: SessionRef,

@@ -3,13 +3,13 @@ import type { Connection } from "./connection.ts";
 import { isBusy } from "./sqlite-errors.ts";
 import { createPrivateFile, isThere, removeFile } from "./store-file.ts";
 
-/** Between the name of a store and that of the file which says that a flush of its log has failed. */
+/** Stands behind the name of a store in the name of the file that marks a failed flush. */
 const ending = ".flush-failed";
 
 /**
- * What a failed flush leaves: pages of the log that the system may have given up, although it still reads them. Another
- * flush would succeed without them, so they are written to the database instead, and that is flushed, before anything that
- * stands behind them in the log is acknowledged. A file beside the store says so to every process, for as long as it lasts.
+ * Tracks pages of the log that a failed flush left in doubt: the system may have dropped them, although it still reads
+ * them. Another flush would succeed without them. So they are written to the database and flushed there before anything
+ * behind them in the log is acknowledged. A file beside the store tells every process for as long as that takes.
  */
 export class UnflushedLog {
   readonly #mark: string;
@@ -30,19 +30,19 @@ export class UnflushedLog {
     try {
       createPrivateFile(this.#mark);
     } catch {
-      // A disk that takes no file either: this handle knows.
+      // If the disk does not take the file either, this handle still knows.
     }
   }
 
   /**
-   * Writes the log back; false while a reader elsewhere keeps a part of it from being.
-   * @throws what SQLite says when the disk fails again
+   * Writes the log back. Returns false while a reader elsewhere keeps a part of it.
+   * @throws the error of SQLite when the disk fails again
    */
   write(): boolean {
     try {
       if (!cutLog(this.#connection) && !isWrittenBack(this.#connection)) return false;
     } catch (error) {
-      // Writing back flushes the log first: what others have written into it meanwhile is in doubt as well.
+      // Writing back flushes the log first, so what other processes wrote meanwhile is in doubt as well.
       if (!isBusy(error)) this.failed();
       throw error;
     }

@@ -23,16 +23,19 @@ import type { StoreHandle } from "./store-handle.ts";
 export interface VerifyOptions {
   readonly full?: boolean;
   readonly signal?: AbortSignal;
-  /** Whether a full check also looks what the newest backup has more: nothing of that is in the store. @default true */
+  /**
+   * Sets whether a full check compares the store with its newest backup. A repair cannot copy what only the backup has.
+   * @default true
+   */
   readonly withBackup?: boolean;
 }
 
-/** How many rows are checked at a time. */
 const sliceRows = 200;
 
 /**
- * Quick: that every session has a whole row, its entry, its origin and all its records. Full: also the pages of the file and
- * their indexes, the checksum and the JSON of every record, whether it is found by its parent, and every entry. Changes nothing; damage to one session does not hide the others.
+ * Checks the store without changing it. The quick check covers the schema, and of every session its row, its entry, its
+ * origin and the number of its records. The full check adds the pages and indexes, the checksum and the JSON of every
+ * record, whether its parent finds it, and every entry. Damage to one session does not hide the others.
  */
 export async function* verifyStore(
   handle: StoreHandle,
@@ -64,7 +67,7 @@ export async function* verifyStore(
 async function pageFindings(handle: StoreHandle, driver: SqliteDriver, signal?: AbortSignal): Promise<Finding[]> {
   const { path } = handle.context;
   const asked = { mostAnswers: 20, references: true };
-  // Opening says what is wrong with the store in words of its own. A copy has no file any more that could be opened again.
+  // Opening the store first gives a clearer error for a damaged store. A copy has no file that could be opened again.
   const ofCopy = await handle.read(({ isCopy, database }) => (isCopy ? checkDatabase(database, asked) : null), signal);
   const wrong = ofCopy ?? (await checkPages({ path, ...asked }, driver, signal));
   return wrong.map((text) => createFinding("STORE_DAMAGED", `${path}: ${text}`, { path }));
@@ -77,7 +80,7 @@ async function* verifySession(
 ): AsyncGenerator<Finding> {
   const { context } = handle;
   const session = await handle.read(({ statements }) => statements.rawSession.get(number), signal);
-  // Purged meanwhile, as it may be before each look at it.
+  // The session may be purged between any two reads.
   if (session === undefined) return;
   const place = { path: context.path, key: session.key };
   const look = (findings: (connection: Connection, session: SessionRow) => Finding[]): Promise<Finding[]> =>
@@ -91,7 +94,7 @@ async function* verifySession(
   }
 }
 
-/** What is found of a session as it is now, in one moment: others write, and purge, between any two. */
+/** Looks at the current state of a session in one snapshot, because others write and purge in between. */
 function lookedAt(
   connection: Connection,
   number: Session,
@@ -103,7 +106,7 @@ function lookedAt(
   });
 }
 
-/** Damage is what is being looked for; everything else is thrown. */
+/** Returns damage as findings, and throws every other error. */
 async function checked(place: FindingPlace, look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look();
@@ -135,7 +138,7 @@ function rowFindings(
   return findings;
 }
 
-/** Records that are entered as children and are not found as such. What the table has too many is never shown. */
+/** Counts entered records that their parent does not find. Surplus rows of the table are never shown. */
 function lostChildren(database: Connection["database"], session: Session, afterSeq: number): number {
   const count = database
     .prepare<[Session, number, number], number>(

@@ -15,15 +15,18 @@ import { readPage, type ReadTarget } from "./read-pages.ts";
 import { purgedNamespace } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** So often SQLite is asked whether another process has committed. */
+/** SQLite is asked in this interval whether another process has committed. */
 const pollMs = 50;
-/** When nothing happens: at most two statements a second, however many sessions are followed. */
+/** While nothing happens, this interval leaves at most two statements a second, however many sessions are followed. */
 const idleMs = 500;
 
-/** Follows sessions: told at once of what this handle commits, within a moment of what others do. One poll for all of them. */
+/**
+ * Follows sessions with one poll for all of them. Commits of this handle arrive at once, and those of other processes
+ * after at most one interval.
+ */
 export function createWatch(handle: StoreHandle): WatchFacet {
   const versions = new WeakMap<Connection, unknown>();
-  // Of what this handle commits SQLite does not tell its own connection.
+  // SQLite does not tell a connection about its own commits.
   let mustAsk = false;
   const hub = new WatchHub<Reached>({
     clock: handle.context.clock,
@@ -34,7 +37,7 @@ export function createWatch(handle: StoreHandle): WatchFacet {
         const version = connection.statements.dataVersion.get();
         if (!mustAsk && versions.get(connection) === version) return [];
         const found = changed(connection, watched);
-        // Only now: a look that fails is repeated.
+        // The version is stored after the reads, so that a failed poll is repeated.
         versions.set(connection, version);
         mustAsk = false;
         return found;
@@ -53,14 +56,14 @@ export function createWatch(handle: StoreHandle): WatchFacet {
   return { watch: (ref, options) => watchSession({ handle, hub, lookSoon }, ref, options) };
 }
 
-/** Those of which the session has more than they have, or is gone: one statement. */
+/** Returns the watched sessions that have more records or are gone, in one statement. */
 function changed({ statements }: Connection, watched: readonly Watched<Reached>[]): readonly Watched<Reached>[] {
   const numbers = JSON.stringify([...new Set(watched.map(({ key }) => Number(key)))]);
   const lastSeqs = new Map(statements.lastSeqs.all(numbers).map(({ session, lastSeq }) => [session, lastSeq]));
   return watched.filter(({ key, state }) => (lastSeqs.get(Number(key)) ?? Infinity) > state.reachedSeq);
 }
 
-/** Where the sessions stand: one statement. */
+/** Returns the last seqs of the sessions, in one statement. */
 function startsOf({ statements }: Connection, refs: readonly SessionRef[]): readonly (WatchStart | null)[] {
   const addresses = refs.map(({ namespace, agentId, key, archiveId = null }) => [namespace, agentId, key, archiveId]);
   const starts = new Map<number, WatchStart>();
@@ -83,7 +86,7 @@ async function* watchSession(
   const { afterSeq, signal } = watchBounds(options);
   if (signal.aborted) return;
   handle.life.begin();
-  // Refused for itself, not with all that begin at this time.
+  // This watch is refused alone, without the others that begin at the same time.
   assertRef(ref);
   if (ref.namespace === purgedNamespace) throw sessionNotFound(ref);
   yield* followSession(

@@ -14,13 +14,12 @@ export interface WriteOptions {
   readonly durability: Durability;
   readonly signal?: AbortSignal | undefined;
   /**
-   * True for an append. An append refuses before it changes anything, so it needs no savepoint of its own. It also
-   * keeps the connection's known sessions current, which any other write makes stale.
+   * Marks an append. An append refuses before it changes anything, so it needs no savepoint. It also keeps the
+   * connection's known sessions current, which any other write makes stale.
    */
   readonly isAppend?: boolean;
 }
 
-/** A write that waits for its transaction. */
 interface Job {
   readonly run: (context: WriteContext) => unknown;
   readonly options: WriteOptions;
@@ -29,38 +28,36 @@ interface Job {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The most jobs, and the longest time, for one commit: meanwhile nothing else happens in this process. */
+/** One commit takes at most so many jobs and so much time, because nothing else runs in this process meanwhile. */
 const maxJobs = 64;
 const maxGroupMs = 5;
 
-/** Locks are held for less than a commit takes, so it is worth asking again at once, a few times, before sleeping. */
+/** Locks are held for less than a commit takes, so a few quick attempts are worth making before sleeping. */
 const spinAttempts = 6;
 const napMs = 0.05;
 const napCell = new Int32Array(new SharedArrayBuffer(4));
 
-/** What a transaction did. */
 export interface Commit {
   readonly events: readonly SessionEvent[];
-  /** The sessions that may have more records. */
+  /** Lists the sessions that may have more records. */
   readonly grown: ReadonlySet<Session>;
 }
 
 /**
- * The writes of one handle. Jobs that arrive in one turn of the event loop share one IMMEDIATE transaction. A job that
- * may be refused after its first change gets a savepoint, so that it undoes no other. Begin to commit is one
- * synchronous section: no read of this handle can fall into it, and no lock is held while anything waits.
+ * Runs the writes of one handle. Jobs that arrive in one turn of the event loop share one IMMEDIATE transaction. A job
+ * that may be refused after its first change gets a savepoint, so that it undoes no other. A transaction is one
+ * synchronous section: no read of this handle can fall into it, and no lock is held during a wait.
  */
 export class WriteQueue {
   readonly #context: StoreContext;
   readonly #connection: Connection;
   readonly #committed: (commit: Commit) => void;
   readonly #writeContext: WriteContext;
-  /** What the jobs of this transaction have announced. */
   #announced: SessionEvent[] = [];
-  /** The sessions to which they have appended, or tried to. */
+  /** Lists the sessions to which the jobs have appended, or tried to. */
   #grown: Set<Session> = new Set();
   #jobs: Job[] = [];
-  /** How many of the next jobs get a transaction of their own. */
+  /** Counts how many of the next jobs get a transaction of their own. */
   #alone = 0;
   #hasWritten = false;
   #work: Promise<void> | null = null;
@@ -79,22 +76,21 @@ export class WriteQueue {
     };
   }
 
-  /** True while a flush has failed and what it was to write is not on the disk yet. */
+  /** Returns true after a failed flush, until its content is on the disk. */
   get isUnflushed(): boolean {
     return this.#unflushed.isWaiting;
   }
 
-  /** True once this handle has asked for anything to be written. */
   get hasWritten(): boolean {
     return this.#hasWritten;
   }
 
-  /** After a flush that failed elsewhere than in a commit. */
+  /** Notes a failed flush outside a commit. */
   flushFailed(): void {
     this.#unflushed.failed();
   }
 
-  /** Runs the job in a transaction and resolves with what it gave once that is committed. */
+  /** Runs the job in a transaction, and resolves with its result after the commit. */
   submit<Result>(run: (context: WriteContext) => Result, options: WriteOptions): Promise<Result> {
     this.#hasWritten = true;
     return new Promise<Result>((resolve, reject) => {
@@ -103,7 +99,6 @@ export class WriteQueue {
     });
   }
 
-  /** Resolves when nothing waits any more. */
   async drain(): Promise<void> {
     while (this.#work !== null) await this.#work;
   }
@@ -122,7 +117,7 @@ export class WriteQueue {
     this.#work = null;
   }
 
-  /** Commits one group that was refused the lock just now, however long the lock has to be waited for. */
+  /** Commits one group that was refused the lock, and waits for the lock. */
   async #insist(): Promise<void> {
     const { clock, random } = this.#context;
     let askedMs = clock.nowMs();
@@ -130,7 +125,7 @@ export class WriteQueue {
       if (attempt % spinAttempts !== 0) Atomics.wait(napCell, 0, 0, napMs);
       else {
         await clock.sleep(1 + (random.uint32() % 8));
-        // A clock that is set back lets nobody wait until it has caught up.
+        // Without this line, a clock that is set back would extend the timeout.
         askedMs = Math.min(askedMs, clock.nowMs());
         this.#dropOverdue(askedMs);
       }
@@ -138,7 +133,7 @@ export class WriteQueue {
     }
   }
 
-  /** One commit; false when another connection holds the lock. */
+  /** Runs one commit. Returns false when another connection holds the lock. */
   #tryGroup(): boolean {
     this.#dropAborted();
     const { statements, known, setDiskSync, assertInPlace } = this.#connection;
@@ -147,7 +142,7 @@ export class WriteQueue {
     const hasFailed = this.#unflushed.isWaiting;
     try {
       assertInPlace();
-      // Nothing is acknowledged before what stands in front of it in the log.
+      // Nothing is acknowledged before the part of the log in front of it is on the disk.
       if (hasFailed && !this.#unflushed.write()) return false;
       setDiskSync(group.some(({ options }) => options.durability === "disk"));
       statements.begin.run();
@@ -164,7 +159,7 @@ export class WriteQueue {
 
   #commitGroup(group: readonly Job[], hasFailed: boolean): void {
     const startedMs = this.#context.clock.nowMs();
-    /** For the jobs that have run: the callbacks that report the outcome of each, once the transaction is committed. */
+    /** Reports the outcome of each job that has run, once the transaction is committed. */
     const settle: (() => void)[] = [];
     this.#announced = [];
     this.#grown = new Set();
@@ -173,8 +168,8 @@ export class WriteQueue {
       try {
         settle.push(this.#runJob(job, group.length > 1));
       } catch (error) {
-        // The transaction is gone, and with it everything the group has done so far. Each job is run again by itself, so
-        // that whoever meets a damaged page is told so, and nobody else.
+        // The transaction is lost with everything the group has done. Each job runs again alone, so that only the job
+        // that meets a damaged page fails.
         this.#alone = group.length > 1 ? group.length : Math.max(this.#alone - 1, 0);
         if (group.length === 1) this.#jobs.shift()?.reject(storeError(error, this.#context.path));
         return;
@@ -188,7 +183,10 @@ export class WriteQueue {
     if (failure === null) this.#committed({ events: this.#announced, grown: this.#grown });
   }
 
-  /** Runs one job and gives what settles it. A refusal undoes the job alone; throws when the whole transaction is lost. */
+  /**
+   * Runs one job and returns the function that reports its outcome. A refusal undoes the job alone. Throws when the
+   * whole transaction is lost.
+   */
   #runJob(job: Job, isOneOfMany: boolean): () => void {
     const { database, statements, known } = this.#connection;
     const { length: announcedBefore } = this.#announced;
@@ -212,18 +210,18 @@ export class WriteQueue {
     }
   }
 
-  /** Null, or why the group is not known to be committed. */
+  /** Returns null, or the reason why the group is not known to be committed. */
   #commit(hasFailed: boolean): ThroughlineError | null {
     const { database, statements, known } = this.#connection;
-    // A single job that was refused has taken its transaction with it.
+    // The refusal of a single job has ended the transaction.
     if (!database.inTransaction) return null;
     try {
       statements.commit.run();
       return null;
     } catch (error) {
       known.forget();
-      // A full disk or a lock stops the commit before its last page; after any other failure the log may hold it whole. So it
-      // may what an earlier commit left there that failed.
+      // A full disk or a lock stops the commit before its last page. After any other failure the log may hold the whole
+      // commit, also from an earlier commit that failed.
       const isStopped = isBusy(error) || nativeCode(error) === "SQLITE_FULL";
       const failure = storeError(error, this.#context.path, isStopped && !hasFailed ? "not-applied" : "unknown");
       if (!isStopped) this.#unflushed.failed();
@@ -242,7 +240,7 @@ export class WriteQueue {
     });
   }
 
-  /** Gives up on what has waited for the lock too long. Time spent behind others of this handle does not count. */
+  /** Rejects jobs that have waited too long for the lock. Time behind other jobs of this handle does not count. */
   #dropOverdue(askedMs: number): void {
     const { clock, lockTimeoutMs, path } = this.#context;
     const nowMs = clock.nowMs();
