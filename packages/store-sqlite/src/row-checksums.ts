@@ -48,7 +48,7 @@ export function exchangedOwner(from: Session, to: Session): number {
 
 /** Returns the entry if it matches its checksum. @throws {ThroughlineError} STORE_CORRUPT */
 export function checkedEntry(row: SessionRow, { entry, crc }: EntryRow): KeptPayload {
-  if (crc === entryChecksum(row.session, entry)) return entry;
+  if (isPayload(entry) && crc === entryChecksum(row.session, entry)) return entry;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The entry of ${quote(key)} is damaged.`, { key, sessionId });
 }
@@ -69,9 +69,15 @@ export function assertContent(
   if (crc !== null && crc !== contentChecksum(text, source)) throw damagedRecord(seq, id);
 }
 
-/** Returns the same checksum as core: of the text, with the source behind it. */
-export function contentChecksum(text: KeptPayload, source: KeptPayload | null): number {
+/** Returns the same checksum as core: of the text, with the source behind it. Null where a value has none. */
+export function contentChecksum(text: KeptPayload, source: KeptPayload | null): number | null {
+  if (!isPayload(text) || (source !== null && !isPayload(source))) return null;
   return source === null ? crc32(text) : crc32(source, crc32(text));
+}
+
+/** One changed bit in the header of a row turns a text into a number, which no checksum takes. */
+function isPayload(kept: unknown): kept is KeptPayload {
+  return typeof kept === "string" || kept instanceof Uint8Array;
 }
 
 function damagedRecord(seq: number, id: string): Error {

@@ -131,6 +131,39 @@ describe("a text of a row that became bytes", () => {
   });
 });
 
+describe("a text that became a number", () => {
+  // The columns of payloads take every type, and one bit of the row's header decides the type.
+  async function changed(sql: string): Promise<string> {
+    const path = join(testFolder(), "store.db");
+    await filled(path);
+    const database = new Database(path);
+    expect(database.prepare(sql).run().changes).toBe(1);
+    database.close();
+    return path;
+  }
+
+  it.each([
+    ["text", "UPDATE store_records SET text = 0 WHERE record = 3"],
+    ["source", "UPDATE store_records SET source = 0, source_form = 1 WHERE record = 3"],
+  ])("is damage to a record, to a backup and to verify: its %s", async (_what, sql) => {
+    const path = await changed(sql);
+    await using store = createSqliteStore({ path, recover: false });
+    const ref = { namespace: "", agentId: "main", key: "agent:main:a" };
+    await expect(Array.fromAsync(store.read(ref, { payload: "source" }))).rejects.toMatchObject(corrupt);
+    await expect(store.maintenance?.backup(`${path}.copy`)).rejects.toMatchObject(corrupt);
+    const findings = await Array.fromAsync(store.maintenance?.verify({ full: true }) ?? []);
+    expect(findings).toMatchObject([{ severity: "error", recordId: expect.any(String) }]);
+  });
+
+  it("is damage to an entry", async () => {
+    const path = await changed("UPDATE store_entries SET entry = 0 WHERE session = 1");
+    await using store = createSqliteStore({ path, recover: false });
+    const load = store.load({ namespace: "", agentId: "main", key: "agent:main:a" });
+    await expect(load).rejects.toMatchObject(corrupt);
+    await expect(store.maintenance?.backup(`${path}.copy`)).rejects.toMatchObject(corrupt);
+  });
+});
+
 describe("a schema of which one byte changed", () => {
   it.each([
     ["the name of a column", "entry ANY"],
