@@ -36,7 +36,6 @@ const staticSteps: readonly Step[] = [
   { name: "format", command: "oxfmt", args: ["--check"] },
   tool("layers"),
   tool("errors"),
-  tool("requirements"),
   tool("expressions"),
   tool("words"),
   tool("changesets"),
