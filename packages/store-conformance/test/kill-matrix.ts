@@ -71,8 +71,7 @@ export function matrixText(rows: readonly KillRow[]): string {
   return [
     "# Kill matrix of the store conformance kit",
     "",
-    "Every case of the kit and the broken stores it finds. Written by `tools/kill-matrix.ts`; a test fails when a broken",
-    "store gets away or a case finds none.",
+    "Every case of the kit and the broken stores it finds.",
     "",
     summaryLine(rows),
     "",
