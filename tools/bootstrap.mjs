@@ -2,7 +2,8 @@
 // Each command installs the packages first, unless they are installed already:
 // `npm start` opens a conversation; `npm run -s throughline -- …` runs any command of the command line;
 // `npm test` runs all checks; `npm run test:long` runs the suites that are too long for `npm test`;
-// `npm run build` builds what would be published; `npm run setup` installs and does nothing else;
+// `npm run build` builds what would be published; `npm run docs` writes the API reference to docs/api;
+// `npm run setup` installs and does nothing else;
 // `npm run reinstall` replaces installed packages that are damaged.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -225,6 +226,13 @@ async function build(args) {
   return code;
 }
 
+/** Writes one page for each entry point of a published package, which is not kept in git. */
+async function docs() {
+  await install();
+  const tool = ["--conditions=@throughline/source", join("tools", "check-api.ts"), "--write"];
+  return (await run(pinnedNode(), tool)).code;
+}
+
 async function main([command, ...args]) {
   if (Number(process.versions.node.split(".")[0]) < 20) {
     throw new Error(`Node 20 or newer is needed; this is ${process.versions.node}.`);
@@ -236,7 +244,8 @@ async function main([command, ...args]) {
   if (command === "test") return test(args);
   if (command === "test:long") return testLong(args);
   if (command === "build") return build(args);
-  throw new Error("usage: node tools/bootstrap.mjs start|throughline|test|test:long|build|setup|reinstall [arguments]");
+  if (command === "docs") return docs();
+  throw new Error("usage: node tools/bootstrap.mjs start|throughline|test|test:long|build|docs|setup|reinstall [arguments]");
 }
 
 try {
