@@ -245,7 +245,9 @@ async function main([command, ...args]) {
   if (command === "test:long") return testLong(args);
   if (command === "build") return build(args);
   if (command === "docs") return docs();
-  throw new Error("usage: node tools/bootstrap.mjs start|throughline|test|test:long|build|docs|setup|reinstall [arguments]");
+  throw new Error(
+    "usage: node tools/bootstrap.mjs start|throughline|test|test:long|build|docs|setup|reinstall [arguments]",
+  );
 }
 
 try {

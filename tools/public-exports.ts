@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import process from "node:process";
-import { parseSync } from "oxc-parser";
+import { type EcmaScriptModule, parseSync } from "oxc-parser";
 import { findPackages, repositoryRoot } from "./find-files.ts";
 import { isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 
@@ -10,6 +10,7 @@ export interface PublicExport {
   readonly package: string;
   /** As it is imported: `.`, `./node`. */
   readonly entry: string;
+  /** A member of an exported namespace stands behind its name: `sessions.open`. */
   readonly name: string;
   readonly kind: "class" | "constant" | "function" | "interface" | "type";
   /** The first sentence of its docstring; null without a docstring. */
@@ -18,12 +19,17 @@ export interface PublicExport {
   readonly at: string;
 }
 
+interface ExportOrigin {
+  readonly from: string | null;
+  readonly name: string | null;
+}
+
 /** What one module declares and passes on. */
 interface ModuleExports {
   /** Declarations of the module, by their own names. */
   readonly declared: ReadonlyMap<string, Omit<PublicExport, "package" | "entry" | "name">>;
-  /** By exported name: the module it comes from, null for this one, and its name there. */
-  readonly exported: ReadonlyMap<string, { readonly from: string | null; readonly name: string }>;
+  /** By exported name: the module it comes from, null for this one, and its name there; null for the whole module. */
+  readonly exported: ReadonlyMap<string, ExportOrigin>;
 }
 
 interface Manifest {
@@ -32,7 +38,19 @@ interface Manifest {
   readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 }
 
-const documentPath = "docs/internal/public-exports.md";
+/** How many public names a user has to choose from, at most. */
+export const mostPublicNames = 320;
+
+const documentPath = "docs/stability.md";
+const heading = "## Public names";
+const scope = "@throughline/";
+
+/** Names that several entry points of one package export: one program imports one of them. */
+const repeatedNames: Readonly<Record<string, readonly string[]>> = {
+  "@throughline/history": ["recordFromReply", "recordsFromMessages"],
+  "@throughline/tokens": ["packedVocabulary"],
+};
+
 const sourceCondition = "@throughline/source";
 
 const kinds: Readonly<Record<string, PublicExport["kind"]>> = {
@@ -79,6 +97,11 @@ function readModule(root: string, path: string): ModuleExports {
       if ((declared.get(name)?.summary ?? null) === null) declared.set(name, { kind, summary, at });
     }
   }
+  return { declared, exported: readExports(module) };
+}
+
+/** What a module exports, by the module that each name comes from. */
+function readExports(module: EcmaScriptModule): ReadonlyMap<string, ExportOrigin> {
   const imports = new Map(
     module.staticImports.flatMap((item) =>
       item.entries.map((entry) => {
@@ -87,25 +110,61 @@ function readModule(root: string, path: string): ModuleExports {
       }),
     ),
   );
-  const exported = new Map<string, { readonly from: string | null; readonly name: string }>();
+  const exported = new Map<string, ExportOrigin>();
   for (const entry of module.staticExports.flatMap((item) => item.entries)) {
     const name = entry.exportName.name ?? "";
     const local = entry.importName.name ?? entry.localName.name ?? name;
     const from = entry.moduleRequest?.value ?? null;
-    exported.set(name, from === null ? (imports.get(local) ?? { from, name: local }) : { from, name: local });
+    if (entry.importName.kind === "All") exported.set(name, { from, name: null });
+    else exported.set(name, from === null ? (imports.get(local) ?? { from, name: local }) : { from, name: local });
   }
-  return { declared, exported };
+  return exported;
+}
+
+/** The modules of the packages below `root`, read when they are asked for. */
+class Modules {
+  /** The sources of entry points, by the name a program imports. */
+  readonly entries = new Map<string, string>();
+  readonly #read = new Map<string, ModuleExports>();
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  open(path: string): ModuleExports {
+    const found = this.#read.get(path) ?? readModule(this.#root, path);
+    this.#read.set(path, found);
+    return found;
+  }
+
+  /** The path of the module that a module imports by this text; null outside the packages. */
+  #resolve(path: string, from: string | null): string | null {
+    if (from?.startsWith(".") === true) return posix.join(posix.dirname(path), from);
+    return this.entries.get(from ?? "") ?? null;
+  }
+
+  /** The declarations behind an exported name: one, or one for each member of a namespace. */
+  find(path: string, name: string): readonly Pick<PublicExport, "name" | "kind" | "summary" | "at">[] {
+    const { declared, exported } = this.open(path);
+    const origin = exported.get(name);
+    if (origin === undefined) throw new Error(`${path} does not export ${name}`);
+    const next = this.#resolve(path, origin.from);
+    if (origin.name === null && next !== null) {
+      const members = [...this.open(next).exported.keys()].flatMap((member) => this.find(next, member));
+      return members.map((member) => ({ ...member, name: `${name}.${member.name}` }));
+    }
+    const target = origin.name ?? "";
+    if (next !== null) return this.find(next, target).map((found) => ({ ...found, name }));
+    const own = origin.from === null ? declared.get(target) : undefined;
+    if (own === undefined) throw new Error(`${path} exports ${name}, and its declaration is not found`);
+    return [{ ...own, name }];
+  }
 }
 
 /** Every name that the published packages below `root` export, without what is only for packages of ours. */
 export function readPublicExports(root: string): readonly PublicExport[] {
-  const modules = new Map<string, ModuleExports>();
-  const entries = new Map<string, string>();
-  const open = (path: string): ModuleExports => {
-    const found = modules.get(path) ?? readModule(root, path);
-    modules.set(path, found);
-    return found;
-  };
+  const modules = new Modules(root);
   const shown: (readonly [string, string, string])[] = [];
   for (const folder of findPackages(root).filter((name) => name.startsWith("packages/"))) {
     const manifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest;
@@ -113,31 +172,17 @@ export function readPublicExports(root: string): readonly PublicExport[] {
       const source = typeof target === "string" ? undefined : target[sourceCondition];
       if (source === undefined) continue;
       const path = posix.join(folder, source);
-      entries.set(posix.join(manifest.name, entry), path);
+      modules.entries.set(posix.join(manifest.name, entry), path);
       if (entry !== "./internal" && manifest.private !== true) shown.push([manifest.name, entry, path]);
     }
   }
-  const find = (path: string, name: string): Omit<PublicExport, "package" | "entry" | "name"> => {
-    const { declared, exported } = open(path);
-    const found = exported.get(name);
-    if (found === undefined) throw new Error(`${path} does not export ${name}`);
-    const { from } = found;
-    const next = from?.startsWith(".") === true ? posix.join(posix.dirname(path), from) : entries.get(from ?? "");
-    if (next !== undefined) return find(next, found.name);
-    const own = from === null ? declared.get(found.name) : undefined;
-    if (own === undefined) throw new Error(`${path} exports ${name}, and its declaration is not found`);
-    return own;
-  };
   return shown
     .flatMap(([name, entry, path]) =>
-      [...open(path).exported.keys()].map((exportName) => ({
-        package: name,
-        entry,
-        name: exportName,
-        ...find(path, exportName),
-      })),
+      [...modules.open(path).exported.keys()].flatMap((exported) =>
+        modules.find(path, exported).map((found) => ({ package: name, entry, ...found })),
+      ),
     )
-    .toSorted((a, b) => order(a, b));
+    .toSorted(order);
 }
 
 function order(a: PublicExport, b: PublicExport): number {
@@ -145,56 +190,68 @@ function order(a: PublicExport, b: PublicExport): number {
   return String(one) < String(other) ? -1 : 1;
 }
 
-/** How many names each package exports, most first. */
-export function countExports(exports: readonly PublicExport[]): readonly (readonly [string, number])[] {
-  const byPackage = Map.groupBy(exports, (item) => item.package);
-  return [...byPackage].map(([name, items]) => [name, items.length] as const).toSorted(([, a], [, b]) => b - a);
+/** An entry point as the page names it: `core`, `history/anthropic`. */
+function entryPointOf({ package: name, entry }: Pick<PublicExport, "package" | "entry">): string {
+  return posix.join(name, entry).replace(scope, "");
 }
 
-/** The document of these exports. */
-export function exportsDocument(exports: readonly PublicExport[]): string {
-  const cell = (text: string): string => text.replaceAll("|", "\\|");
-  const counts = countExports(exports).map(([name, count]) => `| ${name} | ${count} |`);
-  const rows = exports.map(
-    ({ package: name, entry, name: exported, kind, summary }) =>
-      `| ${posix.join(name, entry)} | \`${exported}\` | ${kind} | ${cell(summary ?? "")} |`,
-  );
+/** The rows of the section on public names: the entry point, the reason, and the names. */
+function readListed(document: string): readonly (readonly [entryPoint: string, reason: string, name: string])[] {
+  const section = document.split(`${heading}\n`)[1]?.split("\n## ")[0] ?? "";
+  const rows = section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| ---"));
+  return rows.flatMap((row) => {
+    const [, entryPoint = "", reason = "", names = ""] = row.split("|").map((cell) => cell.trim());
+    return Array.from(names.matchAll(/`([^`]+)`/g), ([, name = ""]) => [entryPoint, reason, name] as const);
+  });
+}
+
+function repeatProblems(exports: readonly PublicExport[]): readonly string[] {
+  const byName = [...Map.groupBy(exports, ({ name }) => name)];
+  return byName
+    .filter(([name, items]) => {
+      const packages = new Set(items.map((item) => item.package));
+      return items.length > 1 && (packages.size > 1 || !repeatedNames[items[0]?.package ?? ""]?.includes(name));
+    })
+    .map(([name, items]) => `${items[0]?.at} ${name} is exported by ${items.map(entryPointOf).join(" and ")}`);
+}
+
+/** What differs between the exports and the section of the page that gives a reason for each. */
+function listProblems(exports: readonly PublicExport[], document: string): readonly string[] {
+  const listed = readListed(document);
+  const keys = listed.map(([entryPoint, , name]) => `${entryPoint} ${name}`);
+  const sources = new Map(exports.map((item) => [`${entryPointOf(item)} ${item.name}`, item]));
+  const missing = [...sources].filter(([key]) => !keys.includes(key));
   return [
-    "# Public exports",
-    "",
-    "Written by `node tools/public-exports.ts --write`; the check fails when it differs from the sources, or when an export has no docstring. Entry points named `/internal` are not public.",
-    "",
-    "| package | exports |",
-    "| --- | --: |",
-    ...counts,
-    `| all | ${exports.length} |`,
-    "",
-    "| entry point | name | kind | contract |",
-    "| --- | --- | --- | --- |",
-    ...rows,
-    "",
-  ].join("\n");
+    ...missing.map(([key, { at }]) => `${at} ${key} is public and has no row in ${documentPath}`),
+    ...keys.filter((key) => !sources.has(key)).map((key) => `${documentPath}:1 ${key} is not exported`),
+    ...keys.filter((key, at) => keys.indexOf(key) !== at).map((key) => `${documentPath}:1 ${key} stands twice`),
+    ...listed.filter(([, reason]) => reason === "").map(([, , name]) => `${documentPath}:1 ${name} has no reason`),
+  ];
 }
 
-/** What is wrong with these exports and the document that lists them. */
+/** How many names a user has to choose from: one that several entry points of a package export counts once. */
+export function countNames(exports: readonly PublicExport[]): number {
+  return new Set(exports.map(({ name }) => name)).size;
+}
+
+/** What is wrong with these exports and the page that gives the reason for each. */
 export function exportProblems(exports: readonly PublicExport[], document: string): readonly string[] {
-  const silent = exports.filter(({ summary }) => summary === null);
+  const count = countNames(exports);
   return [
-    ...silent.map(({ at, name }) => `${at} ${name} is public and has no docstring`),
-    ...(document === exportsDocument(exports)
-      ? []
-      : [`${documentPath}:1 differs from the sources; run node tools/public-exports.ts --write`]),
+    ...exports
+      .filter(({ summary }) => summary === null)
+      .map(({ at, name }) => `${at} ${name} is public and has no docstring`),
+    ...(count > mostPublicNames ? [`packages:1 ${count} names are public, at most ${mostPublicNames}`] : []),
+    ...repeatProblems(exports),
+    ...listProblems(exports, document),
   ];
 }
 
 if (import.meta.main) {
   const exports = readPublicExports(repositoryRoot);
-  const path = join(repositoryRoot, documentPath);
-  if (process.argv.includes("--write")) writeFileSync(path, exportsDocument(exports));
-  const problems = exportProblems(exports, readFileSync(path, "utf8"));
+  const problems = exportProblems(exports, readFileSync(join(repositoryRoot, documentPath), "utf8"));
   for (const problem of problems) process.stdout.write(`${problem}\n`);
-  process.stdout.write(
-    `exports: ${exports.length}, ${problems.length === 0 ? "no problems" : `${problems.length} problems`}\n`,
-  );
+  const end = problems.length === 0 ? "no problems" : `${problems.length} problems`;
+  process.stdout.write(`exports: ${countNames(exports)} of at most ${mostPublicNames} names, ${end}\n`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 }

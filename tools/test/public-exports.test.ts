@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { exportProblems, exportsDocument, firstSentence, readPublicExports } from "../public-exports.ts";
+import { exportProblems, firstSentence, mostPublicNames, readPublicExports } from "../public-exports.ts";
 import { temporaryTree } from "./temporary-tree.ts";
 
 function manifest(name: string, entries: readonly string[], isPrivate = false): string {
@@ -78,20 +78,16 @@ describe("the public exports of the packages", () => {
     expect(found).toEqual(["a constant -", "b constant -", "c constant -", "d constant -", "e function Says e."]);
   });
 
-  it("fail the check without a docstring, and when the document differs", () => {
-    const root = temporaryTree({
-      "packages/history/package.json": manifest("history", ["index"]),
-      "packages/history/src/index.ts": `/** Either | or. */\nexport const a: number = 1;\nexport const b: number = 2;\n`,
+  it("are the members of a namespace, one by one, however it is exported", () => {
+    const found = exportsOf({
+      "index.ts": `export * as forks from "./forks.ts";\nimport * as all from "./forks.ts";\nexport { all };\n`,
+      "forks.ts": `/** Says make. */\nexport function make(): void {}\n/** Says Fork. */\nexport type Fork = string;\n`,
     });
-    const exports = readPublicExports(root);
-    const document = exportsDocument(exports);
-    expect(document).toContain("| @throughline/history | `a` | constant | Either \\| or. |");
-    expect(document).toContain("| all | 2 |");
-    expect(exportProblems(exports, document)).toEqual([
-      "packages/history/src/index.ts:3 b is public and has no docstring",
-    ]);
-    expect(exportProblems(exports.slice(0, 1), document)).toEqual([
-      "docs/internal/public-exports.md:1 differs from the sources; run node tools/public-exports.ts --write",
+    expect(found).toEqual([
+      "all.Fork type Says Fork.",
+      "all.make function Says make.",
+      "forks.Fork type Says Fork.",
+      "forks.make function Says make.",
     ]);
   });
 
@@ -113,5 +109,74 @@ describe("the public exports of the packages", () => {
     ["", null],
   ])("have the first sentence of %j", (comment, sentence) => {
     expect(firstSentence(comment)).toBe(sentence);
+  });
+});
+
+describe("the check of the public names", () => {
+  const declared = (name: string, text = `/** Says ${name}. */\n`): string =>
+    `${text}export const ${name}: number = 1;\n`;
+  const problemsOf = (sources: Readonly<Record<string, string>>, rows: readonly string[]): readonly string[] => {
+    const names = [...new Set(Object.keys(sources).map((path) => path.split("/")[0] ?? ""))];
+    const root = temporaryTree({
+      ...Object.fromEntries(
+        names.map((name) => {
+          const entries = Object.keys(sources).filter((path) => path.startsWith(`${name}/`));
+          const found = entries.map((path) => path.slice(name.length + 1).replace(".ts", ""));
+          return [`packages/${name}/package.json`, manifest(name, found)];
+        }),
+      ),
+      ...Object.fromEntries(
+        Object.entries(sources).map(([path, text]) => [`packages/${path.replace("/", "/src/")}`, text]),
+      ),
+    });
+    const page = ["# Stability", "", "| a | b | `c` |", "", "## Public names", "", "| package | reason | names |"];
+    const text = [...page, "| --- | --- | --- |", ...rows, "", "## Next", "", "| a | b | `c` |", ""].join("\n");
+    return exportProblems(readPublicExports(root), text);
+  };
+
+  it("passes names that have a docstring and a row with a reason", () => {
+    const rows = ["| guard | To call a model inside its window. | `a`, `b` |"];
+    expect(problemsOf({ "guard/index.ts": declared("a") + declared("b") }, rows)).toEqual([]);
+  });
+
+  it.each([
+    ["without a docstring", declared("a", ""), ["| guard | Why. | `a` |"], "is public and has no docstring"],
+    ["without a row", declared("a") + declared("b"), ["| guard | Why. | `a` |"], "guard b is public and has no row in"],
+    ["in the row of another package", declared("a"), ["| core | Why. | `a` |"], "core a is not exported"],
+    ["that is not exported", declared("a"), ["| guard | Why. | `a`, `b` |"], "guard b is not exported"],
+    ["in two rows", declared("a"), ["| guard | Why. | `a` |", "| guard | Else. | `a` |"], "guard a stands twice"],
+    ["without a reason", declared("a"), ["| guard | | `a` |"], "a has no reason"],
+  ])("refuses a name %s", (_case, source, rows, problem) => {
+    expect(problemsOf({ "guard/index.ts": source }, rows)).toContainEqual(expect.stringContaining(problem));
+  });
+
+  it("refuses a name of two packages, and of two entry points of one, and takes what each provider has", () => {
+    const both = ["| guard | Why. | `a` |", "| policy | Why. | `a` |"];
+    const found = problemsOf({ "guard/index.ts": declared("a"), "policy/index.ts": declared("a") }, both);
+    expect(found).toEqual(["packages/guard/src/index.ts:2 a is exported by guard and policy"]);
+    const entries = { "history/one.ts": declared("recordFromReply"), "history/two.ts": declared("recordFromReply") };
+    const rows = ["| history/one | Why. | `recordFromReply` |", "| history/two | Why. | `recordFromReply` |"];
+    expect(problemsOf(entries, rows)).toEqual([]);
+    expect(
+      problemsOf({ "guard/one.ts": declared("a"), "guard/two.ts": declared("a") }, [
+        "| guard/one | Why. | `a` |",
+        "| guard/two | Why. | `a` |",
+      ]),
+    ).toEqual(["packages/guard/src/one.ts:2 a is exported by guard/one and guard/two"]);
+  });
+
+  it("refuses more names than a user can choose from, and counts one of several entry points once", () => {
+    const names = Array.from({ length: mostPublicNames }, (_, index) => `name${index}`);
+    const source = (all: readonly string[]): string => all.map((name) => declared(name)).join("");
+    const row = (all: readonly string[], entry = "guard"): string =>
+      `| ${entry} | Why. | ${all.map((name) => `\`${name}\``).join(", ")} |`;
+    expect(problemsOf({ "guard/index.ts": source(names) }, [row(names)])).toEqual([]);
+    const more = [...names, "more"];
+    expect(problemsOf({ "guard/index.ts": source(more) }, [row(more)])).toEqual([
+      "packages:1 321 names are public, at most 320",
+    ]);
+    const some = [...names.slice(1), "packedVocabulary"];
+    const twice = { "tokens/index.ts": source(some), "tokens/other.ts": source(["packedVocabulary"]) };
+    expect(problemsOf(twice, [row(some, "tokens"), row(["packedVocabulary"], "tokens/other")])).toEqual([]);
   });
 });
