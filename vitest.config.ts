@@ -16,7 +16,7 @@ function projectFolders(): string[] {
   const found = groups.flatMap((group) =>
     existsSync(join(root, group)) ? readdirSync(join(root, group)).map((name) => `${group}/${name}`) : [],
   );
-  return [...found, "tools"].filter((folder) => existsSync(join(root, folder, "test"))).toSorted();
+  return [...found, "lab", "tools"].filter((folder) => existsSync(join(root, folder, "test"))).toSorted();
 }
 
 /**
@@ -55,7 +55,7 @@ function memoryFolder(): string | null {
 
 const memory: string | null = memoryFolder();
 
-/** Another version of the AI SDK than the workspace's, by the folder that it was installed into (`tools/ai-sdk-versions.ts`). */
+/** Another version of the AI SDK than the workspace's, by the folder that it was installed into (`lab/ai-sdk-versions.ts`). */
 const aiSdkFolder: string | undefined = process.env["THROUGHLINE_AI_SDK"];
 const aiSdk: readonly { find: RegExp; replacement: string }[] =
   aiSdkFolder === undefined

@@ -35,7 +35,7 @@ export function findSlow(times: readonly TimedTest[], budgets: TestBudgets, spee
 
 /** `packages/core` of `packages/core/test/a.test.ts`; `tools` of its tests. */
 function folderOf(file: string): string {
-  return /^(?:packages|apps|examples)\/[^/]+/.exec(file)?.[0] ?? "tools";
+  return /^(?:(?:packages|apps|examples)\/[^/]+|lab)/.exec(file)?.[0] ?? "tools";
 }
 
 /** The middle one of some times. */

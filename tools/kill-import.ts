@@ -8,7 +8,7 @@ import type { SessionStore } from "../packages/core/src/index.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { copySessions, importPaths } from "../packages/transfer/src/index.ts";
-import { writeScaleDirectory, type ScalePlan } from "./import-scale.ts";
+import { writeScaleDirectory, type ScalePlan } from "../lab/import-scale.ts";
 
 /** Imports and copies that are killed at random moments and taken up, against those that nobody disturbed. */
 export interface KillReport {

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { adapterSuites } from "./long-suite-adapters.ts";
+import { labSuites } from "./long-suite-lab.ts";
 import { files, type LongSuite, program, tests } from "./long-suite.ts";
 import { storeSuites } from "./store-suites.ts";
 
@@ -121,10 +122,6 @@ export const longSuites: readonly LongSuite[] = [
     full: ["--seconds", 185, "--writers", 8, "--streams", 24],
     quick: ["--seconds", 12, "--kill-every", 4, "--restart-every", 8, "--writers", 2, "--streams", 4],
   }),
-  program("gateway-growth", "what a conversation through the gateway takes as it grows", "tools/gateway-growth.ts", {
-    full: [],
-    quick: ["--calls", 10],
-  }),
   program("gateway-kills", "a server killed in streams of its gateway, in each mode", "tools/gateway-kills.ts", {
     full: ["--rounds", 200],
     quick: ["--rounds", 2],
@@ -242,102 +239,18 @@ export const longSuites: readonly LongSuite[] = [
     full: files(["mutants"]),
     quick: files(["faults"]),
   }),
-  program(
-    "format-table",
-    "what is promised of each format of other programs, on the files of the corpus",
-    "tools/format-table.ts",
-    { full: [], quick: [] },
-    () => (process.env["THROUGHLINE_CORPUS"] === undefined ? "THROUGHLINE_CORPUS is not set" : null),
-  ),
-  program(
-    "langgraph-state",
-    "threads of LangGraph are what `getState` of a compiled graph has, at each checkpoint",
-    "tools/langgraph-state.ts",
-    { full: [], quick: [] },
-  ),
-  program(
-    "langgraph-saver",
-    "LangGraph's validation suite on each store, and bytes beside its SqliteSaver",
-    "tools/langgraph-saver.ts",
-    { full: [], quick: ["--stores", "memory", "--turns", "20,60"] },
-  ),
   ...adapterSuites,
-  program(
-    "ai-sdk-versions",
-    "the tests of the adapter for the AI SDK on version 7; the workspace has version 6",
-    "tools/ai-sdk-versions.ts",
-    { full: [], quick: [] },
-  ),
-  program(
-    "adk-sessions",
-    "the session services of Google's ADK and ours: their differences, a run of its Runner, 10,000 events",
-    "tools/adk-sessions.ts",
-    { full: ["", 10_000], quick: ["", 500] },
-  ),
-  program(
-    "adapter-pairs",
-    "one log through OpenAI Agents, two versions of the AI SDK, the ADK, the Claude Agent SDK and LangGraph, in every order of two",
-    "tools/adapter-pairs.ts",
-    { full: [], quick: [] },
-  ),
+  ...labSuites,
   tests("tests-adapter-claude-agent-sdk", "a mirror of 100,000 lines in eager mode, two processes, lines of 40 MiB", {
     project: "packages/adapter-claude-agent-sdk",
     full: files(["mirror-faults"]),
     quick: files(["mirror-faults"]),
   }),
   program(
-    "telemetry-names",
-    "spans of a run as the AI SDK's own OpenTelemetry integration has them, and OTLP JSON as OpenTelemetry writes it",
-    "tools/telemetry-names.ts",
-    { full: [], quick: [] },
-  ),
-  program(
-    "openai-surface",
-    "every method of the OpenAI SDK through the gateway and directly, against the mock server of its own tests",
-    "tools/openai-surface.ts",
-    { full: [], quick: [] },
-  ),
-  program(
-    "openapi-client",
-    "a client that openapi-typescript generates from openapi.json compiles, and calls every route with a body",
-    "tools/openapi-client.ts",
-    { full: [], quick: [] },
-  ),
-  program(
-    "mcp-clients",
-    "the clients of both lines of the MCP SDK, oldest and newest, over both transports, get the same answers",
-    "tools/mcp-clients.ts",
-    { full: [], quick: [] },
-  ),
-  program(
-    "mcp-agents",
-    "Claude Code, Codex, Gemini CLI and opencode register the server as the guide shows, and connect to it",
-    "tools/mcp-agents.ts",
-    { full: [], quick: [] },
-  ),
-  program(
-    "gateway-agents",
-    "Claude Code, Codex and opencode through the gateway as the guide says, and directly: the same, stored and given back",
-    "tools/gateway-agents.ts",
-    { full: [], quick: ["--only", "codex"] },
-  ),
-  program(
-    "mcp-scale",
-    "a search over 100,000 sessions by an MCP client, its start, and its memory",
-    "benchmarks/mcp.ts",
-    { full: ["--check"], quick: ["--sessions", 500, "--runs", 3] },
-  ),
-  program(
     "release-dry-run",
     "every package published to a registry of this machine, installed from there, loaded and started",
     "tools/release-dry-run.ts",
     { full: [], quick: [] },
-  ),
-  program(
-    "runtimes",
-    "the conformance kit and a turn on each store on Node 22, 24 and 26, Bun and Deno, and a Worker in workerd",
-    "tools/runtimes.ts",
-    { full: [], quick: ["--only", "node-22", "--kits", "memory"] },
   ),
   tests(
     "tests-adapter-langgraph",
@@ -358,9 +271,9 @@ export const longSuites: readonly LongSuite[] = [
     full: files(["cut-and-continued", "format-pairs", "hostile-sizes"]),
     quick: files(["format-pairs"]),
   }),
-  tests("tests-tools", "larger imports, more power cuts, all cases of both stores", {
+  tests("tests-tools", "more power cuts, all cases of both stores", {
     project: "tools",
-    full: files(["bit-flips.slow", "import-scale", "power-cut.slow", "random-histories", "stores-and-pi.slow"]),
+    full: files(["bit-flips.slow", "power-cut.slow", "random-histories", "stores-and-pi.slow"]),
     quick: files(["random-histories"]),
   }),
   tests("tests-cli", "every flush, command and hidden place under the command line, each with every provider", {

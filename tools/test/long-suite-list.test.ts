@@ -8,7 +8,7 @@ import { longSuites } from "../long-suite-list.ts";
 /** Modules of tests whose size differs between the tiers, as `packages/x` and `test/y.ts`. */
 function sizedModules(): readonly (readonly [project: string, file: string])[] {
   const variables = Object.keys(fullTests);
-  return ["packages", "apps", "examples", "tools/test"]
+  return ["packages", "apps", "examples", "lab/test", "tools/test"]
     .flatMap((folder) => findFiles(repositoryRoot, folder, [".ts"]))
     .filter((path) => /(?:^|\/)test\//.test(path))
     .filter((path) => {

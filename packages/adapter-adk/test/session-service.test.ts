@@ -21,7 +21,7 @@ interface Session {
   readonly lastUpdateTime: number;
 }
 
-/** As the ADK's own, which `tools/adk-sessions.ts` runs: its packages are not among those of the workspace. */
+/** As the ADK's own, which `lab/adk-sessions.ts` runs: its packages are not among those of the workspace. */
 abstract class BaseService {
   abstract createSession(request: Fields): Promise<Session>;
   abstract getSession(request: Fields): Promise<Session | undefined>;

@@ -61,7 +61,7 @@ const sumOfBoth = linearExpression(
  */
 const mostCharacters = 32_768;
 
-/** The parameters exist for `tools/overflow-recall.ts`, which removes rules and words to measure the loss. */
+/** The parameters exist for `lab/overflow-recall.ts`, which removes rules and words to measure the loss. */
 export function createOverflowClassifier(
   rules: readonly OverflowRule[] = overflowRules,
   words: Lexicon = lexicon,

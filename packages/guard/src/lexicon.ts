@@ -1,6 +1,6 @@
 /**
  * Holds the words of overflow messages, as sources of regular expressions over `plainText`. Rules combine the classes,
- * so the guard recognizes a new wording of known words. `tools/overflow-recall.ts` measures the loss when the words of
+ * so the guard recognizes a new wording of known words. `lab/overflow-recall.ts` measures the loss when the words of
  * one provider are removed.
  */
 export interface Lexicon {

@@ -11,7 +11,7 @@ export type EstimateSource = "actual" | "actual+delta" | "tokenizer" | "heuristi
 
 /**
  * Holds the estimated size of a prompt. Once a few sizes were observed, nine of ten true sizes lie within the band.
- * This holds for real usage and for the simulator's counts: `tools/token-accuracy.ts` and `tools/gauge-curve.ts` print
+ * This holds for real usage and for the simulator's counts: `lab/token-accuracy.ts` and `lab/gauge-curve.ts` print
  * the share.
  */
 export interface ContextEstimate {
