@@ -51,6 +51,9 @@ const repeatedNames: Readonly<Record<string, readonly string[]>> = {
   "@throughline/tokens": ["packedVocabulary"],
 };
 
+/** This package has the names of OpenClaw's functions, which may be names of ours as well. */
+const foreignNames = "@throughline/openclaw-compat";
+
 const sourceCondition = "@throughline/source";
 
 const kinds: Readonly<Record<string, PublicExport["kind"]>> = {
@@ -206,7 +209,8 @@ function readListed(document: string): readonly (readonly [entryPoint: string, r
 }
 
 function repeatProblems(exports: readonly PublicExport[]): readonly string[] {
-  const byName = [...Map.groupBy(exports, ({ name }) => name)];
+  const ours = exports.filter((item) => item.package !== foreignNames);
+  const byName = [...Map.groupBy(ours, ({ name }) => name)];
   return byName
     .filter(([name, items]) => {
       const packages = new Set(items.map((item) => item.package));

@@ -154,6 +154,8 @@ describe("the check of the public names", () => {
     const both = ["| guard | Why. | `a` |", "| policy | Why. | `a` |"];
     const found = problemsOf({ "guard/index.ts": declared("a"), "policy/index.ts": declared("a") }, both);
     expect(found).toEqual(["packages/guard/src/index.ts:2 a is exported by guard and policy"]);
+    const foreign = { "openclaw-compat/index.ts": declared("a"), "policy/index.ts": declared("a") };
+    expect(problemsOf(foreign, ["| openclaw-compat | Why. | `a` |", "| policy | Why. | `a` |"])).toEqual([]);
     const entries = { "history/one.ts": declared("recordFromReply"), "history/two.ts": declared("recordFromReply") };
     const rows = ["| history/one | Why. | `recordFromReply` |", "| history/two | Why. | `recordFromReply` |"];
     expect(problemsOf(entries, rows)).toEqual([]);
