@@ -12,28 +12,28 @@ function direct(text: string): string {
 describe("imports past entry points", () => {
   it("lead to the files that have the names, on as many lines as before", () => {
     expect(
-      direct('import {\n  resolveSession as find,\n  readTail,\n} from "@throughline/queries";\nfind(readTail);\n'),
+      direct('import {\n  guardCall as call,\n  guardApiCall,\n} from "@throughline/guard";\ncall(guardApiCall);\n'),
     ).toBe(
-      `import { resolveSession as find } from ${file("packages/queries/src/resolve-session.ts")}; ` +
-        `import { readTail as readTail } from ${file("packages/queries/src/read-tail.ts")};\n\n\n\nfind(readTail);\n`,
+      `import { guardCall as call } from ${file("packages/guard/src/guard-call.ts")}; ` +
+        `import { guardApiCall as guardApiCall } from ${file("packages/guard/src/guard-api-call.ts")};\n\n\n\ncall(guardApiCall);\n`,
     );
   });
 
   it("leave types out", () => {
     expect(
       direct(
-        'import type { SessionRow } from "@throughline/queries";\nimport { type SessionRow as Row } from "@throughline/queries";\n',
+        'import type { GuardOptions } from "@throughline/guard";\nimport { type GuardOptions as Options } from "@throughline/guard";\n',
       ),
     ).toBe("\n\n");
   });
 
   it.each([
     'import { openSession } from "@throughline/core";',
-    'import * as queries from "@throughline/queries";',
-    'import "@throughline/queries";',
+    'import * as guard from "@throughline/guard";',
+    'import "@throughline/guard";',
     'import { readFileSync } from "node:fs";',
-    'const { readTail } = await import("@throughline/queries");',
-    'export { readTail } from "@throughline/queries";',
+    'const { guardCall } = await import("@throughline/guard");',
+    'export { guardCall } from "@throughline/guard";',
   ])("leave alone %s", (text) => {
     expect(direct(text)).toBe(text);
   });
@@ -45,6 +45,6 @@ describe("imports past entry points", () => {
   });
 
   it("refuse an entry point that the package does not have", () => {
-    expect(() => direct('import { x } from "@throughline/queries/none";')).toThrow("is no entry point");
+    expect(() => direct('import { x } from "@throughline/guard/none";')).toThrow("is no entry point");
   });
 });
