@@ -62,7 +62,7 @@ describe("the check of words", () => {
       "README.md": `The session is gone on with.\n\n${long}\n\n| ${"x".repeat(201)} |\n`,
       "packages/a/package.json": "{}",
       "packages/a/src/a.ts": 'throw new Error("The caller is told of the colour.");',
-      "docs/internal/list.md": "It goes on with this.",
+      "docs/api/list.md": "It goes on with this.",
     });
     const report = checkWords(tree);
     expect(report).toMatchObject({ files: 2, patterns: 3, longSentences: 1, longCells: 1 });
