@@ -28,7 +28,7 @@ function hashOf(root: string): string {
 describe("an import at scale", () => {
   // `node --conditions=@throughline/source lab/import-scale.ts` does it with 100,000 sessions and 5,000,000 records.
   it(
-    "is killed twice, goes on where it was, loses nothing, and does nothing the second time [MIG-09, MIG-15]",
+    "is killed twice, goes on where it was, loses nothing, and does nothing the second time",
     { tags: ["slow"], timeout: 120_000 },
     async () => {
       const size = testSize({ short: { sessions: 200, records: 4500 }, long: { sessions: 400, records: 9000 } });

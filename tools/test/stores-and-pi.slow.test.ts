@@ -277,7 +277,7 @@ describe.skipIf(pi === null)(pi === null ? "pi cannot be loaded here" : "pi 0.73
     for (const context of contexts) expect(timeless(context)).toBe(timeless(contexts[0]));
   });
 
-  it.for(oldFiles)("finds in the export of %s what it finds in the file itself [MIG-10, MIG-11]", async ([, text]) => {
+  it.for(oldFiles)("finds in the export of %s what it finds in the file itself", async ([, text]) => {
     const folder = newFolder();
     const source = join(folder, "0b83cd1e-54ce-4a39-9089-188d2669ead4.jsonl");
     writeFileSync(source, text);

@@ -64,7 +64,7 @@ describe.each(Object.entries(providers))("a conversation through %s", (name, { m
     if (isLongRun || name === "@anthropic-ai/sdk") it(title, body);
   };
 
-  it("is killed in the middle of a reply, says so at the next start, and goes on without a refusal [LOOP-05, LOOP-06]", async () => {
+  it("is killed in the middle of a reply, says so at the next start, and goes on without a refusal", async () => {
     await using provider = await simulator({ replies: [bothFiles, longAnswer], fallback: () => "Here again." });
     const options = { environment: environment(provider.url) };
     const args = ["chat", "--key", key, "--model", model];

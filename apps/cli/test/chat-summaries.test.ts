@@ -181,7 +181,7 @@ describe("compaction by hand", () => {
 
 describe("/status", () => {
   it(
-    "shows each summarizer's failures, threshold and minutes to the next try, and pending retries [SUM-11, CLI-13]",
+    "shows each summarizer's failures, threshold and minutes to the next try, and pending retries",
     { tags: ["slow"] },
     async () => {
       await seed(directory.path, [{ key, drafts: exchanges(20) }]);

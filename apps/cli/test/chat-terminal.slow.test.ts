@@ -67,7 +67,7 @@ describe("a conversation on a terminal", () => {
     expect(await userTexts("agent:main:cli:direct:experiments")).toEqual(["What is 2+2?"]);
   });
 
-  it("is where it was after a restart, the session that was used last, and says so [CLI-10, CLI-15, LOOP-07, STO-05]", async () => {
+  it("is where it was after a restart, the session that was used last, and says so", async () => {
     await seed(directory.path, [{ key: "agent:main:cli:direct:older", drafts: [user("old")] }]);
     {
       await using first = chat(["--key", "agent:main:cli:direct:home"]);
@@ -135,7 +135,7 @@ describe("a conversation on a terminal", () => {
     expect(terminal.text()).toMatch(/session +agent:main:now/);
   });
 
-  it("takes an unknown command for an error and sends nothing of it [CLI-11, CLI-12]", async () => {
+  it("takes an unknown command for an error and sends nothing of it", async () => {
     await using terminal = chat(["--key", "k"]);
     await terminal.waitFor("> ");
     await say(terminal, "/swich my-p");

@@ -11,7 +11,7 @@ const answer = JSON.stringify({
 });
 
 describe("a checkpoint", () => {
-  it("takes nothing from the records, from the context, or from the next request [CKP-01, CKP-02, CKP-16, CKP-20]", async () => {
+  it("takes nothing from the records, from the context, or from the next request", async () => {
     const directory = temporaryDirectory();
     await using provider = createProviderSimulator({
       fallback: (request) => (sentBody(request)["tools"] === undefined ? answer : "Fine."),

@@ -80,7 +80,7 @@ function result(callId: string, characters: number): readonly RecordDraft[] {
 }
 
 describe("the preset claw0 in chat", () => {
-  it("leaves a request alone that fits, with 8,096 tokens for the answer [GRD-02, GRD-08, CFG-07]", async () => {
+  it("leaves a request alone that fits, with 8,096 tokens for the answer", async () => {
     await seed(directory.path, [{ key, drafts: [...result("one", 250_000)] }]);
     await say("and now?");
     expect(bodies()).toHaveLength(1);
@@ -88,7 +88,7 @@ describe("the preset claw0 in chat", () => {
     expect(JSON.stringify(bodies()[0])).not.toContain("truncated");
   });
 
-  it("cuts tool results over 216,000 characters to their beginning where a request does not fit [GRD-03, GRD-03c, GRD-10, GRD-10b]", async () => {
+  it("cuts tool results over 216,000 characters to their beginning where a request does not fit", async () => {
     await seed(directory.path, [{ key, drafts: [...result("one", 400_000), ...result("two", 100_000)] }]);
     const { stderr } = await say("and now?");
     const [sent] = bodies();

@@ -85,7 +85,7 @@ describe("doctor", () => {
     }
   });
 
-  it("finds every line of a transcript we write to be JSON, and one that is not [TRN-05, TST-04]", async () => {
+  it("finds every line of a transcript we write to be JSON, and one that is not", async () => {
     const own = join(home, "own");
     await seed(
       own,

@@ -183,7 +183,7 @@ function hashes(folder: string): readonly string[] {
 
 describe("the first block of the specification of persistence, in chat", () => {
   it(
-    "inherits every session, keeps its own elsewhere, and opens the default key [CFG-02, MIG-05, MIG-07, KEY-06]",
+    "inherits every session, keeps its own elsewhere, and opens the default key",
     { tags: ["slow"] },
     async () => {
       const folder = openclawSessions();
@@ -218,7 +218,7 @@ describe("the first block of the specification of persistence, in chat", () => {
   });
 
   it(
-    "makes checkpoints with the cheaper model at 25 % and at 15 messages, above 10,000 tokens [CKP-03, CKP-04, CKP-05, CKP-09]",
+    "makes checkpoints with the cheaper model at 25 % and at 15 messages, above 10,000 tokens",
     { tags: ["slow"] },
     async () => {
       await using chat = await open(persistenceBlock);
@@ -238,7 +238,7 @@ describe("the first block of the specification of persistence, in chat", () => {
   );
 
   it(
-    "speaks at 50, 75 and 90 % as printed, and shows how full the context is [FLU-02, FLU-03, FLU-04, FLU-08, TOK-11]",
+    "speaks at 50, 75 and 90 % as printed, and shows how full the context is",
     { tags: ["slow"] },
     async () => {
       await using chat = await open(persistenceBlock, { THROUGHLINE_PRESET: "goclaw-spec" });
@@ -289,7 +289,7 @@ describe("the first block of the specification of persistence, in chat", () => {
 });
 
 describe("the second block of the specification of persistence, in chat", () => {
-  it("inherits the sessions at its source into the database at its path [CFG-03, MIG-08, LAY-14]", async () => {
+  it("inherits the sessions at its source into the database at its path", async () => {
     const folder = openclawSessions();
     const before = hashes(folder);
     await using chat = await open(migrationBlock);
@@ -307,7 +307,7 @@ describe("the second block of the specification of persistence, in chat", () => 
 
 describe("the block of the page on session management, in chat", () => {
   it(
-    "keeps the store at its path, and asks Ollama for checkpoints at 25 % and at 10 messages [CFG-01, CFG-05, CKP-08, SUM-05]",
+    "keeps the store at its path, and asks Ollama for checkpoints at 25 % and at 10 messages",
     { tags: ["slow"] },
     async () => {
       await using chat = await open(managementBlock);
@@ -324,7 +324,7 @@ describe("the block of the page on session management, in chat", () => {
     },
   );
 
-  it("compacts at 170,000 tokens, and under the preset not before [CFG-06, CMP-01]", { tags: ["slow"] }, async () => {
+  it("compacts at 170,000 tokens, and under the preset not before", { tags: ["slow"] }, async () => {
     await using chat = await open(managementBlock, { THROUGHLINE_PRESET: "goclaw-doc" });
     await using terminal = await chat.terminal();
     for (const text of ["one", "two", "three"])

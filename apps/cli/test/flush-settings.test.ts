@@ -61,7 +61,7 @@ const thresholds = [
 
 describe("the settings of the memory flush, in a conversation", () => {
   it(
-    "are on without a setting, with the built-in threshold of 50 % first [FLU-01, FLU-02, FLU-16]",
+    "are on without a setting, with the built-in threshold of 50 % first",
     { tags: ["slow"] },
     async () => {
       expect(await conversationTo(40, {})).toEqual({ system: [""], asked: [] });
@@ -73,7 +73,7 @@ describe("the settings of the memory flush, in a conversation", () => {
   );
 
   it(
-    "name the thresholds, their prompts and their deliveries [FLU-09, FLU-10, FLU-16]",
+    "name the thresholds, their prompts and their deliveries",
     { tags: ["slow"] },
     async () => {
       expect(await conversationTo(10, { thresholds })).toEqual({ system: [""], asked: [] });
@@ -83,7 +83,7 @@ describe("the settings of the memory flush, in a conversation", () => {
     },
   );
 
-  it("deliver a prompt without `injectAs` as a marked message of the user [FLU-11, FLU-12, FLU-20]", async () => {
+  it("deliver a prompt without `injectAs` as a marked message of the user", async () => {
     const marked = [{ percent: 20, prompt: "Store it in memory/YYYY-MM-DD.md." }];
     const { asked, system } = await conversationTo(25, { thresholds: marked });
     const today = new Date().toISOString().slice(0, 10);

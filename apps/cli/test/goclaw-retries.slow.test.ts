@@ -59,7 +59,7 @@ Open items:
 - none`;
 
 describe("a compaction of GoClaw that waits for its summary", () => {
-  it("is imported, made again beside the next chat, and reaches the model [RTY-01, RTY-02, RTY-07]", async () => {
+  it("is imported, made again beside the next chat, and reaches the model", async () => {
     const path = join(directory.path, "goclaw.db");
     goclawDatabase(path);
     const isSummary = (body: unknown): boolean =>

@@ -63,7 +63,7 @@ const call = (id: string, input: Fields = {}): Fields => ({
 const result = (id: string, content: string): Fields => ({ type: "tool_result", tool_use_id: id, content });
 
 describe("flat records of claw0", () => {
-  it("become the messages its document builds from them [REC-02, REC-03, REC-05, REC-06, HIS-02]", async () => {
+  it("become the messages its document builds from them", async () => {
     const { messages } = await imported([
       user("Hello"),
       assistant([{ type: "text", text: "Hi!" }]),
@@ -81,7 +81,7 @@ describe("flat records of claw0", () => {
     ]);
   });
 
-  it("of the older form have a header with a key, string content, and results in `output` [REC-04, REC-07, REC-08, HIS-03, HIS-06]", async () => {
+  it("of the older form have a header with a key, string content, and results in `output`", async () => {
     const path = join(directory.path, "b.jsonl");
     const header = { type: "session", id: "abc123abc123", key: "main:cli:user", created: "2025-01-01T00:00:00Z" };
     const lines: readonly Fields[] = [
@@ -105,7 +105,7 @@ describe("flat records of claw0", () => {
     ]);
   });
 
-  it("of parallel calls become one reply and one answer, also stored in turn or out of order [HIS-05, HIS-07, HIS-12, HIS-13]", async () => {
+  it("of parallel calls become one reply and one answer, also stored in turn or out of order", async () => {
     const wanted = [
       "user: go",
       "assistant: read_file#t1{} read_file#t2{}",
@@ -128,7 +128,7 @@ describe("flat records of claw0", () => {
     expect(early.messages.join("\n")).toContain("assistant: read_file#t1{}\nuser: =t1(one)");
   });
 
-  it("that break the pairs are repaired, each repair named, and nothing said is lost [HIS-04, HIS-09, HIS-11, HIS-14, HIS-21]", async () => {
+  it("that break the pairs are repaired, each repair named, and nothing said is lost", async () => {
     const { messages, repairs } = await imported([
       user("go"),
       assistant([
@@ -172,7 +172,7 @@ const image = { type: "image", source: { type: "base64", media_type: "image/png"
 
 describe("records of OpenClaw", () => {
   it(
-    "of every documented type are kept with every field, and unknown ones too [REC-11, REC-14, REC-15, REC-16, REC-17]",
+    "of every documented type are kept with every field, and unknown ones too",
     { tags: ["slow"] },
     async () => {
       const lines = [
@@ -190,7 +190,7 @@ describe("records of OpenClaw", () => {
     },
   );
 
-  it("keep what a message says of its model, its usage and its images [REC-22, REC-24, HIS-20]", async () => {
+  it("keep what a message says of its model, its usage and its images", async () => {
     const reply = {
       role: "assistant",
       content: [{ type: "text", text: "A dog." }],
@@ -263,7 +263,7 @@ describe("records of OpenClaw", () => {
     expect((await runHere(directory.path, ["export", key])).stdout).toBe(readFileSync(path, "utf8"));
   });
 
-  it("before a compaction are replaced by its summary, to the record it names by its place [REC-12, REC-13, HIS-15, MIG-12]", async () => {
+  it("before a compaction are replaced by its summary, to the record it names by its place", async () => {
     const checkpoint = {
       summary: "Half way.",
       tokensAtCheckpoint: 50000,
@@ -305,7 +305,7 @@ describe("records of OpenClaw", () => {
 });
 
 describe("keys", () => {
-  it("of every documented form make a session and are found again, `dm` by `direct` too [DEF-06, KEY-01, KEY-05, KEY-07, KEY-08]", async () => {
+  it("of every documented form make a session and are found again, `dm` by `direct` too", async () => {
     const keys = [
       "main:cli:user",
       "agent:main:main",
@@ -334,7 +334,7 @@ describe("keys", () => {
     });
   });
 
-  it("may have a label, and imported ids of twelve digits stay [KEY-12, KEY-13, KEY-14]", async () => {
+  it("may have a label, and imported ids of twelve digits stay", async () => {
     const folder = join(directory.path, "w/.sessions/agents/main/sessions");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "0123456789ab.jsonl"), `${JSON.stringify(user("hello"))}\n`);

@@ -186,7 +186,7 @@ describe("sessions of another program at the first run", () => {
     expect(await sessionKeys()).not.toContain("agent:main:other");
   });
 
-  it("are found in OpenClaw's and GoClaw's databases too, below the user's directory [LAY-13, LAY-14]", async () => {
+  it("are found in OpenClaw's and GoClaw's databases too, below the user's directory", async () => {
     goclawDatabase(join(directory.path, ".openclaw/sessions.db"), "one");
     goclawDatabase(join(directory.path, ".openclaw/goclaw/sessions.db"), "two");
     const { stderr } = await run(["chat", "--model", "offline", "--once", "hello"], {
@@ -313,7 +313,7 @@ describe("chat without a key", () => {
 });
 
 describe("the store of the command line", () => {
-  it("is SQLite in the home, unless something else is said, and the documentation says so [SQL-12, CFG-05]", async () => {
+  it("is SQLite in the home, unless something else is said, and the documentation says so", async () => {
     await run(["append", "notes"], { stdin: '{"type":"note"}\n' });
     expect(readFileSync(join(home, "sessions.db")).subarray(0, 15).toString()).toBe("SQLite format 3");
     const reference = readFileSync(join(import.meta.dirname, "../../../docs/cli.md"), "utf8");
@@ -353,7 +353,7 @@ describe("the setting session.inherit.enabled in commands other than chat", () =
     ["show", [key]],
     ["search", ["lamps"]],
     ["append", [key]],
-  ])("has %s import what is new before it looks, and never twice [MIG-05, MIG-09]", async (command, args) => {
+  ])("has %s import what is new before it looks, and never twice", async (command, args) => {
     const folder = openclawSession();
     const before = stateOf(folder);
     const options = { environment: inherits, stdin: command === "append" ? JSON.stringify(user("more")) : "" };

@@ -73,7 +73,7 @@ describe("an import on the command line", () => {
   });
 
   it(
-    "of many sessions is killed half way, goes on from there, and then has nothing to do [MIG-09, MIG-15]",
+    "of many sessions is killed half way, goes on from there, and then has nothing to do",
     { timeout: 180_000 },
     async () => {
       const sessions = testSize({ short: 150, long: 600 });

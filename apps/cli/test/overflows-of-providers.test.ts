@@ -74,7 +74,7 @@ describe.each(Object.entries(providers))("a request to %s that does not fit", (m
     }
   }
 
-  it("because of its tool results is made smaller there, with both sizes said, and the turn is done [GRD-01, GRD-02, GRD-03, GRD-07, GRD-17]", async () => {
+  it("because of its tool results is made smaller there, with both sizes said, and the turn is done", async () => {
     const content = [0, 1, 2, 3].map(
       (at) => ({ type: "tool-call", name: "read", input: { path: `${at}.txt` } }) as const,
     );
@@ -93,7 +93,7 @@ describe.each(Object.entries(providers))("a request to %s that does not fit", (m
     expect(records).toBe(9 + 2);
   });
 
-  it("because of its history is compacted, and the turn is done [GRD-01, GRD-04, STO-14, STO-15]", async () => {
+  it("because of its history is compacted, and the turn is done", async () => {
     const { turn, sent, refused, calls, records } = await ask({ exchanges: 40 });
     expect(turn).toMatchObject({ outcome: "done", text: "Done." });
     expect(refused).toContain("overflow");

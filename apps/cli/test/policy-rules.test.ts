@@ -105,7 +105,7 @@ describe("a send policy", () => {
 });
 
 describe("groups and messages that wait", () => {
-  it("prints what the entry says of them, and chat answers whoever sits at it [ENT-06b, ENT-10c]", async () => {
+  it("prints what the entry says of them, and chat answers whoever sits at it", async () => {
     const home = await homeWith(
       {},
       {

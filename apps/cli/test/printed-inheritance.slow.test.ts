@@ -56,7 +56,7 @@ const message = (id: string, parentId: string | null, role: string, text: string
   });
 
 describe("the configuration block that inherits a folder of OpenClaw's", () => {
-  it("goes on with its session, asks the checkpoint model after 15 messages, and writes nothing there [CFG-02, MIG-02, MIG-03, MIG-06, MIG-07]", async () => {
+  it("goes on with its session, asks the checkpoint model after 15 messages, and writes nothing there", async () => {
     const directory = temporaryDirectory();
     await using provider = createProviderSimulator({
       fallback: (request) =>

@@ -120,7 +120,7 @@ describe("policy", () => {
     return objects(run.stdout)[0] ?? {};
   };
 
-  it("names what decided: the session, a rule, the default, or nothing [POL-01, POL-02, POL-03, POL-04]", async () => {
+  it("names what decided: the session, a rule, the default, or nothing", async () => {
     const key = keyOf("old");
     expect(await answer(key)).toMatchObject({ action: "allow", source: "unset", rule: null, mode: null });
     const rules = [

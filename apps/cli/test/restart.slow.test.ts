@@ -32,7 +32,7 @@ const turn = [
 ];
 
 describe("a process that is killed in mid-conversation", () => {
-  it("leaves the next one everything it acknowledged, tool results included [HIS-10, STO-05, STO-06]", async () => {
+  it("leaves the next one everything it acknowledged, tool results included", async () => {
     const child = start(home.path, ["append", key, "--json"]);
     const acknowledgements = createInterface({ input: child.stdout });
     for (const draft of turn) child.stdin.write(`${JSON.stringify(draft)}\n`);

@@ -34,7 +34,7 @@ async function summaries(): Promise<number> {
 }
 
 describe("a history that is longer than the window", () => {
-  it("is cut in chat with session.turn.restore cut: no summary, one note, and every command says so [HIS-17, HIS-22, DEF-06]", async () => {
+  it("is cut in chat with session.turn.restore cut: no summary, one note, and every command says so", async () => {
     writeFileSync(join(directory.path, "config.json"), JSON.stringify({ session: { turn: { restore: "cut" } } }));
     await appendLongHistory();
     const { code, stderr } = await chat("hello");

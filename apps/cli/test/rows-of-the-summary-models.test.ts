@@ -76,7 +76,7 @@ const withOllama = (more: Readonly<Record<string, unknown>> = {}): void =>
   configure({ compaction: { summaryModels: ["ollama"], ollama: local(), ...more } });
 
 describe("a chain of summary models", () => {
-  it("asks Ollama in its place, counts its failure, and asks the next one [SUM-01, SUM-02]", async () => {
+  it("asks Ollama in its place, counts its failure, and asks the next one", async () => {
     configure({
       compaction: { summaryModels: ["ollama", "anthropic/claude-haiku-4-5"], ollama: local(), fallbackToMain: false },
     });
@@ -100,7 +100,7 @@ describe("a chain of summary models", () => {
     }
   });
 
-  it("asks nobody else where Ollama answers [SUM-01, SUM-09]", async () => {
+  it("asks nobody else where Ollama answers", async () => {
     withOllama();
     expect(await compact()).toMatchObject({ source: "model", provider: "ollama/qwen2.5:7b" });
     expect([asked(ollama).length, asked(anthropic).length]).toEqual([1, 0]);
@@ -164,7 +164,7 @@ describe("a summary model that fails", () => {
     expect(await compact()).toMatchObject({ provider: main });
   };
 
-  it("is left out after three times in a row, and a success sets its count to zero [SUM-03, SUM-06]", async () => {
+  it("is left out after three times in a row, and a success sets its count to zero", async () => {
     withOllama();
     await fail();
     await fail();
@@ -226,7 +226,7 @@ describe("the model of checkpoints", () => {
   };
   const models = (): readonly unknown[] => asked(anthropic).map(({ model }) => model);
 
-  it("is the cheaper one that is named, and the main one where that fails [CKP-09b, CKP-14]", async () => {
+  it("is the cheaper one that is named, and the main one where that fails", async () => {
     configure({ checkpoint: { model: "anthropic/claude-haiku-4-5" } });
     anthropic.enqueue("{}", content);
     const run = await checkpoint();

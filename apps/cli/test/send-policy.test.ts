@@ -32,7 +32,7 @@ describe("chat in a session that may not send", () => {
     expect(await say("notes", "hello")).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello.") });
   });
 
-  it("weighs the rules of the configuration, and policy explains them [POL-02, POL-08, CFG-04]", async () => {
+  it("weighs the rules of the configuration, and policy explains them", async () => {
     const sendPolicy = {
       default: "allow",
       rules: [

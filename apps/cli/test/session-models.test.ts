@@ -43,7 +43,7 @@ async function asked(...args: readonly string[]): Promise<Asked> {
 }
 
 describe("the model of a conversation", () => {
-  it("is the one of the settings, else the entry's override, else what the records last named [ENT-07, REC-14]", async () => {
+  it("is the one of the settings, else the entry's override, else what the records last named", async () => {
     await must("new", "--key", key);
     expect((await asked()).said).toContain("(ANTHROPIC_API_KEY is set)");
     await append({ type: "model_change", provider: "anthropic", modelId: "claude-opus-4-6" });
@@ -103,7 +103,7 @@ describe("the model of a conversation", () => {
 describe("the thinking of a turn", () => {
   const model = ["--model", "anthropic/claude-opus-5"];
 
-  it("is as long as the entry says, else as the records last said [ENT-09, REC-32]", async () => {
+  it("is as long as the entry says, else as the records last said", async () => {
     await must("new", "--key", key);
     expect((await asked(...model)).effort).toBeUndefined();
     await append({ type: "thinking_level_change", thinkingLevel: "high" });

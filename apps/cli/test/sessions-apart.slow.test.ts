@@ -21,7 +21,7 @@ const keys = [
 ];
 
 describe.each(testSize({ short: ["jsonl"], long: ["sqlite", "jsonl"] }))("sessions of a %s store", (kind) => {
-  it("hold what was appended to them and nothing else, however alike their keys are [KEY-02, KEY-03, KEY-04, KEY-15, STO-23]", async () => {
+  it("hold what was appended to them and nothing else, however alike their keys are", async () => {
     const directory = temporaryDirectory();
     const store = `${kind}:${join(directory.path, kind === "sqlite" ? "sessions.db" : "store")}`;
     const run = async (key: string, args: readonly string[], stdin = ""): Promise<string> => {

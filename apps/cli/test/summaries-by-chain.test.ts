@@ -83,7 +83,7 @@ describe("the summary chain of a configuration", () => {
     return results;
   }
 
-  it("is asked in its order, counts failures from one command to the next, and leaves out a provider after three [SUM-01, SUM-02, SUM-03]", async () => {
+  it("is asked in its order, counts failures from one command to the next, and leaves out a provider after three", async () => {
     await using ollama = await provider({ replies: Array.from({ length: 9 }, () => failure) });
     await using anthropic = await provider();
     const results = await compactEach(ollama, anthropic, 5);
@@ -95,7 +95,7 @@ describe("the summary chain of a configuration", () => {
     expect(modelsOf(anthropic)).toHaveLength(5);
   });
 
-  it("starts counting again after a success, and asks for a plain text under its headings [SUM-05, SUM-06, SUM-10]", async () => {
+  it("starts counting again after a success, and asks for a plain text under its headings", async () => {
     await using ollama = await provider({ replies: [failure, failure, summary, failure, failure, summary] });
     await using anthropic = await provider();
     const results = await compactEach(ollama, anthropic, 6);
@@ -137,12 +137,12 @@ describe("checkpoints of a conversation", () => {
     expect(asked).toEqual([[], [], [], one, [], [], one, []]);
   });
 
-  it("are asked of their own model after so many messages, and start counting again [CKP-04, CKP-09]", async () => {
+  it("are asked of their own model after so many messages, and start counting again", async () => {
     const asked = await talk({ turnThreshold: 2, minTokensForGen: 1, model: "anthropic/claude-haiku-4-5" }, 5, 20);
     expect(asked).toEqual([[], ["claude-haiku-4-5"], [], ["claude-haiku-4-5"], []]);
   });
 
-  it("are asked of the model that answers when their own gives none [CKP-08, CKP-09]", async () => {
+  it("are asked of the model that answers when their own gives none", async () => {
     configure({
       session: { checkpoint: { turnThreshold: 1, minTokensForGen: 1, model: "anthropic/claude-haiku-4-5" } },
     });
@@ -176,7 +176,7 @@ describe("checkpoints of a conversation", () => {
     expect(usageIn("compaction", "details")).toMatchObject([cost]);
   });
 
-  it("are not made under the floor, nor when they are off [CKP-05, CKP-11]", async () => {
+  it("are not made under the floor, nor when they are off", async () => {
     expect((await talk({ turnThreshold: 1 }, 3, 20)).flat()).toEqual([]);
     expect((await talk({ enabled: false, turnThreshold: 1, minTokensForGen: 1 }, 5)).flat()).toEqual([]);
   });

@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 describe.each(["sqlite", "jsonl"])("while a turn waits for its model, in a %s store", (kind) => {
-  it("other processes read and write at once: no lock is held during the call [LCK-16, TRN-04]", async () => {
+  it("other processes read and write at once: no lock is held during the call", async () => {
     const store = `${kind}:${join(directory.path, kind === "sqlite" ? "sessions.db" : "store")}`;
     await seed(directory.path, [{ key, drafts: [user("before"), assistant("yes")] }], store);
     const delayMs = 600_000;

@@ -66,7 +66,7 @@ function keepsWords(): boolean {
 }
 
 describe("DELETE /api/v1/sessions/{session}", () => {
-  it("archives a session, which another program can restore [CLI-16, STO-11]", async () => {
+  it("archives a session, which another program can restore", async () => {
     const ref = await begin(notes);
     const { status, body } = await remove(notes);
     expect([status, body["state"]]).toEqual([200, "archived"]);
@@ -78,7 +78,7 @@ describe("DELETE /api/v1/sessions/{session}", () => {
     expect(await recordsOf(restored.ref)).toBe(1);
   });
 
-  it("purges a session and every copy of its words [CLI-16, STO-11]", async () => {
+  it("purges a session and every copy of its words", async () => {
     const ref = await begin(notes);
     expect(keepsWords()).toBe(true);
     expect(await remove(notes, "?purge=true")).toMatchObject({ status: 200, body: { kind: "removed" } });
@@ -88,7 +88,7 @@ describe("DELETE /api/v1/sessions/{session}", () => {
     expect(keepsWords()).toBe(false);
   });
 
-  it("refuses the main session [CLI-16, STO-11]", async () => {
+  it("refuses the main session", async () => {
     const ref = await begin("agent:main:main");
     for (const query of ["", "?purge=true", "?waitMs=10"]) {
       const { status, body } = await remove("agent:main:main", query);
@@ -97,7 +97,7 @@ describe("DELETE /api/v1/sessions/{session}", () => {
     expect(await recordsOf(ref)).toBe(1);
   });
 
-  it("refuses a session with a running turn, or waits for its end [CLI-16, STO-11]", async () => {
+  it("refuses a session with a running turn, or waits for its end", async () => {
     const ref = await begin(notes);
     const turn = await openTurn(store, ref, { owner: "another program" });
     const records = await recordsOf(ref);

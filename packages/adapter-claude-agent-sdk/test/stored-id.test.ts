@@ -16,7 +16,7 @@ const stores = {
 };
 
 describe.each(Object.entries(stores))("the id of the SDK's session, in a %s store", (_kind, open) => {
-  it("is stored with the entry, which keeps its other fields and moves its time [SDK-01, SDK-03, SDK-05]", async () => {
+  it("is stored with the entry, which keeps its other fields and moves its time", async () => {
     const folder = mkdtempSync(join(tmpdir(), "throughline-sdk-"));
     try {
       await using store = open(folder);

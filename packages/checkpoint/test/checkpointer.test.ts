@@ -41,7 +41,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
   const entry = async (): Promise<SessionEntry> => (await loadExisting(store, ref)).entry;
   const size = (tokens: number): { tokens: number; windowTokens: number } => ({ tokens, windowTokens: 200_000 });
 
-  it("are side records that say what they cover, and change nothing that is sent [CKP-01, CKP-02, CKP-16, CKP-20]", async () => {
+  it("are side records that say what they cover, and change nothing that is sent", async () => {
     const before = await loadExisting(store, ref);
     const model = writer(good);
     const run = createCheckpointer(options(store, clock, [model])).afterTurn(ref, await entry(), size(60_000));
@@ -59,7 +59,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(model.requests[0]?.text).toContain("[User]: JSON Lines.");
   });
 
-  it("cost one call a crossing, also after a restart [CKP-12, CKP-13]", async () => {
+  it("cost one call a crossing, also after a restart", async () => {
     const model = writer(good);
     let checkpointer = createCheckpointer(options(store, clock, [model]));
     for (const tokens of [10_000, 60_000, 70_000, 90_000, 120_000, 130_000]) {
@@ -83,7 +83,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
   });
 
   it(
-    "are made after so many messages of the user, counted over restarts, in the commit of the turn [CKP-04, CKP-06]",
+    "are made after so many messages of the user, counted over restarts, in the commit of the turn",
     { tags: ["slow"] },
     async () => {
       const model = writer(good);
@@ -124,7 +124,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(model.requests).toHaveLength(2);
   });
 
-  it("never hold a turn: appends go on while one is in the making, and only one is [CKP-07, CKP-17]", async () => {
+  it("never hold a turn: appends go on while one is in the making, and only one is", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const model = writer(() => promise);
     const checkpointer = createCheckpointer(options(store, clock, [model]));
@@ -159,7 +159,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(await checkpointsIn(store)).toEqual([]);
   });
 
-  it("go to the next writer when one fails [CKP-08, CKP-09, CKP-09b]", async () => {
+  it("go to the next writer when one fails", async () => {
     const cheap = writer(() => Promise.reject(new TypeError("no such model")), "cheap");
     const main = writer(good, "main");
     const run = createCheckpointer(options(store, clock, [cheap, main])).afterTurn(ref, await entry(), size(60_000));
@@ -233,7 +233,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(await checkpointsIn(store)).toEqual([]);
   });
 
-  it("stand for what they cover in a session that is taken over [HIS-16, CKP-19]", async () => {
+  it("stand for what they cover in a session that is taken over", async () => {
     await createCheckpointer(options(store, clock, [writer(good)])).make(ref, 60_000);
     await store.append(ref, [user("What did we decide?")]);
     const records = [];
@@ -243,7 +243,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(JSON.stringify(messages[0])).toContain("settled on JSON Lines");
   });
 
-  it("ask no one when they are off or nothing is new [CKP-11, CKP-14]", async () => {
+  it("ask no one when they are off or nothing is new", async () => {
     const model = writer(good);
     const off = createCheckpointer({ ...options(store, clock, [model]), settings: { enabled: false } });
     expect(off.afterTurn(ref, await entry(), size(160_000))).toBeNull();

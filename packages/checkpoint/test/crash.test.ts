@@ -20,7 +20,7 @@ describe.each(places)("a process that ends while it makes a checkpoint, over sto
   afterEach(() => place.remove());
 
   it(
-    "leaves the old state or the new at every call, and the next one is made in its time [CKP-12, CKP-18]",
+    "leaves the old state or the new at every call, and the next one is made in its time",
     { tags: ["slow"] },
     async () => {
       const calls = await endEverywhere(async (end) => {

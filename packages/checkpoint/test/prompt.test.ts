@@ -9,7 +9,7 @@ import { good } from "./checkpoint-fixture.ts";
 const parsed = { ...JSON.parse(good) };
 
 describe("the reply of a writer", () => {
-  it("is read as JSON, in a fence, among words, and under other names [CKP-02, CKP-10]", () => {
+  it("is read as JSON, in a fence, among words, and under other names", () => {
     for (const reply of [good, `\`\`\`json\n${good}\n\`\`\``, `Here it is {as asked}:\n${good}\nDone.`]) {
       expect(parseCheckpoint(reply)).toEqual(parsed);
     }

@@ -55,7 +55,7 @@ describe("the phases of SPEC.md", () => {
 });
 
 describe("the triggers", () => {
-  it("are a quarter, a half and three quarters of the window, each once a cycle [CKP-03, CKP-13]", () => {
+  it("are a quarter, a half and three quarters of the window, each once a cycle", () => {
     const due: (number | null)[] = [];
     let state: CheckpointState = freshCheckpointState;
     for (let tokens = 10_000; tokens <= 190_000; tokens += 10_000) {
@@ -92,7 +92,7 @@ describe("the triggers", () => {
     expect(checkpointTrigger(freshCheckpointState, { ...window, tokens: null, userMessages: 99 }).due).toBeNull();
   });
 
-  it("are off when they are off, and a change of topic is one only by a hook [CKP-11, CKP-15, CKP-15b, DEF-01]", () => {
+  it("are off when they are off, and a change of topic is one only by a hook", () => {
     const full = { ...window, tokens: 160_000, userMessages: 50 };
     expect(checkpointTrigger(freshCheckpointState, full, { enabled: false }).due).toBeNull();
     const quiet = { ...window, tokens: 6000 };

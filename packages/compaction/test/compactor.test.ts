@@ -46,7 +46,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
   const names = (): string[] => events.map(({ name }) => name);
   const summaryOf = async (): Promise<string> => JSON.stringify((await contextOf(store)).messages[0]);
 
-  it("puts the summary into the very next request, and into one after a restart [CMP-04, CMP-05, CMP-16, CMP-17, CMP-23]", async () => {
+  it("puts the summary into the very next request, and into one after a restart", async () => {
     await begin(store, turns(40));
     const model = summarizer(good);
     const compacting = await compactor({ summarizers: [model] }).compact(ref, request(16_000));
@@ -70,7 +70,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect((await allRecords(store)).filter(({ type }) => type === "message")).toHaveLength(160);
   });
 
-  it("fills the record's fields and details [CMP-10, CMP-22, REC-12]", async () => {
+  it("fills the record's fields and details", async () => {
     const calls = [
       call("w", "write", { path: "src/new.ts", content: "export {};" }),
       call("r", "read", { path: "README.md" }),
@@ -214,7 +214,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     });
   });
 
-  it("marks what no model wrote for retry, in the entry too, and never fails [CMP-09, RTY-05, RTY-07]", async () => {
+  it("marks what no model wrote for retry, in the entry too, and never fails", async () => {
     await begin(store, turns(40));
     const result = await compactor({ summarizers: [failing] }).compact(ref, request(16_000));
     expect(result).toMatchObject({ kind: "compacted", source: "stub", provider: null, needsRetry: true });
@@ -298,7 +298,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect((await contextOf(store)).thinkingLevel).toBe("high");
   });
 
-  it("builds each summary on the one before: ten in a row lose nothing planted [CMP-14, CMP-16]", async () => {
+  it("builds each summary on the one before: ten in a row lose nothing planted", async () => {
     await begin(store, []);
     // What a model is meant to do: it keeps the facts of the summary before and adds those of the text.
     const model = summarizer(({ text, previousSummary }) => {

@@ -95,7 +95,7 @@ describe.skipIf(corpus === undefined).each(["before-compaction", "large-session"
   "the real conversation %s",
   (name) => {
     it.each([8000, 32_000, 200_000])(
-      "goes on in a window of %i tokens, and every message is kept or summarized once [CMP-13, CMP-14]",
+      "goes on in a window of %i tokens, and every message is kept or summarized once",
       async (windowTokens) => {
         const drafts = conversation(name);
         const store = createMemoryStore();

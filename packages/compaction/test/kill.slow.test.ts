@@ -31,7 +31,7 @@ async function killWorker(scheme: string, directory: string, appends: number, la
 }
 
 describe.each(places.filter(({ name }) => name !== "memory"))("kill -9 over store-$name", ({ name, create }) => {
-  it("at any moment of compactions and retries leaves a session that goes on [CMP-04, CMP-16, RTY-07]", async () => {
+  it("at any moment of compactions and retries leaves a session that goes on", async () => {
     const place = create();
     for (let round = 0; round < 3; round++) {
       await killWorker(name, place.directory, 2, round * 23);

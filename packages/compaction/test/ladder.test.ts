@@ -139,7 +139,7 @@ describe("the ladder of summaries", () => {
     expect((await contextOf(store)).messages.length - 1).toBeGreaterThan(keptNormally * 1.5);
   });
 
-  it("ends in a stub that carries the summary before it on [CMP-09, CMP-14]", async () => {
+  it("ends in a stub that carries the summary before it on", async () => {
     await compact({ summarizers: [summarizer(`${good} FACT-1`)] });
     await store.append(ref, turns(30, 30));
     const result = await compact({ summarizers: [failing], extractive: failing });
@@ -179,7 +179,7 @@ describe("the ladder of summaries", () => {
     expect(never.requests).toHaveLength(0);
   });
 
-  it("gives exactly the removed messages, and the summary before, to who is asked [CMP-02, CMP-14]", async () => {
+  it("gives exactly the removed messages, and the summary before, to who is asked", async () => {
     const first = summarizer(good);
     await compact({ summarizers: [first] });
     await store.append(ref, turns(30, 30));

@@ -57,7 +57,7 @@ const action = fc.constantFrom("turns", "turns", "begin", "apply", "compact", "c
 
 describe("any order of turns, compactions in the background and at once, failures and retries", () => {
   it(
-    "loses no message, keeps every request valid, and counts every compaction [CMP-13, CMP-16, CMP-19]",
+    "loses no message, keeps every request valid, and counts every compaction",
     { tags: ["slow"], timeout: 120_000 },
     async () => {
       await fc.assert(

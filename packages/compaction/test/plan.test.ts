@@ -51,7 +51,7 @@ function planned(...args: Parameters<typeof plan>): CompactionPlan {
 }
 
 describe("the plan of a compaction", () => {
-  it("removes the older part and says from where on the rest stays [CMP-02, CMP-03]", () => {
+  it("removes the older part and says from where on the rest stays", () => {
     const made = planned(turns(100), 200_000);
     expect(made).toMatchObject({ removedFromSeq: 1, mode: "normal", previous: null, splitRequest: null });
     expect(made.removedMessages + made.keptMessages).toBe(400);
@@ -61,7 +61,7 @@ describe("the plan of a compaction", () => {
     expect(made.keptMessages).toBeGreaterThanOrEqual(40);
   });
 
-  it("keeps a tenth, in an emergency a fifth, and at least twenty messages [CMP-03, CMP-09]", () => {
+  it("keeps a tenth, in an emergency a fifth, and at least twenty messages", () => {
     const few = { keepRecentTokens: 100 };
     const kept = (count: number, mode: "normal" | "emergency"): number =>
       planned(turns(count), 2_000_000, { mode, settings: settingsForWindow(few, 2_000_000) }).keptMessages;

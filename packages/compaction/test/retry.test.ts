@@ -132,7 +132,7 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(kinds(await retry([model], limits).run(ref))).toEqual(["given-up"]);
   });
 
-  it("of an earlier compaction reach the newest one, which built on the poorer [RTY-04, CMP-14]", async () => {
+  it("of an earlier compaction reach the newest one, which built on the poorer", async () => {
     await begin(store, [user("Remember FACT-1."), assistant("I will."), ...turns(40)]);
     const first = await compact();
     await store.append(ref, turns(40, 40));
@@ -272,7 +272,7 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
 });
 
 describe("the loop that looks for pending summaries", () => {
-  it("begins at once, goes on at its interval, lets no session hold up another, and is off at 0 [RTY-01, RTY-03, RTY-07]", async () => {
+  it("begins at once, goes on at its interval, lets no session hold up another, and is off at 0", async () => {
     const sleeps: number[] = [];
     const stop = new AbortController();
     const clock = {

@@ -6,7 +6,7 @@ import { resolve, written } from "./resolve.ts";
 const openclawSessions = "/home/ada/.openclaw/agents/main/sessions";
 
 describe("the documents' blocks as they stand", () => {
-  it("takes the block of the page on session management [CFG-01, CFG-05]", async () => {
+  it("takes the block of the page on session management", async () => {
     const config = await resolve({ file: managementBlock });
     expect(config.notes).toEqual([]);
     expect(await written({ file: managementBlock })).toEqual({
@@ -64,7 +64,7 @@ describe("the documents' blocks as they stand", () => {
     ]);
   });
 
-  it("takes the second block of the specification [CFG-03, MIG-08, LAY-14]", async () => {
+  it("takes the second block of the specification", async () => {
     const config = await resolve({ file: migrationBlock });
     expect(await written({ file: migrationBlock })).toEqual({
       store: "sqlite:/home/ada/.openclaw/goclaw/sessions.db",

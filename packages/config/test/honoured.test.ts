@@ -284,7 +284,7 @@ describe("settings of sessions", () => {
     expect(await reads({ THROUGHLINE_SESSION_CACHE_TTL_MS: "0", OPENCLAW_SESSION_CACHE_TTL_MS: "9999" })).toBe(2);
   });
 
-  it("a summary that is made again does not wait for the breaker of the only model [RTY-02, SUM-03]", async () => {
+  it("a summary that is made again does not wait for the breaker of the only model", async () => {
     const compaction = {
       ...small,
       summaryModels: ["x/one"],

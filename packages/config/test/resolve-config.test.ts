@@ -229,7 +229,7 @@ describe("the store", () => {
     [{ store: "memory" }, "memory:"],
     [{ store: "postgres", storePath: "postgres://h/db" }, "postgres://h/db"],
     [{ store: "sqlite", storePath: "~/.openclaw/goclaw/sessions.db" }, "sqlite:/home/ada/.openclaw/goclaw/sessions.db"],
-  ])("of %j is %s [CFG-05, LAY-14]", async (session, url) => {
+  ])("of %j is %s", async (session, url) => {
     expect((await settingsOf({ file: { session } })).get("store")?.value).toBe(url);
   });
 

@@ -57,7 +57,7 @@ const history = (turns: number, result = "found"): unknown[] => [
 describe("claw0's guard", () => {
   afterEach(() => simulator.close());
 
-  it("sends the call as it is first, with its reply budget, and tools only when given [GRD-02, GRD-08b, GRD-09]", async () => {
+  it("sends the call as it is first, with its reply budget, and tools only when given", async () => {
     const guarded = await connect(["Fine.", "Fine."]);
     const messages = history(1);
     const before = structuredClone(messages);
@@ -68,7 +68,7 @@ describe("claw0's guard", () => {
     expect(messages).toEqual(before);
   });
 
-  it("cuts results over 30 % of the limit to their head, then succeeds in place [GRD-03c, GRD-07b, GRD-10b]", async () => {
+  it("cuts results over 30 % of the limit to their head, then succeeds in place", async () => {
     const guarded = await connect([tooLong, "Fine."]);
     const messages = history(1, "x".repeat(250_000));
     const same = messages;
@@ -82,7 +82,7 @@ describe("claw0's guard", () => {
     expect(simulator.requests).toHaveLength(2);
   });
 
-  it("summarizes the older half when that is not enough, in place [GRD-04, GRD-07, GRD-14, GRD-15]", async () => {
+  it("summarizes the older half when that is not enough, in place", async () => {
     const guarded = await connect([tooLong, "They looked at files.", "Fine."]);
     const messages = history(3);
     await guarded.ask(messages);

@@ -12,7 +12,7 @@ import { toolTurn, wirings, type WiringName } from "./models.ts";
 const lines = (count: number): string => Array.from({ length: count }, (_, index) => `line ${index}`).join("\n");
 
 describe("shortening a text", () => {
-  it("keeps head and tail at lines and says how much there was [GRD-03, GRD-10]", () => {
+  it("keeps head and tail at lines and says how much there was", () => {
     const text = lines(2000);
     const found = shortenText(text, 1000);
     expect(found?.text.length).toBeLessThanOrEqual(1000);

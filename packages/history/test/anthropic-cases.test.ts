@@ -28,7 +28,7 @@ interface Case {
 
 const cases: readonly Case[] = [
   {
-    title: "a valid history stays as it is [HIS-02, HIS-05]",
+    title: "a valid history stays as it is",
     records: [
       user("hi"),
       assistant([text("a"), call("t1"), call("t2")]),
@@ -72,7 +72,7 @@ const cases: readonly Case[] = [
   },
   {
     title:
-      "parallel calls stored in turn with their results, and also in their reply, become one reply and one answer [HIS-11, HIS-12]",
+      "parallel calls stored in turn with their results, and also in their reply, become one reply and one answer",
     records: [
       user("hi"),
       flat([text("a"), call("t1"), call("t2")]),
@@ -184,7 +184,7 @@ const cases: readonly Case[] = [
     repairs: ["bootstrap-added r1"],
   },
   {
-    title: "empty texts and messages go, assistant text stays [HIS-19, HIS-21]",
+    title: "empty texts and messages go, assistant text stays",
     records: [user([text(""), text("hi")]), assistant([text(" \n"), text("a")]), user(""), assistant([])],
     messages: ['U "hi"', 'A "a"'],
     repairs: ["empty-text-removed r1", "empty-text-removed r2", "empty-message-removed r3", "empty-message-removed r4"],

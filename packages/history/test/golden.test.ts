@@ -9,7 +9,7 @@ describe.skipIf(corpusFolder === undefined)("real transcripts", () => {
     ["before-compaction", 446],
     ["large-session", 914],
     ["tree-all-types", 7],
-  ])("%s gives the roles, model and thinking level three programs agree on [HIS-15, HIS-18]", (name, count) => {
+  ])("%s gives the roles, model and thinking level three programs agree on", (name, count) => {
     const context = buildContext(readCorpusRecords(`golden/${name}.v3.jsonl`));
     const golden = readGolden(name);
     expect(context.recordsInContext).toBe(count);

@@ -4,7 +4,7 @@ import { render, shape } from "./rendered-shape.ts";
 import { assistant, call, compaction, result, text, user, type RecordSketch } from "./stored-records.ts";
 
 describe("a history for Anthropic", () => {
-  it("writes calls and results as the API does [HIS-03, HIS-08, HIS-09]", () => {
+  it("writes calls and results as the API does", () => {
     const { messages } = render([
       user("hi"),
       assistant("plain"),

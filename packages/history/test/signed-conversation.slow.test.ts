@@ -233,7 +233,7 @@ class LiveSession {
 
 describe("a conversation with a service that signs and binds its thinking", () => {
   it.each(["claude-opus-5-5", "claude-opus-4-5"])(
-    "goes on whatever is compacted, edited, shortened, switched, left unanswered or taken back: %s [HIS-01, HIS-17]",
+    "goes on whatever is compacted, edited, shortened, switched, left unanswered or taken back: %s",
     async (model) => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.constantFrom(...steps), { minLength: 2, maxLength: 14 }), async (plan) => {

@@ -37,7 +37,7 @@ const works = { summarize: () => Promise.resolve({ summary: workingSummary(1), s
 
 describe.each(places)("a session looked after by hand, over $name", ({ open }) => {
   it(
-    "is compacted when it has more than four messages, else says why not [CMP-11, CLI-07]",
+    "is compacted when it has more than four messages, else says why not",
     { tags: ["slow"] },
     async () => {
       const { store, remove } = open();
@@ -89,7 +89,7 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     await remove();
   });
 
-  it("has its checkpoints made, listed and counted [CKP-12, DEF-03]", async () => {
+  it("has its checkpoints made, listed and counted", async () => {
     const { store, remove } = open();
     let count = 0;
     const writer = { name: "mine", write: () => Promise.resolve(`{"summary": "They spoke, ${(count += 1)}."}`) };
@@ -109,7 +109,7 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     await remove();
   });
 
-  it("begins with a checkpoint of its own, or of another session, without a call [DEF-03, HIS-16]", async () => {
+  it("begins with a checkpoint of its own, or of another session, without a call", async () => {
     const { store, remove } = open();
     const writer = { name: "mine", write: () => Promise.resolve('{"summary": "They found three parts of it."}') };
     await using sessions = agent(store, { checkpoint: { writers: [writer], turnThreshold: 1000 } });

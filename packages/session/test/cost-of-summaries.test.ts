@@ -59,7 +59,7 @@ describe("what a summary cost", () => {
   });
 
   it(
-    "is in the record of a compaction that a retry made, with the provider that wrote it [SUM-12b, RTY-04]",
+    "is in the record of a compaction that a retry made, with the provider that wrote it",
     { tags: ["slow"] },
     async () => {
       const { simulator, summarizer } = await connect();

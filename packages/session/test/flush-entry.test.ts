@@ -71,7 +71,7 @@ describe.each(places)("what the entry says of a flush, over $name", ({ open }) =
     ["memory/2026-03-01.md", true],
     ["src/a.ts", false],
     [null, false],
-  ])("says as a boolean whether the agent wrote a memory file: %s [ENT-19, FLU-08]", async (path, flushActioned) => {
+  ])("says as a boolean whether the agent wrote a memory file: %s", async (path, flushActioned) => {
     const { store, remove } = open();
     const fresh = { compactionCount: 1 };
     const { entry } = await flushTurn(store, fresh, path);

@@ -127,7 +127,7 @@ describe.each(["sqlite", "jsonl"] as const)("a process that is killed at a call 
   // In the short tier each work over one of the stores.
   const short = scheme === "sqlite" ? (["checkpoint", "retry"] as const) : (["compaction"] as const);
   it.each(isFullRun ? (["checkpoint", "compaction", "retry"] as const) : short)(
-    "in the middle of a %s leaves the old state or the new, and another one finishes it once [CMP-04, RTY-07]",
+    "in the middle of a %s leaves the old state or the new, and another one finishes it once",
     async (work) => {
       const template = await prepared(scheme, work);
       const isSecond = scheme === "jsonl";

@@ -72,7 +72,7 @@ async function run(
 
 describe.each(providerCases)("a refusal of $name that states no sizes", (provider) => {
   it.each([200_000, 1_000_000, null])(
-    "has tool results shortened and no summary made, with a stated window of %s tokens [GRD-03, GRD-05]",
+    "has tool results shortened and no summary made, with a stated window of %s tokens",
     async (windowTokens) => {
       const { text, remedies, sizes, summaries } = await run(provider, windowTokens, [readLogs, refusal, "Read."]);
       expect(text).toBe("Read.");
@@ -82,7 +82,7 @@ describe.each(providerCases)("a refusal of $name that states no sizes", (provide
     },
   );
 
-  it("has a summary made only after shortened results were refused too [GRD-04, GRD-05]", async () => {
+  it("has a summary made only after shortened results were refused too", async () => {
     const answers = Array.from({ length: 12 }, (_, at) => `Answer ${at}.`);
     const { text, remedies, last, summaries } = await run(
       provider,

@@ -89,7 +89,7 @@ describe("a checkpoint is due", () => {
     await made.sessions.close();
   });
 
-  it("at other shares when it is told so [CKP-03, CKP-14]", async () => {
+  it("at other shares when it is told so", async () => {
     const made = await withCheckpoints({ tokenThresholdPercents: [10, 40] });
     for (const tokens of [10_000, 21_000, 51_000, 81_000]) await made.turn(tokens);
     expect(dueOf(made)).toEqual([
@@ -138,7 +138,7 @@ describe("a checkpoint is due", () => {
     await other.sessions.close();
   });
 
-  it("by default, of the model that answers; switched off, nobody is ever asked [CKP-11, CKP-14]", async () => {
+  it("by default, of the model that answers; switched off, nobody is ever asked", async () => {
     const script = createScriptedModel();
     const { sessions, all } = scriptedSessions(script, { checkpoint: {} });
     await using session = await sessions.open(key);
@@ -155,7 +155,7 @@ describe("a checkpoint is due", () => {
     await off.sessions.close();
   });
 
-  it("when the caller's own detection finds another topic, and not under the floor of tokens [CKP-15b, DEF-01]", async () => {
+  it("when the caller's own detection finds another topic, and not under the floor of tokens", async () => {
     const seen: unknown[] = [];
     const made = await withCheckpoints({
       topicChanged: async ({ ref, turnId, gauge, records }) => {
@@ -207,7 +207,7 @@ describe("a checkpoint is due", () => {
 });
 
 describe("what a checkpoint is", () => {
-  it("a record of the session with what was said and what it covers; no message goes or is hidden [CKP-01, CKP-02, CKP-20]", async () => {
+  it("a record of the session with what was said and what it covers; no message goes or is hidden", async () => {
     const made = await withCheckpoints({ turnThreshold: 3 });
     await made.turn(6000);
     await made.turn(6500);

@@ -136,7 +136,7 @@ describe("when a compaction is due", () => {
 });
 
 describe("what a compaction replaces", () => {
-  it("is what its summary was made of, with the summary before, and nothing that stays [CMP-02, CMP-16]", async () => {
+  it("is what its summary was made of, with the summary before, and nothing that stays", async () => {
     const script = createScriptedModel();
     const { summarizer, given } = listening();
     const { sessions, store, all } = scriptedSessions(script, { summarizers: [summarizer] });
@@ -199,7 +199,7 @@ describe("what a compaction replaces", () => {
   const noFloors = { minMessages: 0, keepRecentTokens: 0 };
 
   it(
-    "leaves a tenth of the messages, and a fifth where no model wrote the summary [CMP-03, CMP-03b]",
+    "leaves a tenth of the messages, and a fifth where no model wrote the summary",
     { tags: ["slow"] },
     async () => {
       const many = { messages: 400, repeat: 70, windowTokens: 200_000, compaction: noFloors };

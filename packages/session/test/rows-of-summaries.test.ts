@@ -194,7 +194,7 @@ describe("the record of a compaction", () => {
     expect(byCheckpoint.compactions[0]).toMatchObject({ fromCheckpoint: true, checkpointId: id });
   });
 
-  it("is one commit with the entry, whose totals are estimated anew [CMP-16, CMP-17, CMP-23]", async () => {
+  it("is one commit with the entry, whose totals are estimated anew", async () => {
     const script = createScriptedModel();
     const { sessions, store } = scriptedSessions(script, { summarizers: [works] });
     await using session = await sessions.open(key);

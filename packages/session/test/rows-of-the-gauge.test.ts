@@ -199,7 +199,7 @@ describe("how full a window is", () => {
     await sessions.close();
   });
 
-  it("starts from the last count in a new process too, whatever became of the system prompt, and never after a compaction [TOK-03, TOK-05, TOK-10, CMP-01]", async () => {
+  it("starts from the last count in a new process too, whatever became of the system prompt, and never after a compaction", async () => {
     const store = createMemoryStore();
     const opened = async (options: Partial<SessionsOptions>, reply?: ScriptedReply) => {
       const script = createScriptedModel(...(reply === undefined ? [] : [reply]));

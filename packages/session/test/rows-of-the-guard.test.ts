@@ -80,7 +80,7 @@ const window = (windowTokens: number): ProviderSimulatorOptions => ({ models: { 
 
 describe.each(providerCases)("a turn through $name", (provider) => {
   it(
-    "asks by way of the guard with every call, the first time with the messages as they are [GRD-01, GRD-02, GRD-17]",
+    "asks by way of the guard with every call, the first time with the messages as they are",
     { tags: ["slow"] },
     async () => {
       await using fixture = await connect(provider, { replies: [reads(5), reads(3), "Read."] });
@@ -102,7 +102,7 @@ describe.each(providerCases)("a turn through $name", (provider) => {
     },
   );
 
-  it("shortens a long result after a refusal, keeps its ends, and says both sizes [GRD-02, GRD-03, GRD-10, GRD-17]", async () => {
+  it("shortens a long result after a refusal, keeps its ends, and says both sizes", async () => {
     await using fixture = await connect(provider, { ...window(20_000), replies: [reads(6000)] });
     await using session = await fixture.sessions.open(key);
     const turn = await session.runTurn("Read the log");
@@ -143,7 +143,7 @@ describe("a result that was shortened", () => {
     expect(JSON.stringify(turn.messages)).toContain(JSON.stringify(line.repeat(6000)).slice(1, -1));
   });
 
-  it("is cut to its head in that list under the settings of preset claw0 [GRD-07b, GRD-10b]", async () => {
+  it("is cut to its head in that list under the settings of preset claw0", async () => {
     const results = { keep: "head", resultPercent: 30 } as const;
     await using fixture = await connect(anthropic, { replies: [reads(14_000), tooLong, "Read."] }, { results });
     await using session = await fixture.sessions.open(key);
@@ -217,7 +217,7 @@ describe("what shorter results do not cure", () => {
     await sessions.close();
   });
 
-  it("is raised after three calls with the provider's error and every attempt; the log keeps all [GRD-05, GRD-05b]", async () => {
+  it("is raised after three calls with the provider's error and every attempt; the log keeps all", async () => {
     await using fixture = await connect(anthropic, {
       replies: [reads(6000), reads(6000), "Both read.", tooLong, tooLong, tooLong, "Too late."],
     });

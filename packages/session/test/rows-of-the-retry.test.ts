@@ -134,7 +134,7 @@ describe("a summary that no model wrote", () => {
     },
   );
 
-  it("is made again from the very messages that went, results of tools included, by the same summarizers [RTY-02, RTY-03]", async () => {
+  it("is made again from the very messages that went, results of tools included, by the same summarizers", async () => {
     const data = createMemoryData();
     const [first, second] = [switched("first"), switched("second")];
     await poor(data, [first.summarizer, second.summarizer]);
@@ -176,7 +176,7 @@ describe("a summary that no model wrote", () => {
     await fixture.sessions.close();
   });
 
-  it("holds up no other with its failures: each has attempts and waits of its own, and a limit [RTY-06, RTY-08b]", async () => {
+  it("holds up no other with its failures: each has attempts and waits of its own, and a limit", async () => {
     const data = createMemoryData();
     const late = switched();
     const before = await poor(data, [late.summarizer], 2);

@@ -49,7 +49,7 @@ describe("a server that gives every reply the same id", () => {
 });
 
 describe("a turn", () => {
-  it("keeps the user's words before the model is asked, and the reply after [LOOP-02, LOOP-03]", async () => {
+  it("keeps the user's words before the model is asked, and the reply after", async () => {
     const script = createScriptedModel();
     const { sessions, records } = createFixture({ script });
     await using session = await sessions.open(key);
@@ -185,7 +185,7 @@ describe("a turn", () => {
     await expect(session.resume()).rejects.toMatchObject({ code: "INPUT_INVALID" });
   });
 
-  it("remembers after a restart what tools returned, in every session [HIS-10, LOOP-01, LOOP-07, STO-05, STO-23]", async () => {
+  it("remembers after a restart what tools returned, in every session", async () => {
     const data = createMemoryData();
     const other = "agent:main:cli:direct:work";
     {

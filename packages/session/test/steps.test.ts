@@ -84,7 +84,7 @@ describe("work around the calls", () => {
     expect(outline(await records())).toEqual(["turn:open", "user", "turn:failed"]);
   });
 
-  it("after a compaction the summary is sent, the measure starts anew, and a restart reads the window alone [STO-14, STO-15, STO-16, TOK-10]", async () => {
+  it("after a compaction the summary is sent, the measure starts anew, and a restart reads the window alone", async () => {
     const data = createMemoryData();
     const script = createScriptedModel();
     const usage = { input: 190_000, output: 10, cacheRead: 0, cacheWrite: 0 };

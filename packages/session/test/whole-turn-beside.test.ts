@@ -24,7 +24,7 @@ const shown = async (session: Session): Promise<string> => JSON.stringify((await
 
 describe("a compaction that is begun before it is due", () => {
   it(
-    "holds up no turn, swaps what it summarized and nothing else, and is the only one [CMP-18, CMP-19]",
+    "holds up no turn, swaps what it summarized and nothing else, and is the only one",
     { tags: ["slow"] },
     async () => {
       const script = createScriptedModel();

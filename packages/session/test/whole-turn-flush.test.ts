@@ -10,7 +10,7 @@ const textOf = (request: ScriptedModel["requests"][number] | undefined): string 
 
 describe("a memory flush in a turn", () => {
   it(
-    "is asked before its compaction, observed, and no answer to the user is lost for it [FLU-06, FLU-07, FLU-08, FLU-19, FLU-20]",
+    "is asked before its compaction, observed, and no answer to the user is lost for it",
     { tags: ["slow"] },
     async () => {
       const script = createScriptedModel();
@@ -53,7 +53,7 @@ describe("a memory flush in a turn", () => {
   );
 
   it(
-    "is asked once a cycle, over a restart too, and again after a compaction [FLU-13, FLU-14, FLU-15]",
+    "is asked once a cycle, over a restart too, and again after a compaction",
     { tags: ["slow"] },
     async () => {
       const data = createMemoryData();
@@ -80,7 +80,7 @@ describe("a memory flush in a turn", () => {
     },
   );
 
-  it("says in the system prompt what belongs there, from the threshold on [FLU-02, FLU-03, FLU-09]", async () => {
+  it("says in the system prompt what belongs there, from the threshold on", async () => {
     const script = createScriptedModel();
     const { sessions } = workingAgents(script, { showContextLine: true });
     await using session = await sessions.open(key);

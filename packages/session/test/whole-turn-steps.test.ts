@@ -83,7 +83,7 @@ describe("the order of a turn", () => {
 });
 
 describe("a compaction that takes its time", () => {
-  it("holds up no other session, is made once, and keeps and answers what the user says meanwhile [CMP-18, CMP-19]", async () => {
+  it("holds up no other session, is made once, and keeps and answers what the user says meanwhile", async () => {
     const script = createScriptedModel();
     let summaries = 0;
     const gate = Promise.withResolvers<void>();

@@ -24,7 +24,7 @@ async function problemsOfFailedCalls(life: () => readonly Step[]): Promise<reado
 
 describe("a power cut", () => {
   it(
-    "at any moment loses nothing that was acknowledged and shows nothing half done [STO-03, REC-26]",
+    "at any moment loses nothing that was acknowledged and shows nothing half done",
     { tags: ["slow"], timeout },
     async (context) => {
       const sample = {

@@ -129,7 +129,7 @@ describe("a disk that fails", () => {
 });
 
 describe("permissions and paths", () => {
-  it("makes folders for the owner alone, whatever the umask [LAY-12, TST-10]", async () => {
+  it("makes folders for the owner alone, whatever the umask", async () => {
     const root = join(newFolder(), "store");
     const before = process.umask(0o022);
     try {

@@ -12,7 +12,7 @@ import { contentsBelow, filesBelow, temporaryFolders } from "./temporary-folder.
 const newFolder = temporaryFolders();
 
 describe("archived sessions", () => {
-  it("go by the names OpenClaw gives them, and come back [STO-09, STO-11]", async () => {
+  it("go by the names OpenClaw gives them, and come back", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     await store.append(mainRef, [userDraft("first")]);
@@ -145,7 +145,7 @@ describe("what is taken out", () => {
 });
 
 describe("two handles", () => {
-  it("see each other's entries, records and archived sessions without being opened again [LCK-03, TST-02]", async () => {
+  it("see each other's entries, records and archived sessions without being opened again", async () => {
     const root = newFolder();
     const one = await storeWithSession(root, { sessionsJson: false });
     const other = createJsonlStore({ root, sessionsJson: false });

@@ -180,7 +180,7 @@ describe("a folder that OpenClaw uses", () => {
   }
 
   it(
-    "has its lock files honored: one whose owner lives is waited for and named, one left over is cleared [LCK-09, LCK-12]",
+    "has its lock files honored: one whose owner lives is waited for and named, one left over is cleared",
     { tags: ["slow"] },
     async () => {
       const root = openclawFolder();

@@ -69,7 +69,7 @@ const cases: readonly LongCase[] = [
 
 describe("a line of ours that is longer than other programs' lines are read", () => {
   it.for(testSize({ short: cases.slice(0, 1), long: cases }))(
-    "is read, remembered, verified and left alone by a repair: $name [REC-26, REC-29]",
+    "is read, remembered, verified and left alone by a repair: $name",
     { tags: ["slow"], timeout },
     async ({ draft, options = {}, store: first = {}, again = {} }) => {
       const root = newFolder();

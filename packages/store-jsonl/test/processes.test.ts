@@ -43,7 +43,7 @@ function append(root: string, name: string, count: number, bytes: number, killAf
 
 describe("several processes", () => {
   it(
-    "append to one session without a gap and without a loss [LCK-14, LCK-16, TST-01]",
+    "append to one session without a gap and without a loss",
     { tags: ["slow"], timeout: 60_000 },
     async () => {
       const root = newFolder();
@@ -98,7 +98,7 @@ describe("several processes", () => {
   );
 
   it(
-    "eight of them, some killed, leave one session as one would that does a thing at a time [LCK-14, LCK-16, TST-01]",
+    "eight of them, some killed, leave one session as one would that does a thing at a time",
     { tags: ["slow"], timeout: 240_000 },
     async (context) => {
       const root = newFolder();
@@ -127,7 +127,7 @@ describe("eight processes at work on the entries", () => {
     ["without sessions.json", false],
     ["with sessions.json, which says the same", true],
   ] as const)(
-    "some of them killed, leave what one would have left that does a thing at a time, %s [LCK-14, LCK-16, TST-01]",
+    "some of them killed, leave what one would have left that does a thing at a time, %s",
     { tags: ["slow"], timeout: 240_000 },
     async ([_name, sessionsJson], context) => {
       const root = newFolder();

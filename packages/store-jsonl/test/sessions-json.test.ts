@@ -25,7 +25,7 @@ function editView(root: string, change: (entries: Entries) => void): void {
 }
 
 describe("sessions.json", () => {
-  it("holds the entries of the active sessions, with what OpenClaw needs [LAY-05, IDX-02]", async () => {
+  it("holds the entries of the active sessions, with what OpenClaw needs", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     await store.append(mainRef, [userDraft("hi")], { entry: { label: "main", skillsSnapshot: { a: [1] } } });
@@ -42,7 +42,7 @@ describe("sessions.json", () => {
     });
   });
 
-  it("is read for what another program changed, field by field [ENT-20, STO-18]", async () => {
+  it("is read for what another program changed, field by field", async () => {
     const root = newFolder();
     await (await storeWithSession(root)).close();
     const store = createJsonlStore({ root });

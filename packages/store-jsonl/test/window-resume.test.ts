@@ -42,7 +42,7 @@ function deleteDerived(root: string): void {
 
 describe("a long session with a window near its end", () => {
   it(
-    "is resumed by reading the window alone, however long it is [REC-29, IDX-05]",
+    "is resumed by reading the window alone, however long it is",
     { tags: ["slow"], timeout: 60_000 },
     async () => {
       const read: number[] = [];

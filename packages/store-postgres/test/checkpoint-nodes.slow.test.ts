@@ -48,7 +48,7 @@ async function madeBy({ lines }: Node): Promise<Readonly<Record<string, string>>
 describe.skipIf(url === "")(
   `checkpoints of many nodes${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    it("a node killed in the middle of a checkpoint, wherever: another one finishes it, once [CKP-12, CKP-17]", async () => {
+    it("a node killed in the middle of a checkpoint, wherever: another one finishes it, once", async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema, partitions: 2 });
       const keys = ends.map((_end, index) => `agent:main:job-${index}`);

@@ -16,7 +16,7 @@ const saying = (summary: string, source = "test"): Summarizer => ({
 });
 
 describe("a chain of summarizers", () => {
-  it("asks in its order, and the next after a failure, which is counted [SUM-01, SUM-02]", async () => {
+  it("asks in its order, and the next after a failure, which is counted", async () => {
     const breakers = createSummarizerBreakers({ clock: createTestClock() });
     const failed: string[] = [];
     const chain = createSummarizerChain({

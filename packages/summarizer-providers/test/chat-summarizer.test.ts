@@ -53,7 +53,7 @@ function byClaude(options: Partial<ChatSummarizerOptions> = {}, windowTokens: nu
 }
 
 describe.each(providers)("a summary by %s", (_name, modelId, create) => {
-  it("has the text, who wrote it and what it cost, and ends with the signal [SUM-12, SUM-12b]", async () => {
+  it("has the text, who wrote it and what it cost, and ends with the signal", async () => {
     await start({ replies: [good, { kind: "answer", content: good, delayMs: 60_000 }] });
     const chat = create();
     const summarizer = createChatSummarizer({ model: { chat, modelId, windowTokens: 8192 } });

@@ -71,7 +71,7 @@ describe("a transcript that is cut", () => {
   );
   const bytes = Buffer.from(whole);
 
-  it("at any byte gives every whole line, and later what is new [MIG-09, MIG-10]", { tags: ["slow"] }, async () => {
+  it("at any byte gives every whole line, and later what is new", { tags: ["slow"] }, async () => {
     using folder = fixtureFolder();
     const path = folder.at("s.jsonl");
     const options = { from: "openclaw", key } as const;
@@ -216,7 +216,7 @@ function smallDisk(kilobytes: number): (Disposable & { readonly path: string }) 
 
 describe("a disk that is full", () => {
   it(
-    "ends the import with an error that says so, and the next one goes on from there [MIG-09, MIG-15]",
+    "ends the import with an error that says so, and the next one goes on from there",
     { tags: ["slow"] },
     async (context) => {
       using disk = smallDisk(600);

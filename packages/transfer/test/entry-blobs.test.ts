@@ -59,7 +59,7 @@ function endingAfter(store: SessionStore, writes: number): SessionStore {
 }
 
 describe("large fields of an entry that is imported", () => {
-  it("lie aside as when the session is saved by hand, and are loaded as they were [ENT-15, MIG-05]", async () => {
+  it("lie aside as when the session is saved by hand, and are loaded as they were", async () => {
     using folder = stateFolder();
     const store = createMemoryStore();
     const [source] = await importAll(store, folder.at("state"));
@@ -82,7 +82,7 @@ describe("large fields of an entry that is imported", () => {
     expect((await stored(store)).head.lastSeq).toBe(7);
   });
 
-  it("are in no export but the index's, which has all of the entry again [MIG-10, ENT-15]", async () => {
+  it("are in no export but the index's, which has all of the entry again", async () => {
     using folder = stateFolder();
     const store = createMemoryStore();
     await importAll(store, folder.at("state"));

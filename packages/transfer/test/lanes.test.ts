@@ -130,7 +130,7 @@ describe("many sources", () => {
     ]);
   });
 
-  it("end together when the store fails: what was begun is settled, and the next run takes the rest [MIG-09, MIG-15]", async () => {
+  it("end together when the store fails: what was begun is settled, and the next run takes the rest", async () => {
     writeFolder(
       "main",
       ids(40).map((id) => ({ id, key: `agent:main:telegram:direct:${id}` })),

@@ -89,7 +89,7 @@ const essence = (records: readonly SourcedRecord[]): unknown =>
 
 describe("a transcript whose program is writing it", () => {
   it.each(texts)(
-    "is all there once, in order, however often it is imported meanwhile: %s [MIG-09, MIG-10]",
+    "is all there once, in order, however often it is imported meanwhile: %s",
     { tags: ["slow"] },
     async (_name, from, text) => {
       const bytes = Buffer.from(text);
@@ -246,7 +246,7 @@ describe("a line that went on after it had been imported", () => {
 
 describe("a file of any kind, cut anywhere", () => {
   it(
-    "is there to the byte after each import, and no record leaves the log [MIG-09, MIG-10]",
+    "is there to the byte after each import, and no record leaves the log",
     { tags: ["slow"] },
     async () => {
       const row = fc.oneof(

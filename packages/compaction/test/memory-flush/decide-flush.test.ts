@@ -58,7 +58,7 @@ describe("the phases of SPEC.md", () => {
 });
 
 describe("a flush", () => {
-  it("says at 50 and 75 % in the system text what the document says, in every turn, with the true figure [FLU-02, FLU-03, FLU-09, FLU-17]", () => {
+  it("says at 50 and 75 % in the system text what the document says, in every turn, with the true figure", () => {
     const texts = run([90_000, 100_000, 105_000, 150_000, 157_000, 90_000]).map(({ systemText }) => systemText);
     expect(texts).toEqual([
       null,
@@ -101,7 +101,7 @@ describe("a flush", () => {
     expect(by("[SYSTEM: mine]\nStore it.", "marked")).toBe("[SYSTEM: mine]\nStore it.");
   });
 
-  it("fires each threshold once a cycle, and never the lower ones after a higher [FLU-13, FLU-15]", () => {
+  it("fires each threshold once a cycle, and never the lower ones after a higher", () => {
     expect(firedPercents(run([100_000, 110_000, 150_000, 180_000, 190_000, 120_000, 181_000]))).toEqual([
       50,
       null,
@@ -116,7 +116,7 @@ describe("a flush", () => {
     expect(jump[0]?.passedPercents).toEqual([75, 50]);
   });
 
-  it("begins a new cycle with a compaction, also after a restart [FLU-14, FLU-18]", async () => {
+  it("begins a new cycle with a compaction, also after a restart", async () => {
     const data = createMemoryData();
     const ref = sessionRef({ key: "agent:main:cli:direct:home" });
     let store = createMemoryStore({ data });
@@ -187,7 +187,7 @@ describe("a flush", () => {
   });
 
   it(
-    "fires a message threshold at most once a cycle whatever the sizes, and always before a compaction [FLU-13, FLU-19]",
+    "fires a message threshold at most once a cycle whatever the sizes, and always before a compaction",
     { tags: ["slow"] },
     () => {
       const step = fc.record({

@@ -7,7 +7,7 @@ import { openFixture, recordsOf, storeKinds } from "./tool-fixture.ts";
 const main = "agent:main:main";
 
 describe.each(storeKinds)("session tools over %s", (_, open) => {
-  it("an explicit spawn creates a session below its parent, of the same agent [ISO-04, ISO-06]", async () => {
+  it("an explicit spawn creates a session below its parent, of the same agent", async () => {
     await using fixture = await openFixture(open);
     await fixture.open(main, { sendPolicy: "deny" });
     const child = await fixture.spawn(main, { label: "helper" });
