@@ -176,7 +176,7 @@ export function readPublicExports(root: string): readonly PublicExport[] {
       if (source === undefined) continue;
       const path = posix.join(folder, source);
       modules.entries.set(posix.join(manifest.name, entry), path);
-      if (entry !== "./internal" && manifest.private !== true) shown.push([manifest.name, entry, path]);
+      if (!entry.startsWith("./internal") && manifest.private !== true) shown.push([manifest.name, entry, path]);
     }
   }
   return shown

@@ -48,7 +48,7 @@ export async function publicOptionParameters(): Promise<readonly OptionParameter
     const manifest = readFileSync(join(packages, name, "package.json"), "utf8");
     const { exports } = JSON.parse(manifest) as { readonly exports: Readonly<Record<string, unknown>> };
     for (const [path, targets] of Object.entries(exports)) {
-      if (path === "./internal" || typeof targets !== "object" || targets === null) continue;
+      if (path.startsWith("./internal") || typeof targets !== "object" || targets === null) continue;
       const source = String((targets as Readonly<Record<string, unknown>>)["@throughline/source"]);
       const module = (await import(join(packages, name, source))) as Readonly<Record<string, unknown>>;
       for (const [functionName, call] of Object.entries(module)) {

@@ -65,6 +65,7 @@ describe("in a browser or a worker", () => {
   it("core makes keys, records, tools and typed errors without a module of Node", { tags: ["slow"] }, async () => {
     const code = await bundled(`
       import * as core from "@throughline/core";
+      import { createRecordIds } from "@throughline/core/internal";
       ${start}
         const clock = { nowMs: () => 1_772_366_400_000, sleep: () => Promise.resolve() };
         let number = 7;
@@ -87,7 +88,7 @@ describe("in a browser or a worker", () => {
           key,
           parsed: core.parseSessionKey(key).form,
           ref: core.sessionRef({ key }),
-          id: core.createRecordIds({ clock, random }).next(),
+          id: createRecordIds({ clock, random }).next(),
           message: core.userMessage("Hi"),
           sum: await tool.run({ a: 2, b: 3 }, call),
           wrong: await tool.run({ a: 2, b: "3" }, call),
@@ -130,7 +131,7 @@ describe("in a browser or a worker", () => {
     expect(JSON.stringify(answer["text"])).toContain("Paint the quay.");
   });
 
-  it.each(["core", "history", "policy", "store-kit", "store-http"])(
+  it.each(["core", "history", "policy", "store-kit"])(
     "the root of %s uses no module and no global of Node",
     async (name) => {
       const code = await bundled(`export * from "@throughline/${name}";`, `packages/${name}`);
@@ -139,6 +140,12 @@ describe("in a browser or a worker", () => {
     },
   );
 
+  it("the client of a server uses no module and no global of Node", async () => {
+    const code = await bundled('export * from "./src/client/http-client.ts";', "packages/store-http");
+    expect(code.length).toBeGreaterThan(1000);
+    expect(code).not.toMatch(/_of_node|require\("node:|from "node:/);
+  });
+
   it("a global of Node is found", async () => {
     const code = await bundled("export const size = (text) => Buffer.byteLength(text) + process.pid;");
     expect(code).toContain("buffer_of_node");
@@ -146,8 +153,6 @@ describe("in a browser or a worker", () => {
   });
 
   it("fails for an entry point that needs Node", async () => {
-    await expect(
-      bundled(`export { builtinSqlite } from "@throughline/core/internal"; export * from "node:fs";`),
-    ).rejects.toThrow(/Could not resolve "node:/);
+    await expect(bundled(`export * from "@throughline/core/internal/node";`)).rejects.toThrow(/Could not resolve "node:/);
   });
 });

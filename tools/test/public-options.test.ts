@@ -41,7 +41,7 @@ const parameters = await publicOptionParameters();
 const withOptions = parameters.filter(
   ({ entryPoint, functionName, index, typeName }) =>
     // A store checks the options of its methods before it asks these parts of it.
-    entryPoint !== "@throughline/core/store" &&
+    entryPoint !== "@throughline/store-kit" &&
     data[typeName] === undefined &&
     unchecked[`${functionName} ${index}`] === undefined,
 );

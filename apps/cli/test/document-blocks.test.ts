@@ -182,23 +182,19 @@ function hashes(folder: string): readonly string[] {
 }
 
 describe("the first block of the specification of persistence, in chat", () => {
-  it(
-    "inherits every session, keeps its own elsewhere, and opens the default key",
-    { tags: ["slow"] },
-    async () => {
-      const folder = openclawSessions();
-      const before = hashes(folder);
-      await using chat = await open(persistenceBlock);
-      const { notes, asked: requests } = await chat.say("and now?", 100);
-      expect(requests[0]?.messages).toContain("where are the lamps of s1?");
-      expect(notes).toContain("Imported 2 sessions");
-      const rows = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
-      const keys = rows.flatMap(({ kind, key }) => (kind === "session" ? [key] : []));
-      expect(keys).toEqual(["agent:main:main", "agent:main:discord:dm:ada"]);
-      expect(hashes(folder)).toEqual(before);
-      expect(readdirSync(home)).toEqual(expect.arrayContaining(["agents"]));
-    },
-  );
+  it("inherits every session, keeps its own elsewhere, and opens the default key", { tags: ["slow"] }, async () => {
+    const folder = openclawSessions();
+    const before = hashes(folder);
+    await using chat = await open(persistenceBlock);
+    const { notes, asked: requests } = await chat.say("and now?", 100);
+    expect(requests[0]?.messages).toContain("where are the lamps of s1?");
+    expect(notes).toContain("Imported 2 sessions");
+    const rows = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
+    const keys = rows.flatMap(({ kind, key }) => (kind === "session" ? [key] : []));
+    expect(keys).toEqual(["agent:main:main", "agent:main:discord:dm:ada"]);
+    expect(hashes(folder)).toEqual(before);
+    expect(readdirSync(home)).toEqual(expect.arrayContaining(["agents"]));
+  });
 
   it("prints every line that is used otherwise than it is printed, and no other [CFG-02, C23, C35]", async () => {
     await using chat = await open(persistenceBlock);
@@ -237,31 +233,27 @@ describe("the first block of the specification of persistence, in chat", () => {
     },
   );
 
-  it(
-    "speaks at 50, 75 and 90 % as printed, and shows how full the context is",
-    { tags: ["slow"] },
-    async () => {
-      await using chat = await open(persistenceBlock, { THROUGHLINE_PRESET: "goclaw-spec" });
-      await using terminal = await chat.terminal();
-      const first = await chat.type(terminal, "one", 104_000);
-      expect(first.main[0]?.system).toMatch(/\[Context: \d+k\/200k tokens \(\d+%\)\]/);
-      expect(first.main[0]?.tools).toEqual(expect.arrayContaining(["read", "write", "edit"]));
-      const half = await chat.type(terminal, "two", 152_000);
-      expect(half.main[0]?.system).toMatch(/\[Context: 10[34]k\/200k tokens \(5[12]%\)\]/);
-      expect(half.main[0]?.system).toContain("Context at 50%. Consider noting key decisions to memory.");
-      const medium = await chat.type(terminal, "three", 181_000);
-      expect(medium.main[0]?.system).toMatch(
-        /Context at 75%\. Write important context to memory\/\d{4}-\d\d-\d\d\.md now\./,
-      );
-      expect(medium.notes).not.toContain("the agent was asked");
-      const urgent = await chat.type(terminal, "four", 182_000, "memory/lamps.md");
-      expect(urgent.main[0]?.messages).toContain(
-        String.raw`[SYSTEM: pre-compaction memory flush]\nContext at 90%. Compaction imminent.\nStore durable memories now (use memory/`,
-      );
-      expect(urgent.notes).toContain("The agent stored memories.");
-      expect(readFileSync(join(workspace, "memory/lamps.md"), "utf8")).toBe("The fourth lamp is broken.\n");
-    },
-  );
+  it("speaks at 50, 75 and 90 % as printed, and shows how full the context is", { tags: ["slow"] }, async () => {
+    await using chat = await open(persistenceBlock, { THROUGHLINE_PRESET: "goclaw-spec" });
+    await using terminal = await chat.terminal();
+    const first = await chat.type(terminal, "one", 104_000);
+    expect(first.main[0]?.system).toMatch(/\[Context: \d+k\/200k tokens \(\d+%\)\]/);
+    expect(first.main[0]?.tools).toEqual(expect.arrayContaining(["read", "write", "edit"]));
+    const half = await chat.type(terminal, "two", 152_000);
+    expect(half.main[0]?.system).toMatch(/\[Context: 10[34]k\/200k tokens \(5[12]%\)\]/);
+    expect(half.main[0]?.system).toContain("Context at 50%. Consider noting key decisions to memory.");
+    const medium = await chat.type(terminal, "three", 181_000);
+    expect(medium.main[0]?.system).toMatch(
+      /Context at 75%\. Write important context to memory\/\d{4}-\d\d-\d\d\.md now\./,
+    );
+    expect(medium.notes).not.toContain("the agent was asked");
+    const urgent = await chat.type(terminal, "four", 182_000, "memory/lamps.md");
+    expect(urgent.main[0]?.messages).toContain(
+      String.raw`[SYSTEM: pre-compaction memory flush]\nContext at 90%. Compaction imminent.\nStore durable memories now (use memory/`,
+    );
+    expect(urgent.notes).toContain("The agent stored memories.");
+    expect(readFileSync(join(workspace, "memory/lamps.md"), "utf8")).toBe("The fourth lamp is broken.\n");
+  });
 
   it(
     "compacts at the reserve of 4,000 with a checkpoint and without a model, under the preset [CMP-01, CMP-06, C23]",

@@ -60,28 +60,20 @@ const thresholds = [
 ];
 
 describe("the settings of the memory flush, in a conversation", () => {
-  it(
-    "are on without a setting, with the built-in threshold of 50 % first",
-    { tags: ["slow"] },
-    async () => {
-      expect(await conversationTo(40, {})).toEqual({ system: [""], asked: [] });
-      expect(await conversationTo(54, {})).toEqual({
-        system: ["", "Context at #%. Consider noting key decisions to memory."],
-        asked: [],
-      });
-    },
-  );
+  it("are on without a setting, with the built-in threshold of 50 % first", { tags: ["slow"] }, async () => {
+    expect(await conversationTo(40, {})).toEqual({ system: [""], asked: [] });
+    expect(await conversationTo(54, {})).toEqual({
+      system: ["", "Context at #%. Consider noting key decisions to memory."],
+      asked: [],
+    });
+  });
 
-  it(
-    "name the thresholds, their prompts and their deliveries",
-    { tags: ["slow"] },
-    async () => {
-      expect(await conversationTo(10, { thresholds })).toEqual({ system: [""], asked: [] });
-      expect(await conversationTo(25, { thresholds })).toEqual({ system: ["", "Write down what matters."], asked: [] });
-      const { system, asked } = await conversationTo(45, { thresholds });
-      expect([system[1], asked[0]]).toEqual(["Write down what matters.", "Store it."]);
-    },
-  );
+  it("name the thresholds, their prompts and their deliveries", { tags: ["slow"] }, async () => {
+    expect(await conversationTo(10, { thresholds })).toEqual({ system: [""], asked: [] });
+    expect(await conversationTo(25, { thresholds })).toEqual({ system: ["", "Write down what matters."], asked: [] });
+    const { system, asked } = await conversationTo(45, { thresholds });
+    expect([system[1], asked[0]]).toEqual(["Write down what matters.", "Store it."]);
+  });
 
   it("deliver a prompt without `injectAs` as a marked message of the user", async () => {
     const marked = [{ percent: 20, prompt: "Store it in memory/YYYY-MM-DD.md." }];

@@ -171,24 +171,20 @@ const usage = { input: 1000, output: 500, cacheRead: 200, cacheWrite: 100, total
 const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } };
 
 describe("records of OpenClaw", () => {
-  it(
-    "of every documented type are kept with every field, and unknown ones too",
-    { tags: ["slow"] },
-    async () => {
-      const lines = [
-        header,
-        said("aaaaaaa1", null, { role: "user", content: [{ type: "text", text: "Hi" }], timestamp: 1 }),
-        record("aaaaaaa2", "aaaaaaa1", { type: "model_change", provider: "openai", modelId: "gpt-5" }),
-        record("aaaaaaa3", "aaaaaaa2", { type: "thinking_level_change", thinkingLevel: "high" }),
-        record("aaaaaaa4", "aaaaaaa3", { type: "custom", customType: "ext", data: { a: [1] } }),
-        record("aaaaaaa5", "aaaaaaa4", { type: "mystery", deep: { of: [null, "x"] } }),
-      ];
-      const { records, messages } = await imported(lines);
-      for (const line of lines.slice(1)) expect(records).toContainEqual(expect.objectContaining(line));
-      expect(messages).toEqual(["user: Hi"]);
-      expect((await json(["context", key]))[0]?.["model"]).toBe("openai/gpt-5");
-    },
-  );
+  it("of every documented type are kept with every field, and unknown ones too", { tags: ["slow"] }, async () => {
+    const lines = [
+      header,
+      said("aaaaaaa1", null, { role: "user", content: [{ type: "text", text: "Hi" }], timestamp: 1 }),
+      record("aaaaaaa2", "aaaaaaa1", { type: "model_change", provider: "openai", modelId: "gpt-5" }),
+      record("aaaaaaa3", "aaaaaaa2", { type: "thinking_level_change", thinkingLevel: "high" }),
+      record("aaaaaaa4", "aaaaaaa3", { type: "custom", customType: "ext", data: { a: [1] } }),
+      record("aaaaaaa5", "aaaaaaa4", { type: "mystery", deep: { of: [null, "x"] } }),
+    ];
+    const { records, messages } = await imported(lines);
+    for (const line of lines.slice(1)) expect(records).toContainEqual(expect.objectContaining(line));
+    expect(messages).toEqual(["user: Hi"]);
+    expect((await json(["context", key]))[0]?.["model"]).toBe("openai/gpt-5");
+  });
 
   it("keep what a message says of its model, its usage and its images", async () => {
     const reply = {

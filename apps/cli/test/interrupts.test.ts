@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { createMemoryStore } from "@throughline/store-memory";
 import { sessionRef } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listSessions, scanRecords } from "@throughline/core/internal";
+import { listSessions } from "@throughline/core/internal";
+import { scanRecords } from "@throughline/core/internal/node";
 import { objects, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();

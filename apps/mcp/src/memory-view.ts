@@ -8,7 +8,8 @@ import type {
   SessionState,
   SessionStore,
 } from "@throughline/core";
-import { agentOfKey, mostIndexedHits, refused, searchHits, sessionKeyAliases } from "@throughline/core/internal";
+import { agentOfKey, refused, sessionKeyAliases } from "@throughline/core/internal";
+import { mostIndexedHits, searchHits } from "@throughline/core/internal/node";
 import type { MemoryScope } from "./memory-scope.ts";
 import { readOnlyStore } from "./read-only-store.ts";
 

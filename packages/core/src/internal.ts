@@ -44,8 +44,6 @@ export { keptOnReset, mergeEntry, statedFields } from "./merge-entry.ts";
 export { isContinueMessage, isFlushMessage } from "./message-source.ts";
 export { nearestName } from "./nearest-name.ts";
 export { isNestedDeeper, maxArgumentsNesting, maxNesting } from "./nesting.ts";
-export { builtinSqlite } from "./node/builtin-sqlite.ts";
-export { inOneThread } from "./node/one-thread.ts";
 export { monotonicMs, systemClock, systemRandom, systemRecordIds, withSystemPorts } from "./node/system-ports.ts";
 export type { SystemPorts } from "./node/system-ports.ts";
 export { followingEntry, loadExisting, resetSession, saveOnce, sessionNotFound, updateEntry } from "./open-session.ts";
@@ -70,8 +68,6 @@ export { createSession, freeRef } from "./queries/create-session.ts";
 export { findRecord } from "./queries/find-record.ts";
 export { followRecords } from "./queries/follow-records.ts";
 export { forkToNewSession } from "./queries/fork-to-new-session.ts";
-export { MemoryBudget, withinMemory } from "./queries/memory-budget.ts";
-export { readRecords } from "./queries/read-records.ts";
 export { blocksText, messageRole, recordRole, recordText } from "./queries/record-text.ts";
 export { renameSession } from "./queries/rename-session.ts";
 export {
@@ -85,9 +81,6 @@ export {
 } from "./queries/resolve-session.ts";
 export type { SessionScope } from "./queries/resolve-session.ts";
 export { restoreSession } from "./queries/restore-session.ts";
-export { scanRecords } from "./queries/scan-records.ts";
-export { mostIndexedHits, searchHits } from "./queries/search-hits.ts";
-export type { FoundHits, HitQuery } from "./queries/search-hits.ts";
 export {
   givenName,
   modelName,

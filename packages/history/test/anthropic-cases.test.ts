@@ -71,8 +71,7 @@ const cases: readonly Case[] = [
     repairs: ["duplicate-call r3", "duplicate-call r6"],
   },
   {
-    title:
-      "parallel calls stored in turn with their results, and also in their reply, become one reply and one answer",
+    title: "parallel calls stored in turn with their results, and also in their reply, become one reply and one answer",
     records: [
       user("hi"),
       flat([text("a"), call("t1"), call("t2")]),

@@ -36,33 +36,29 @@ async function talk(session: Session, from: number, to: number, words = ""): Pro
 const works = { summarize: () => Promise.resolve({ summary: workingSummary(1), source: "works", usage: null }) };
 
 describe.each(places)("a session looked after by hand, over $name", ({ open }) => {
-  it(
-    "is compacted when it has more than four messages, else says why not",
-    { tags: ["slow"] },
-    async () => {
-      const { store, remove } = open();
-      await using sessions = agent(store, { summarizers: [works] });
-      await using session = await sessions.open(key);
-      await talk(session, 1, 2);
-      expect(await session.compact()).toMatchObject({ kind: "nothing", reason: "too-few-messages", messages: 4 });
-      await talk(session, 3, 3);
-      const plan = await session.planCompaction();
-      expect(plan).toMatchObject({ kind: "compact", removedMessages: 4, keptMessages: 2 });
-      expect((await allRecords(store)).some(({ type }) => type === "compaction")).toBe(false);
-      const result = await session.compact();
-      expect(result).toMatchObject({ kind: "compacted", source: "model", needsRetry: false, messagesRemoved: 4 });
-      if (result.kind !== "compacted") throw new Error("it was compacted");
-      expect(result.tokensAfter).toBeLessThan(result.tokensBefore);
-      const shown = JSON.stringify((await session.messages()).messages);
-      expect(shown).toContain("Topics: number 1.");
-      expect(shown).not.toContain("Answer 2");
-      expect(shown).toContain("Answer 3");
-      // The store has it: a handle of its own says the same.
-      await using again = await sessions.open(key);
-      expect(JSON.stringify((await again.messages()).messages)).toBe(shown);
-      await remove();
-    },
-  );
+  it("is compacted when it has more than four messages, else says why not", { tags: ["slow"] }, async () => {
+    const { store, remove } = open();
+    await using sessions = agent(store, { summarizers: [works] });
+    await using session = await sessions.open(key);
+    await talk(session, 1, 2);
+    expect(await session.compact()).toMatchObject({ kind: "nothing", reason: "too-few-messages", messages: 4 });
+    await talk(session, 3, 3);
+    const plan = await session.planCompaction();
+    expect(plan).toMatchObject({ kind: "compact", removedMessages: 4, keptMessages: 2 });
+    expect((await allRecords(store)).some(({ type }) => type === "compaction")).toBe(false);
+    const result = await session.compact();
+    expect(result).toMatchObject({ kind: "compacted", source: "model", needsRetry: false, messagesRemoved: 4 });
+    if (result.kind !== "compacted") throw new Error("it was compacted");
+    expect(result.tokensAfter).toBeLessThan(result.tokensBefore);
+    const shown = JSON.stringify((await session.messages()).messages);
+    expect(shown).toContain("Topics: number 1.");
+    expect(shown).not.toContain("Answer 2");
+    expect(shown).toContain("Answer 3");
+    // The store has it: a handle of its own says the same.
+    await using again = await sessions.open(key);
+    expect(JSON.stringify((await again.messages()).messages)).toBe(shown);
+    await remove();
+  });
 
   it("is not compacted while a turn is open, and no summarizer is asked for nothing", async () => {
     const { store, remove } = open();

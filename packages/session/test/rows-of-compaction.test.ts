@@ -198,21 +198,17 @@ describe("what a compaction replaces", () => {
   };
   const noFloors = { minMessages: 0, keepRecentTokens: 0 };
 
-  it(
-    "leaves a tenth of the messages, and a fifth where no model wrote the summary",
-    { tags: ["slow"] },
-    async () => {
-      const many = { messages: 400, repeat: 70, windowTokens: 200_000, compaction: noFloors };
-      const normal = await keptOf(many);
-      // The cut moves to a user message.
-      expect([41, 42]).toContain(normal.kept);
-      const emergency = await keptOf({ ...many, summarizers: [] });
-      expect([81, 82]).toContain(emergency.kept);
-      expect(normal.sent).toContain("Message 400: ");
-      expect(normal.sent).not.toContain("Message 300: ");
-      expect(emergency.sent).toContain("Message 330: ");
-    },
-  );
+  it("leaves a tenth of the messages, and a fifth where no model wrote the summary", { tags: ["slow"] }, async () => {
+    const many = { messages: 400, repeat: 70, windowTokens: 200_000, compaction: noFloors };
+    const normal = await keptOf(many);
+    // The cut moves to a user message.
+    expect([41, 42]).toContain(normal.kept);
+    const emergency = await keptOf({ ...many, summarizers: [] });
+    expect([81, 82]).toContain(emergency.kept);
+    expect(normal.sent).toContain("Message 400: ");
+    expect(normal.sent).not.toContain("Message 300: ");
+    expect(emergency.sent).toContain("Message 330: ");
+  });
 
   it("leaves at least 20 messages [C27]", async () => {
     const { kept } = await keptOf({

@@ -52,33 +52,29 @@ describe("a memory flush in a turn", () => {
     },
   );
 
-  it(
-    "is asked once a cycle, over a restart too, and again after a compaction",
-    { tags: ["slow"] },
-    async () => {
-      const data = createMemoryData();
-      const script = createScriptedModel();
-      const all: string[] = [];
-      const sized = ({ messages }: ChatRequest): ScriptedReply => {
-        script.push(sized);
-        return { text: "Answer.", usage: usageOf(Math.ceil(JSON.stringify(messages).length / 4.3)) };
-      };
+  it("is asked once a cycle, over a restart too, and again after a compaction", { tags: ["slow"] }, async () => {
+    const data = createMemoryData();
+    const script = createScriptedModel();
+    const all: string[] = [];
+    const sized = ({ messages }: ChatRequest): ScriptedReply => {
       script.push(sized);
-      for (let start = 0; start < 3; start++) {
-        const { sessions, names } = workingAgents(script, { store: createMemoryStore({ data }) });
-        const session = await sessions.open(key);
-        for (let at = 0; at < 12; at++) {
-          await session.runTurn(`Question ${start}.${at}: ${thousandTokens}`);
-        }
-        all.push(...names().filter((name) => name === "flush.asked" || name === "compaction.applied"));
-        await sessions.close();
+      return { text: "Answer.", usage: usageOf(Math.ceil(JSON.stringify(messages).length / 4.3)) };
+    };
+    script.push(sized);
+    for (let start = 0; start < 3; start++) {
+      const { sessions, names } = workingAgents(script, { store: createMemoryStore({ data }) });
+      const session = await sessions.open(key);
+      for (let at = 0; at < 12; at++) {
+        await session.runTurn(`Question ${start}.${at}: ${thousandTokens}`);
       }
-      expect(all.length).toBeGreaterThan(3);
-      // They take turns: never asked twice in a cycle, and never compacted without.
-      expect(all.filter((_, at) => at % 2 === 0).every((name) => name === "flush.asked")).toBe(true);
-      expect(all.filter((_, at) => at % 2 === 1).every((name) => name === "compaction.applied")).toBe(true);
-    },
-  );
+      all.push(...names().filter((name) => name === "flush.asked" || name === "compaction.applied"));
+      await sessions.close();
+    }
+    expect(all.length).toBeGreaterThan(3);
+    // They take turns: never asked twice in a cycle, and never compacted without.
+    expect(all.filter((_, at) => at % 2 === 0).every((name) => name === "flush.asked")).toBe(true);
+    expect(all.filter((_, at) => at % 2 === 1).every((name) => name === "compaction.applied")).toBe(true);
+  });
 
   it("says in the system prompt what belongs there, from the threshold on", async () => {
     const script = createScriptedModel();

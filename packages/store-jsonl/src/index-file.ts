@@ -1,5 +1,5 @@
 import type * as nodeSqlite from "node:sqlite";
-import { inOneThread } from "@throughline/core/internal";
+import { inOneThread } from "@throughline/core/internal/node";
 import { folderOf } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";

@@ -1,6 +1,7 @@
 import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
-import { inOneThread, quote } from "@throughline/core/internal";
+import { quote } from "@throughline/core/internal";
+import { inOneThread } from "@throughline/core/internal/node";
 import { fileError, notAFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";

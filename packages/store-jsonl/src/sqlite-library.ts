@@ -1,6 +1,6 @@
 import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
-import { builtinSqlite } from "@throughline/core/internal";
+import { builtinSqlite } from "@throughline/core/internal/node";
 
 export const sqliteCodes = { error: 1, busy: 5, locked: 6, corrupt: 11, notADatabase: 26 } as const;
 

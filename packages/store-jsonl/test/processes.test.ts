@@ -42,29 +42,25 @@ function append(root: string, name: string, count: number, bytes: number, killAf
 }
 
 describe("several processes", () => {
-  it(
-    "append to one session without a gap and without a loss",
-    { tags: ["slow"], timeout: 60_000 },
-    async () => {
-      const root = newFolder();
-      const store = await storeWithSession(root);
-      const names = ["a", "b", "c", "d"];
-      const runs = await Promise.all(names.map((name) => append(root, name, 200, 100)));
-      expect(runs.map(({ errors }) => errors)).toEqual(["", "", "", ""]);
-      const records: StoredRecord[] = [];
-      for await (const page of store.read(mainRef)) records.push(...page.records);
-      expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
-      expect(records.every(({ parentId }, index) => parentId === (records[index - 1]?.id ?? null))).toBe(true);
-      const texts = await textsOf(store);
-      for (const [place, name] of names.entries()) {
-        const own = texts.flatMap((text, index) =>
-          text.startsWith(`${name}-`) ? [`${text.split(" ")[0]?.slice(2)} ${index + 1}`] : [],
-        );
-        expect(own).toEqual(runs[place]?.acknowledged);
-      }
-      await store.close();
-    },
-  );
+  it("append to one session without a gap and without a loss", { tags: ["slow"], timeout: 60_000 }, async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const names = ["a", "b", "c", "d"];
+    const runs = await Promise.all(names.map((name) => append(root, name, 200, 100)));
+    expect(runs.map(({ errors }) => errors)).toEqual(["", "", "", ""]);
+    const records: StoredRecord[] = [];
+    for await (const page of store.read(mainRef)) records.push(...page.records);
+    expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
+    expect(records.every(({ parentId }, index) => parentId === (records[index - 1]?.id ?? null))).toBe(true);
+    const texts = await textsOf(store);
+    for (const [place, name] of names.entries()) {
+      const own = texts.flatMap((text, index) =>
+        text.startsWith(`${name}-`) ? [`${text.split(" ")[0]?.slice(2)} ${index + 1}`] : [],
+      );
+      expect(own).toEqual(runs[place]?.acknowledged);
+    }
+    await store.close();
+  });
 
   it.for([
     ["of 200 bytes", 200, testSize({ short: 4, long: 100 })],

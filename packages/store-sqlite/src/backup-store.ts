@@ -1,12 +1,6 @@
 import { dirname } from "node:path";
-import {
-  abortedBefore,
-  assertKnownOptions,
-  createFinding,
-  inOneThread,
-  optionKinds,
-  refused,
-} from "@throughline/core/internal";
+import { abortedBefore, assertKnownOptions, createFinding, optionKinds, refused } from "@throughline/core/internal";
+import { inOneThread } from "@throughline/core/internal/node";
 import { hasErrorCode } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import type { OptionTable } from "@throughline/core/internal";

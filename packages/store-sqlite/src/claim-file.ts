@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
-import { inOneThread, refused } from "@throughline/core/internal";
+import { refused } from "@throughline/core/internal";
+import { inOneThread } from "@throughline/core/internal/node";
 import type Database from "better-sqlite3";
 import type { SqliteDriver } from "./connection.ts";
 import { isBusy, storeError } from "./sqlite-errors.ts";

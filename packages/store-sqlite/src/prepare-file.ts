@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
-import { inOneThread, refused } from "@throughline/core/internal";
+import { refused } from "@throughline/core/internal";
+import { inOneThread } from "@throughline/core/internal/node";
 import { dirname } from "node:path";
 import {
   assertRegular,

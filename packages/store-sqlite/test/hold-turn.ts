@@ -1,6 +1,6 @@
 // A thread that is at it alone, from when it says so until a while after the other one has said that it comes.
 import { workerData } from "node:worker_threads";
-import { inOneThread } from "@throughline/core/internal";
+import { inOneThread } from "@throughline/core/internal/node";
 
 const { cells } = workerData as { readonly cells: Int32Array };
 inOneThread(() => {

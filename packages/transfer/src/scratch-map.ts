@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { builtinSqlite } from "@throughline/core/internal";
+import { builtinSqlite } from "@throughline/core/internal/node";
 
 /**
  * Maps texts to texts, in the order of the keys and outside of the heap. An import keeps data for every name of a

@@ -245,62 +245,56 @@ describe("a line that went on after it had been imported", () => {
 });
 
 describe("a file of any kind, cut anywhere", () => {
-  it(
-    "is there to the byte after each import, and no record leaves the log",
-    { tags: ["slow"] },
-    async () => {
-      const row = fc.oneof(
-        fc.constantFrom(
-          ...[header, message("a", null), message("a", "a"), message("é", "a")].map((value) => JSON.stringify(value)),
-          '{"type":"leaf","id":"l","targetId":"a"}',
-          "",
-          "\r",
-          " ",
-          "{",
-          "\0",
-          "\uFEFF{}",
-          "1",
-          '{"type":"user","content":"x"}',
-        ),
-        fc.constantFrom(...own.split("\n")),
-        fc.string().map((text) => text.replaceAll("\n", "")),
-      );
-      const end = fc.constantFrom("\n", "\n", "\r\n", " \t\n", "\0\n", "");
-      const file = fc.tuple(
-        fc.array(fc.tuple(row, end), { maxLength: 6 }).map((lines) => Buffer.from(lines.flat().join(""))),
-        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 }),
-        fc.constantFrom(120, 100_000),
-      );
-      await fc.assert(
-        fc.asyncProperty(file, async ([bytes, places, recordBytes]) => {
-          const cuts = [...places.map((place) => Math.floor(place * bytes.length)), bytes.length].toSorted(
-            (a, b) => a - b,
-          );
-          using folder = fixtureFolder({ "x.jsonl": "" });
-          const store = createMemoryStore({ limits: { batchRecords: 2, recordBytes } });
-          let lines = 0;
-          let hasLost = false;
-          let before: readonly string[] = [];
-          for (const [index, cut] of cuts.entries()) {
-            appendFileSync(folder.at("x.jsonl"), bytes.subarray(cuts[index - 1] ?? 0, cut));
-            const source = await importNow(store, folder.at("x.jsonl"), "pi");
-            lines += source.lines;
-            hasLost ||= source.lost.length > 0;
-            const now = (await recordsOf(store, ref)).map(
-              ({ seq, id, source: line }) => `${seq} ${id} ${String(line)}`,
-            );
-            expect(now.slice(0, before.length)).toEqual(before);
-            before = now;
-            const hasOwnHeader = receiptOf((await store.load(ref))?.entry ?? { sessionId })?.hasOwnHeader === true;
-            if (!hasLost && !hasOwnHeader)
-              expect(await exported(store, ref, "jsonl")).toBe(bytes.subarray(0, cut).toString("latin1"));
-          }
-          if (!hasLost) expect(lines).toBe(before.length);
-        }),
-        { numRuns: 60 },
-      );
-    },
-  );
+  it("is there to the byte after each import, and no record leaves the log", { tags: ["slow"] }, async () => {
+    const row = fc.oneof(
+      fc.constantFrom(
+        ...[header, message("a", null), message("a", "a"), message("é", "a")].map((value) => JSON.stringify(value)),
+        '{"type":"leaf","id":"l","targetId":"a"}',
+        "",
+        "\r",
+        " ",
+        "{",
+        "\0",
+        "\uFEFF{}",
+        "1",
+        '{"type":"user","content":"x"}',
+      ),
+      fc.constantFrom(...own.split("\n")),
+      fc.string().map((text) => text.replaceAll("\n", "")),
+    );
+    const end = fc.constantFrom("\n", "\n", "\r\n", " \t\n", "\0\n", "");
+    const file = fc.tuple(
+      fc.array(fc.tuple(row, end), { maxLength: 6 }).map((lines) => Buffer.from(lines.flat().join(""))),
+      fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 }),
+      fc.constantFrom(120, 100_000),
+    );
+    await fc.assert(
+      fc.asyncProperty(file, async ([bytes, places, recordBytes]) => {
+        const cuts = [...places.map((place) => Math.floor(place * bytes.length)), bytes.length].toSorted(
+          (a, b) => a - b,
+        );
+        using folder = fixtureFolder({ "x.jsonl": "" });
+        const store = createMemoryStore({ limits: { batchRecords: 2, recordBytes } });
+        let lines = 0;
+        let hasLost = false;
+        let before: readonly string[] = [];
+        for (const [index, cut] of cuts.entries()) {
+          appendFileSync(folder.at("x.jsonl"), bytes.subarray(cuts[index - 1] ?? 0, cut));
+          const source = await importNow(store, folder.at("x.jsonl"), "pi");
+          lines += source.lines;
+          hasLost ||= source.lost.length > 0;
+          const now = (await recordsOf(store, ref)).map(({ seq, id, source: line }) => `${seq} ${id} ${String(line)}`);
+          expect(now.slice(0, before.length)).toEqual(before);
+          before = now;
+          const hasOwnHeader = receiptOf((await store.load(ref))?.entry ?? { sessionId })?.hasOwnHeader === true;
+          if (!hasLost && !hasOwnHeader)
+            expect(await exported(store, ref, "jsonl")).toBe(bytes.subarray(0, cut).toString("latin1"));
+        }
+        if (!hasLost) expect(lines).toBe(before.length);
+      }),
+      { numRuns: 60 },
+    );
+  });
 });
 
 describe("imports of a growing file that run at once", () => {

@@ -1,6 +1,7 @@
 import { readWindow } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
-import { sessionName, sessionProgram, withinMemory } from "@throughline/core/internal";
+import { sessionName, sessionProgram } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
 import { measureContext, namedModel, nextContext } from "@throughline/server/context-size";
 import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";

@@ -1,4 +1,5 @@
-import { blocksText, loadExisting, withinMemory } from "@throughline/core/internal";
+import { blocksText, loadExisting } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { contextReport } from "@throughline/tokens/internal";
 import { counted } from "../counted.ts";

@@ -9,7 +9,8 @@ import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
-import { blocksText, modelName, resolveSession, withinMemory } from "@throughline/core/internal";
+import { blocksText, modelName, resolveSession } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
 import { LongText } from "../terminal-safe.ts";
 
 interface ContextOptions {

@@ -3,7 +3,8 @@ import { callJson } from "@throughline/server/json";
 import type { ExplainedCall } from "@throughline/session/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted, grouped, sizeText } from "../counted.ts";
-import { MemoryBudget, resolveSession } from "@throughline/core/internal";
+import { resolveSession } from "@throughline/core/internal";
+import { MemoryBudget } from "@throughline/core/internal/node";
 import { timeText } from "../time-text.ts";
 
 interface ExplainOptions {

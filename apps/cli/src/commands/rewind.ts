@@ -1,12 +1,6 @@
 import { appendOnce } from "@throughline/core";
-import {
-  findRecord,
-  loadExisting,
-  readRecords,
-  resolveSession,
-  shellWord,
-  systemRandom,
-} from "@throughline/core/internal";
+import { findRecord, loadExisting, resolveSession, shellWord, systemRandom } from "@throughline/core/internal";
+import { readRecords } from "@throughline/core/internal/node";
 import { planRewind } from "@throughline/history";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";

@@ -1,13 +1,6 @@
 import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
-import {
-  type FoundHits,
-  type HitQuery,
-  mostIndexedHits,
-  parseSearch,
-  resolveSession,
-  searchHits,
-  shellWord,
-} from "@throughline/core/internal";
+import { parseSearch, resolveSession, shellWord } from "@throughline/core/internal";
+import { type FoundHits, type HitQuery, mostIndexedHits, searchHits } from "@throughline/core/internal/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";

@@ -1,12 +1,5 @@
-import {
-  BranchWalk,
-  followRecords,
-  loadExisting,
-  messageRole,
-  readRecords,
-  resolveSession,
-  withinMemory,
-} from "@throughline/core/internal";
+import { BranchWalk, followRecords, loadExisting, messageRole, resolveSession } from "@throughline/core/internal";
+import { readRecords, withinMemory } from "@throughline/core/internal/node";
 import { readWindow } from "@throughline/core";
 import type { SessionHead, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";

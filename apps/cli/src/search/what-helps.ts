@@ -1,6 +1,6 @@
 import type { SearchHit } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
-import type { HitQuery } from "@throughline/core/internal";
+import type { HitQuery } from "@throughline/core/internal/node";
 import { counted } from "../counted.ts";
 import type { Output } from "../output.ts";
 

@@ -1,4 +1,5 @@
-import { findRecord, refused, runInSlices, withinMemory } from "@throughline/core/internal";
+import { findRecord, refused, runInSlices } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
 import { readCalls } from "@throughline/session";
 import { readCall, rebuildSteps, type FoundCall } from "@throughline/session/internal";
 import { z } from "zod";

@@ -1,5 +1,6 @@
 import { readWindow } from "@throughline/core";
-import { runInSlices, withinMemory } from "@throughline/core/internal";
+import { runInSlices } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
 import { historyTargets, omittedWithWindow, renderSteps } from "@throughline/history/internal";
 import type { Context } from "@throughline/history";
 import type { TargetName } from "@throughline/history/internal";

@@ -4,13 +4,13 @@ import {
   keptOnReset,
   loadExisting,
   noteArchiving,
-  readRecords,
   refused,
   resetSession,
   runInSlices,
   stillAnswering,
   systemRandom,
 } from "@throughline/core/internal";
+import { readRecords } from "@throughline/core/internal/node";
 import { rewindSteps } from "@throughline/history/internal";
 import { z } from "zod";
 import { json } from "../http/answer.ts";

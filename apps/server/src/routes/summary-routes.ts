@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { listCheckpoints } from "@throughline/checkpoint";
 import type { CompactionRequest } from "@throughline/compaction/internal";
-import { loadExisting, refused, sessionRefText, withinMemory } from "@throughline/core/internal";
+import { loadExisting, refused, sessionRefText } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
 import { readWindow, type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
 import { emptyCalibration } from "@throughline/tokens";
 import { readCalibration } from "@throughline/tokens/internal";

@@ -1,5 +1,6 @@
 import { type Finding, type SessionRef, type SessionStore } from "@throughline/core";
-import { loadExisting, refused, runInSlices, type Steps, withinMemory } from "@throughline/core/internal";
+import { loadExisting, refused, runInSlices, type Steps } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
 import { writableFormatNames } from "@throughline/foreign-formats/internal";
 import type { ExportFormat } from "@throughline/transfer/internal";
 import { z } from "zod";

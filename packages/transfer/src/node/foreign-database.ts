@@ -5,7 +5,8 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type * as nodeSqlite from "node:sqlite";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { builtinSqlite, quote } from "@throughline/core/internal";
+import { quote } from "@throughline/core/internal";
+import { builtinSqlite } from "@throughline/core/internal/node";
 import { openSource } from "./source-files.ts";
 
 /** Reads another program's database without changing it or the files beside it. */

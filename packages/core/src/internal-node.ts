@@ -1,0 +1,8 @@
+// Shared functions that need Node. They are apart from `internal.ts`, so that browsers can load that one.
+export { builtinSqlite } from "./node/builtin-sqlite.ts";
+export { inOneThread } from "./node/one-thread.ts";
+export { MemoryBudget, withinMemory } from "./queries/memory-budget.ts";
+export { readRecords } from "./queries/read-records.ts";
+export { scanRecords } from "./queries/scan-records.ts";
+export { mostIndexedHits, searchHits } from "./queries/search-hits.ts";
+export type { FoundHits, HitQuery } from "./queries/search-hits.ts";
