@@ -20,7 +20,7 @@ export function isFailedFlush(error: unknown): boolean {
 
 /** SQLite reports these errors for statements of this package when the schema in the file is damaged. */
 const foreignSchema =
-  /no such (?:column|table|index|view|module|tokenizer)|no query solution|parse error|constructor failed|has no column named|syntax error|unrecognized|already exists|invalid fts5 file format/;
+  /no such (?:column|table|index|view|module|tokenizer)|no query solution|parse error|constructor failed|has no column named|syntax error|unrecognized|already exists|invalid fts5 file format|unsupported file format/;
 
 /** Returns true when the file is not what SQLite wrote. */
 export function isDamage(error: unknown): boolean {

@@ -114,6 +114,16 @@ describe("a schema of which one bit changed", () => {
     expect(readFileSync(path)).toEqual(before);
   });
 
+  it("is an error also where the header states another format of the schema", async () => {
+    const path = await damaged(current, "0");
+    const bytes = readFileSync(path);
+    bytes.writeUInt8(12, 47);
+    writeFileSync(path, bytes);
+    await using store = createSqliteStore({ path, recover: false });
+    await expect(store.list()).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    expect(readFileSync(path)).toEqual(bytes);
+  });
+
   it("is repaired from the pages, without the schema", async () => {
     const path = await damaged(current, "0");
     await using store = createSqliteStore({ path, recover: false });
