@@ -225,7 +225,7 @@ function assertClosed(path: string, driver: SqliteDriver): void {
   }
 }
 
-/** Tells whether a store could not be opened because its file is damaged. */
+/** Returns whether a store could not be opened because its file is damaged. */
 export function isUnreadable(error: unknown): boolean {
   return hasErrorCode(error, "STORE_CORRUPT") || isDamage(error);
 }

@@ -14,7 +14,7 @@ import type { RawFile } from "./store-file.ts";
 export interface CheckOrder {
   readonly path: string;
   readonly mostAnswers: number;
-  /** Tells whether the references between the tables are checked too. */
+  /** States whether the references between the tables are checked too. */
   readonly references: boolean;
 }
 
@@ -167,7 +167,7 @@ export interface PageFile {
   page(number: number): DataView | null;
 }
 
-/** Caches so many pages, so that a chain of overflow pages and the page of many records are read once. */
+/** Caches this many pages, so that a chain of overflow pages and the page of many records are read once. */
 const keptPages = 64;
 
 /**

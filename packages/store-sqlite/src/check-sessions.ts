@@ -9,7 +9,7 @@ import type { StoreHandle } from "./store-handle.ts";
 /** A slice takes a few milliseconds. */
 const sliceRows = 500;
 
-/** Tells of each row whether each index has it under the values of its columns. */
+/** States of each row whether each index has it under the values of its columns. */
 type IndexedRow = SessionRow & { readonly isIndexed: number };
 
 const key = "i.namespace = s.namespace AND i.agent_id = s.agent_id AND i.key = s.key AND i.session = s.session";

@@ -1,10 +1,10 @@
 import type { Statements } from "./statements.ts";
 
-/** One transaction enters so many records, in a few milliseconds. */
+/** One transaction enters at most this many records, in a few milliseconds. */
 const sliceRows = 1000;
 
 /**
- * Tells whether `store_children` lags behind the log. The table is filled together with the full-text index. A redacted
+ * Returns whether `store_children` lags behind the log. The table is filled together with the full-text index. A redacted
  * record keeps its place in the tree, so only a purge and the transfer of records to forks change entered rows.
  */
 export function areChildrenBehind(statements: Statements): boolean {

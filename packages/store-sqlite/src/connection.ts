@@ -34,7 +34,7 @@ export interface Connection {
    *   STORE_FULL where a write might end the process
    */
   assertInPlace(): void;
-  /** Tells whether this is a copy of a store that cannot be written. */
+  /** States whether this is a copy of a store that cannot be written. */
   readonly isCopy: boolean;
   /**
    * Must be called before each read.
@@ -48,6 +48,6 @@ export interface OpenOptions {
   readonly create: boolean;
   readonly codecName: string | null;
   readonly driver: SqliteDriver;
-  /** Tells whether a damaged file is replaced by its newest backup. */
+  /** States whether a damaged file is replaced by its newest backup. */
   readonly recover: boolean;
 }

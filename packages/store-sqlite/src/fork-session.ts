@@ -130,7 +130,7 @@ export function copyToForks(context: WriteContext, session: SessionRow): number 
   return covered;
 }
 
-/** A codec binds each payload to its session, so the records are coded anew for their new session. */
+/** A codec binds each payload to its session, so the records are coded again for their new session. */
 function give(
   { connection: { statements }, rows, isCoded }: WriteContext,
   from: SessionRow,

@@ -84,7 +84,7 @@ class FrameLook {
   #valid = 0;
   #isBroken: boolean;
   /**
-   * Tells whether the frame that does not match lies inside a transaction, which an unfinished write may have
+   * States whether the frame that does not match lies inside a transaction, which an unfinished write may have
    * overwritten.
    */
   #isInside = false;

@@ -7,7 +7,7 @@ import { isBusy, nativeCode } from "./sqlite-errors.ts";
 import { logReaders, sizeOf } from "./store-file.ts";
 
 /**
- * While commits come without a pause, so many pages of 8 KB may wait in the log. Writing them back takes some
+ * While commits come without a pause, at most this many pages of 8 KB wait in the log. Writing them back takes some
  * milliseconds.
  */
 const mostPages = 1000;

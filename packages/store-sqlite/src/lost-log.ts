@@ -19,7 +19,7 @@ const indexHeaderBytes = 48;
 const isBigEndianHost = new Uint8Array(Uint32Array.of(1).buffer)[0] === 0;
 
 /**
- * Tells whether a killed process had committed more than its log holds now. SQLite removes the index of a log before
+ * Returns whether a killed process had committed more than its log holds now. SQLite removes the index of a log before
  * the log, so an index without a log means that another program removed the log. The index still counts its pages. It
  * must be called before the first connection, which restarts both. Returns null while a process uses the database.
  */
@@ -41,7 +41,7 @@ export function lostLogOf(path: string): LostLog | null {
   });
 }
 
-/** Tells whether both copies of the header are equal and match their checksum. */
+/** Returns whether both copies of the header are equal and match their checksum. */
 function isIndex(view: DataView): boolean {
   const [one, other] = sumsOf(view, 0, 40, [0, 0], isBigEndianHost);
   const isWhole = view.getUint32(40, !isBigEndianHost) === one && view.getUint32(44, !isBigEndianHost) === other;

@@ -26,7 +26,7 @@ export class PartialRows {
     this.#hasDropped = this.deleteTo(connection, session, Number.MAX_SAFE_INTEGER) || this.#hasDropped;
   }
 
-  /** Tells whether a partial was dropped since the last call, because the log of SQLite may still hold its text. */
+  /** Returns whether a partial was dropped since the last call, because the log of SQLite may still hold its text. */
   takeDropped(): boolean {
     const hadDropped = this.#hasDropped;
     this.#hasDropped = false;

@@ -15,7 +15,7 @@ import type { WriteContext } from "./store-context.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /**
- * One transaction deletes so much in a few milliseconds. Meanwhile no other process writes, and this process does
+ * One transaction deletes at most this much, in a few milliseconds. Meanwhile no other process writes, and this process does
  * nothing else.
  */
 const sliceRecords = 300;
@@ -80,7 +80,7 @@ function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
   return true;
 }
 
-/** Tells whether a purge is unfinished. The words of a session may outlast its row, in the renamed index. */
+/** Returns whether a purge is unfinished. The words of a session may outlast its row, in the renamed index. */
 function hasPurged(connection: Connection): boolean {
   return purgedSession(connection, new Set()) !== undefined || hasOldIndex(connection);
 }

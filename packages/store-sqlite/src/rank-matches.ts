@@ -5,7 +5,7 @@ import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Reading so many matches, or so much of their text, takes a few milliseconds. */
+/** Reading this many matches, or this much of their text, takes a few milliseconds. */
 const readAtOnce = 16;
 const readCharacters = 64 * 1024;
 
@@ -67,10 +67,10 @@ export function rankMatches(matches: readonly MatchCounts[]): RankedRecord[] {
  * this number.
  */
 const mostPlaces = 25_000;
-/** A query with such a prefix reads so many of the newest records. A prefix that common needs few of them. */
+/** A query with such a prefix reads this many of the newest records. A prefix that common needs few of them. */
 export const mostExamined = 20_000;
 
-/** Tells whether a clause asks for a prefix that is too common to be looked up. */
+/** Returns whether a clause asks for a prefix that is too common to be looked up. */
 export function isWide({ database }: Connection, { isPrefix, words }: SearchClause): boolean {
   if (!isPrefix) return false;
   // The table shows the words of the index and is no part of the file.

@@ -13,7 +13,7 @@ import type { RecordContentRow, RecordHeadRow, RecordTextRow, Session, SessionRo
 import type { Statements } from "./statements.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The first slice of a page has so many rows. The next slices follow the size of the rows before. */
+/** The first slice of a page has this many rows. The next slices follow the size of the rows before. */
 const firstRows = 4;
 /** A row holds at most as much as a payload beside it, so rows that grow suddenly stay within some megabytes. */
 const mostRows = 128;

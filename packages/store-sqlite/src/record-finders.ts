@@ -7,10 +7,10 @@ export interface RecordFinder {
   next(connection: Connection): readonly FoundRecord[] | null;
 }
 
-/** One step looks up so many matches: of a single word, and of several words together. */
+/** One step looks up this many matches: of a single word, and of several words together. */
 const wordsAtOnce = 16_384;
 const phrasesAtOnce = 4096;
-/** One step filters so many of the matches, or of the records of the log. */
+/** One step filters this many of the matches, or of the records of the log. */
 const passedAtOnce = 2048;
 
 /**

@@ -4,7 +4,7 @@ import { storeSession } from "./session-rows.ts";
 import type { SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
 
-/** One transaction enters so many rows. A long session needs several, so that others can write in between. */
+/** One transaction enters at most this many rows. A long session needs several, so that others can write in between. */
 const catchUpRows = 5000;
 
 /** States how far the index of ids lags behind a session, or behind a session that it shares records with. */

@@ -40,7 +40,7 @@ export function codedRecord(
 }
 
 /**
- * Tells whether the text of a record is all that must be stored, and fits into its row. This is true for nearly all
+ * Returns whether the text of a record is all that must be stored, and fits into its row. This is true for nearly all
  * records.
  */
 export function isPlainRecord({ source, text }: LinkedRecord): boolean {

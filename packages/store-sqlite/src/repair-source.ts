@@ -85,7 +85,7 @@ export class RepairSource {
 }
 
 /**
- * Tells whether SQLite can read the file, and its schema is undamaged. A query over a damaged schema leaves out rows.
+ * Returns whether SQLite can read the file, and its schema is undamaged. A query over a damaged schema leaves out rows.
  */
 export async function isReadable(handle: StoreHandle, signal: AbortSignal | undefined): Promise<boolean> {
   try {

@@ -24,7 +24,7 @@ import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import { verifyStore } from "./verify-store.ts";
 
-/** One transaction copies so many records. */
+/** One transaction copies at most this many records. */
 const sliceRows = 200;
 
 interface Recovery {

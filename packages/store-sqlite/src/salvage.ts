@@ -192,7 +192,7 @@ export type SalvagedRecord = RecordContentRow & {
   readonly toolName: string | null;
 };
 
-/** Tells the table of a row by its columns alone, because the pages that connect rows with tables may be lost. */
+/** Names the table of a row, which is recognized by its columns alone, because the pages that connect rows with tables may be lost. */
 type SalvagedRow =
   | { readonly kind: "session"; readonly row: SessionRow }
   | { readonly kind: "record"; readonly row: SalvagedRecord }

@@ -7,12 +7,7 @@ export interface SchemaObject {
 }
 
 // SQLite keeps each statement from CREATE to its last character, so `sql` is also the text that is compared at open.
-export const table = (name: string, body: string): SchemaObject => ({
-  type: "table",
-  name,
-  table: name,
-  sql: `CREATE TABLE ${name} ${body}`,
-});
+export const table = (name: string, sql: string): SchemaObject => ({ type: "table", name, table: name, sql });
 export const index = (name: string, on: string, body: string, kind = "INDEX"): SchemaObject => ({
   type: "index",
   name,

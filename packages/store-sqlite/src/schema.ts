@@ -15,7 +15,7 @@ export const schemaVersion = 7;
 const sessionTables = [
   table(
     "store_sessions",
-    `(
+    `CREATE TABLE store_sessions (
   session INTEGER PRIMARY KEY AUTOINCREMENT,
   namespace TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -55,7 +55,7 @@ const sessionTables = [
   index("store_sessions_origin", "store_sessions", "(origin, origin_seq) WHERE origin IS NOT NULL"),
   table(
     "store_entries",
-    `(
+    `CREATE TABLE store_entries (
   session INTEGER PRIMARY KEY REFERENCES store_sessions ON DELETE CASCADE,
   entry ANY NOT NULL,
   crc INTEGER
@@ -63,7 +63,7 @@ const sessionTables = [
   ),
   table(
     "store_keyed_appends",
-    `(
+    `CREATE TABLE store_keyed_appends (
   session INTEGER NOT NULL REFERENCES store_sessions ON DELETE CASCADE,
   idempotency_key TEXT NOT NULL,
   digest BLOB NOT NULL,
@@ -77,7 +77,7 @@ const sessionTables = [
   ),
   table(
     "store_partials",
-    `(
+    `CREATE TABLE store_partials (
   session INTEGER PRIMARY KEY REFERENCES store_sessions ON DELETE CASCADE,
   fence INTEGER NOT NULL,
   turn_id TEXT NOT NULL,
@@ -95,7 +95,7 @@ const sessionTables = [
 const recordTables = [
   table(
     "store_records",
-    `(
+    `CREATE TABLE store_records (
   record INTEGER PRIMARY KEY,
   session INTEGER NOT NULL REFERENCES store_sessions ON DELETE CASCADE,
   seq INTEGER NOT NULL,
@@ -120,7 +120,7 @@ const recordTables = [
   ),
   table(
     "store_record_ids",
-    `(
+    `CREATE TABLE store_record_ids (
   session INTEGER NOT NULL REFERENCES store_sessions ON DELETE CASCADE,
   id TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -129,7 +129,7 @@ const recordTables = [
   ),
   table(
     "store_payloads",
-    `(
+    `CREATE TABLE store_payloads (
   payload INTEGER PRIMARY KEY,
   hash BLOB NOT NULL UNIQUE,
   content ANY NOT NULL
@@ -143,10 +143,10 @@ const recordTables = [
  * The search index has no content and is filled behind the log, up to the record number `indexed_to`. Core makes the
  * words, so the tokenizer only splits at spaces.
  */
-const searchIndex: SchemaObject = {
-  ...table("store_search", ""),
-  sql: `CREATE VIRTUAL TABLE store_search USING fts5 (words, names, tools, content = '', tokenize = "ascii tokenchars '_'")`,
-};
+const searchIndex = table(
+  "store_search",
+  `CREATE VIRTUAL TABLE store_search USING fts5 (words, names, tools, content = '', tokenize = "ascii tokenchars '_'")`,
+);
 
 /**
  * Creates an empty search index. `secure-delete` removes deleted words from the pages. SQLite's own merges are off,
@@ -162,7 +162,7 @@ INSERT INTO store_search (store_search, rank) VALUES ('secure-delete', 1), ('aut
 const derivedTables = [
   table(
     "store_search_state",
-    `(
+    `CREATE TABLE store_search_state (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   indexed_to INTEGER NOT NULL,
   rules INTEGER NOT NULL,
@@ -171,7 +171,7 @@ const derivedTables = [
   ),
   table(
     "store_children",
-    `(
+    `CREATE TABLE store_children (
   session INTEGER NOT NULL REFERENCES store_sessions ON DELETE CASCADE,
   parent_id TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -180,14 +180,17 @@ const derivedTables = [
   ),
   table(
     "store_children_state",
-    `(
+    `CREATE TABLE store_children_state (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   entered_to INTEGER NOT NULL
 ) STRICT`,
   ),
 ];
 
-const storeInfo = table("store_info", "(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID");
+const storeInfo = table(
+  "store_info",
+  "CREATE TABLE store_info (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+);
 
 const statementsOf = (objects: readonly SchemaObject[]): string => objects.map(({ sql }) => `${sql};\n`).join("");
 
@@ -204,16 +207,13 @@ const constraintIndex = (on: string): SchemaObject => ({
 });
 
 /** A table that FTS5 creates for the search index, with its name in quotes. */
-const searchTable = (name: string, body: string): SchemaObject => ({
-  ...table(name, ""),
-  sql: `CREATE TABLE '${name}'${body}`,
-});
+const searchTable = (name: string, body: string): SchemaObject => table(name, `CREATE TABLE '${name}'${body}`);
 
 /** All rows that `createSchemaText` leaves in `sqlite_schema`, with those that SQLite adds by itself. */
 export const schemaObjects: readonly SchemaObject[] = [
   storeInfo,
   ...sessionTables,
-  { ...table("sqlite_sequence", ""), sql: "CREATE TABLE sqlite_sequence(name,seq)" },
+  table("sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"),
   ...recordTables,
   constraintIndex("store_records"),
   constraintIndex("store_payloads"),

@@ -26,7 +26,7 @@ import type { StoreHandle } from "./store-handle.ts";
 /** A search is repeated at most so often when the index is emptied meanwhile. */
 const mostAttempts = 5;
 
-/** One step filters so many of the best matches. */
+/** One step filters this many of the best matches. */
 const passedAtOnce = 1024;
 
 /**

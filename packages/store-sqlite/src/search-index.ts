@@ -12,7 +12,7 @@ const searchRules = 1;
 const batchRows = 128;
 const batchCharacters = 96 * 1024;
 
-/** One step merges so many pages of 4 KB. */
+/** One step merges this many pages of 4 KB. */
 const mergedPages = 24;
 
 /** A session with more records than this is not removed from the index word by word. The index is rebuilt instead. */

@@ -48,9 +48,9 @@ export interface RecordSearch {
   readonly newest: number;
   /** Limits how many of the newest matches are read first. */
   readonly most: number;
-  /** Tells whether a word is searched by its prefix. FTS5 merges all words with that prefix each time. */
+  /** States whether a word is searched by its prefix. FTS5 merges all words with that prefix each time. */
   readonly hasBeginning: boolean;
-  /** Tells whether words must be found together or by a prefix, which takes long however few matches there are. */
+  /** States whether words must be found together or by a prefix, which takes long however few matches there are. */
   readonly isDear: boolean;
 }
 
@@ -92,7 +92,7 @@ export function passing(
     .toSorted((one, other) => other.record - one.record);
 }
 
-/** Tells whether SQLite should rank all matches. It weighs words better, where it is quick. */
+/** Returns whether SQLite should rank all matches. It weighs words better, where it is quick. */
 export function isWorthRanking({ database }: Connection, { parts, isDear }: RecordSearch): boolean {
   if (isDear) return false;
   const count = database

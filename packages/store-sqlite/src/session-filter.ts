@@ -15,7 +15,7 @@ export interface Condition {
  * or a fork, even after the writer was purged.
  */
 export class SessionFilter {
-  /** Tells of a row `s` of `store_sessions` whether the session passes. */
+  /** States of a row `s` of `store_sessions` whether the session passes. */
   readonly condition: Condition;
   /** Caches up to which seq a passing fork shows the records of a session, because it is asked once in a search. */
   readonly #reaches = new Map<Session, number>();
@@ -50,7 +50,7 @@ export class SessionFilter {
   }
 
   /**
-   * Tells whether a session of the filter shows a record. `isOwnSession` says whether the record's own session passes.
+   * Returns whether a session of the filter shows a record. `isOwnSession` says whether the record's own session passes.
    */
   shows(connection: Connection, session: Session, seq: number, isOwnSession: boolean): boolean {
     if (isOwnSession) return true;

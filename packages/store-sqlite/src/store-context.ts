@@ -10,7 +10,7 @@ import type { Session } from "./rows.ts";
 export interface StoreContext {
   readonly path: string;
   readonly rows: RowCoder;
-  /** Tells whether a codec encodes every payload. */
+  /** States whether a codec encodes every payload. */
   readonly isCoded: boolean;
   /** Null under a codec, because coded text cannot be searched. */
   readonly search: SearchIndex | null;
@@ -27,6 +27,6 @@ export interface StoreContext {
 export interface WriteContext extends StoreContext {
   readonly connection: Connection;
   announce(...events: readonly SessionEvent[]): void;
-  /** Notes that a session has more records, so that its followers are told after the commit. */
+  /** Notes that a session has more records, so that its followers hear of them after the commit. */
   grew(session: Session): void;
 }

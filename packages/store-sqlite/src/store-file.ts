@@ -80,7 +80,7 @@ function endsWithPage(path: string, pageBytes: number): boolean {
   return pageBytes === 0 || sizeOf(path) % (pageBytes === 1 ? 65_536 : pageBytes) === 0;
 }
 
-/** Tells whether this user may write the file and its folder, which SQLite must do even to read. */
+/** Returns whether this user may write the file and its folder, which SQLite must do even to read. */
 export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -285,7 +285,7 @@ export const damagedLogEnding = ".damaged-log-";
 export const lostLogEnding = ".lost-log-";
 
 /**
- * Tells whether a process has the database open in WAL mode, as far as that is visible: every connection holds a lock
+ * Returns whether a process has the database open in WAL mode, as far as that is visible: every connection holds a lock
  * on the index of the log. Where the system does not show locks, an existing index counts as one in use.
  */
 export function isInUse(path: string): boolean {

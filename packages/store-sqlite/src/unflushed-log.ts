@@ -9,7 +9,7 @@ const ending = ".flush-failed";
 /**
  * Tracks pages of the log that a failed flush left in doubt: the system may have dropped them, although it still reads
  * them. Another flush would succeed without them. So they are written to the database and flushed there before anything
- * behind them in the log is acknowledged. A file beside the store tells every process for as long as that takes.
+ * behind them in the log is acknowledged. A file beside the store marks this for every process until then.
  */
 export class UnflushedLog {
   readonly #mark: string;

@@ -28,7 +28,7 @@ interface Job {
   readonly reject: (reason: unknown) => void;
 }
 
-/** One commit takes at most so many jobs and so much time, because nothing else runs in this process meanwhile. */
+/** One commit takes at most this many jobs and this much time, because nothing else runs in this process meanwhile. */
 const maxJobs = 64;
 const maxGroupMs = 5;
 
