@@ -19,9 +19,16 @@ export function schemaDamage(database: Database.Database): string | null {
   const missing = new Map(expected);
   let unknown: string | null = null;
   const rows = database
-    .prepare<[], SchemaObject>('SELECT type, name, tbl_name AS "table", sql FROM sqlite_schema')
+    .prepare<[], SchemaObject & { readonly rootpage: number }>(
+      'SELECT type, name, tbl_name AS "table", sql, rootpage FROM sqlite_schema',
+    )
     .all();
+  const roots = new Set<number>();
   for (const row of rows) {
+    // A view and a virtual table have no page. Two objects with one page read the rows of each other.
+    if (row.rootpage !== 0 && roots.has(row.rootpage))
+      return `Its schema is damaged: ${quote(row.name)} has the page of another object.`;
+    roots.add(row.rootpage);
     const text = rowText(row);
     if (missing.delete(text) || allowed.has(row.name)) continue;
     if (String(row.name).startsWith("store_")) unknown ??= String(row.name);

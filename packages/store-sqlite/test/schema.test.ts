@@ -114,6 +114,23 @@ describe("a schema of which one bit changed", () => {
     expect(readFileSync(path)).toEqual(before);
   });
 
+  it("is an error where a table has the page of another one", async () => {
+    const path = await damaged("VIEW sessions", "s.key");
+    flip(path, "VIEW sessions", "r.key");
+    const database = new Database(path, { readonly: true });
+    const root = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = ?").pluck();
+    const [words, sizes] = [Number(root.get("store_search_idx")), Number(root.get("store_search_config"))];
+    database.close();
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf("store_search_idxstore_search_idx") + 32;
+    expect(bytes.readUInt8(at)).toBe(words);
+    bytes.writeUInt8(sizes, at);
+    writeFileSync(path, bytes);
+    await using store = createSqliteStore({ path, recover: false });
+    const search = Array.fromAsync(store.search?.search({ text: "one" }) ?? []);
+    await expect(search).rejects.toMatchObject({ code: "STORE_CORRUPT", message: expect.stringContaining("page") });
+  });
+
   it("is an error also where the header states another format of the schema", async () => {
     const path = await damaged(current, "0");
     const bytes = readFileSync(path);
