@@ -21,7 +21,15 @@ export function createMemoryServer(host: CallHost): McpServer {
     // Tools stay the same while the server runs, so clients need no change notifications.
     { instructions, maxToolInputElements: mostArguments, capabilities: { tools: { listChanged: false } } },
   );
-  const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+  offerReading(server, host);
+  offerNotes(server, host);
+  offerSessions(server, host);
+  return server;
+}
+
+const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+
+function offerReading(server: McpServer, host: CallHost): void {
   server.registerTool(
     "search_sessions",
     {
@@ -54,6 +62,10 @@ export function createMemoryServer(host: CallHost): McpServer {
     },
     answering(host, listSessions),
   );
+}
+
+/** Offers the tool that writes only where the scope allows it. */
+function offerNotes(server: McpServer, host: CallHost): void {
   server.registerTool(
     "read_memory",
     {
@@ -64,19 +76,17 @@ export function createMemoryServer(host: CallHost): McpServer {
     },
     answering(host, readMemory),
   );
-  if (host.scope.allowNotes)
-    server.registerTool(
-      "add_note",
-      {
-        title: "Add a note",
-        description: "Stores a note for later sessions.",
-        inputSchema: noteInput,
-        annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-      },
-      answering(host, addNote),
-    );
-  offerSessions(server, host);
-  return server;
+  if (!host.scope.allowNotes) return;
+  server.registerTool(
+    "add_note",
+    {
+      title: "Add a note",
+      description: "Stores a note for later sessions.",
+      inputSchema: noteInput,
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    },
+    answering(host, addNote),
+  );
 }
 
 interface ToolAnswer {

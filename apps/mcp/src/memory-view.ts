@@ -52,22 +52,8 @@ export interface MemoryView {
 export function createMemoryView(opened: SessionStore, scope: MemoryScope): MemoryView {
   const { namespace, agents } = scope;
   const keyPrefixes = shortest(scope.keyPrefixes);
-  const store = readOnlyStore(opened);
-  const scopes = new Map<string, SessionStore>();
-  const storeOf = (agentId: string | null): SessionStore => {
-    if (agents === "*" || agentId === null) return store;
-    const scoped = scopes.get(agentId) ?? createAgentScope(store, { agentId, namespace });
-    scopes.set(agentId, scoped);
-    return scoped;
-  };
-  const hasPrefix = (key: string): boolean =>
-    keyPrefixes.length === 0 || keyPrefixes.some((prefix) => key.startsWith(prefix));
-  const seesAgent = (agentId: string): boolean => agents === "*" || agents.includes(agentId);
-  const sees = (ref: SessionRef): boolean => {
-    const named = agentOfKey(ref.key);
-    const isItsOwn = named === null || named === ref.agentId;
-    return ref.namespace === namespace && seesAgent(ref.agentId) && isItsOwn && hasPrefix(ref.key);
-  };
+  const sees = (ref: SessionRef): boolean => isInScope(ref, scope);
+  const storeOf = scopedStores(readOnlyStore(opened), scope);
   const searched: readonly (string | null)[] = agents === "*" ? [null] : agents;
   return {
     async find(key, agentId, signal) {
@@ -98,18 +84,36 @@ export function createMemoryView(opened: SessionStore, scope: MemoryScope): Memo
       return searched.flatMap((agentId) => prefixes.map((keyPrefix) => ({ agentId, keyPrefix })));
     },
     list({ agentId, keyPrefix }, query) {
-      const page = {
-        ...query,
-        namespace,
-        ...(agentId === null ? {} : { agentId }),
-        ...(keyPrefix === "" ? {} : { keyPrefix }),
-      };
-      return storeOf(agentId).list(page);
+      const agent = agentId === null ? {} : { agentId };
+      const prefix = keyPrefix === "" ? {} : { keyPrefix };
+      return storeOf(agentId).list({ ...query, namespace, ...agent, ...prefix });
     },
     read(ref, options) {
       if (!sees(ref)) throw refused("SESSION_NOT_FOUND", "There is no such session.");
       return storeOf(ref.agentId).read(ref, options);
     },
+  };
+}
+
+function isInScope(ref: SessionRef, { namespace, agents, keyPrefixes }: MemoryScope): boolean {
+  const named = agentOfKey(ref.key);
+  const isItsOwn = named === null || named === ref.agentId;
+  const isAgentSeen = agents === "*" || agents.includes(ref.agentId);
+  const hasPrefix = keyPrefixes.length === 0 || keyPrefixes.some((prefix) => ref.key.startsWith(prefix));
+  return ref.namespace === namespace && isAgentSeen && isItsOwn && hasPrefix;
+}
+
+/** Returns the store of one agent, so that a query cannot reach another agent. Null returns the store of all agents. */
+function scopedStores(
+  store: SessionStore,
+  { namespace, agents }: MemoryScope,
+): (agentId: string | null) => SessionStore {
+  const scopes = new Map<string, SessionStore>();
+  return (agentId) => {
+    if (agents === "*" || agentId === null) return store;
+    const scoped = scopes.get(agentId) ?? createAgentScope(store, { agentId, namespace });
+    scopes.set(agentId, scoped);
+    return scoped;
   };
 }
 
