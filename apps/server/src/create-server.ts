@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -6,37 +5,14 @@ import {
   type ServerResponse,
 } from "node:http";
 import { hasErrorCode } from "@throughline/core";
-import { monotonicMs, systemClock } from "@throughline/core/internal";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
-import { apiDocument, apiRoutes } from "./api-routes.ts";
-import { createHub } from "./events/hub.ts";
-import { createOpenStreams } from "./events/open-streams.ts";
-import { createBodyBudget } from "./http/body-budget.ts";
+import { answerRequest, type RequestHandlers } from "./http/answer-request.ts";
 import { answerClientErrors } from "./http/client-errors.ts";
-import { trackConnections } from "./http/connections.ts";
-import { answerRequest } from "./http/answer-request.ts";
-import { createRouteTable } from "./http/match-route.ts";
-import { createCursorSeal } from "./http/seal-cursor.ts";
-import { createFindings } from "./operations/findings.ts";
-import { createReadinessCheck } from "./operations/readiness.ts";
-import { createServerLog } from "./operations/request-log.ts";
-import { createGateway } from "./gateway/gateway.ts";
+import { type Connections, trackConnections } from "./http/connections.ts";
 import { uploadMs } from "./gateway/request-body.ts";
-import { upstreamsOf } from "./gateway/gateway-options.ts";
-import { createUsageMeter } from "./operations/usage-meter.ts";
-import { createServerMetrics } from "./operations/server-metrics.ts";
-import { createAuditLog } from "./security/audit-log.ts";
-import { createAuthenticator } from "./security/authenticate.ts";
-import type { SameSite } from "./security/host-check.ts";
-import { createLiveAnswers } from "./security/live-answers.ts";
-import { createRateLimits } from "./security/rate-limits.ts";
-import { createTokenStore, type TokenStore } from "./security/token-store.ts";
-import type { ServerContext } from "./server-context.ts";
-import { defaultAuditDays, defaultLimits, type ServerOptions } from "./server-options.ts";
-import { createSummaries } from "./summaries.ts";
-import { createTurnRules } from "./turn-rules.ts";
+import { openHandlers } from "./open-handlers.ts";
+import type { TokenStore } from "./security/token-store.ts";
+import type { ServerOptions } from "./server-options.ts";
 import { within } from "./within.ts";
-import { version as ownVersion } from "./version.ts";
 
 export interface Server {
   /** States the bound port too, because port 0 selects a free port: `http://127.0.0.1:4788`. */
@@ -67,87 +43,36 @@ const tokenEveryMs = 2000;
  *   be listened on
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { clock = systemClock, host = "127.0.0.1", port = 4788, drainDelayMs = 0 } = options;
-  const limits = { ...defaultLimits, ...options.limits };
-  const nowMs = (): number => clock.nowMs();
-  const log = createServerLog(options.log ?? null, options.logLevel ?? "info");
-  const upstreams = options.gateway === undefined ? null : upstreamsOf(options.gateway);
-  const findings = createFindings();
-  const opened = await options.openStore((event) => findings.take(event));
-  const metrics = createServerMetrics(() => streams.count);
-  const store = metrics.counted(opened);
-  const tokens = createTokenStore(store, nowMs);
-  const authenticator = createAuthenticator(tokens, { nowMs, monotonicMs });
-  const hub = createHub(store, clock, (error) => log.failed("A session could not be looked at.", error));
-  const live = createLiveAnswers((id) => tokens.isValid(id));
-  const streams = createOpenStreams(limits, (end) => metrics.streamEnded(end));
-  const bodies = createBodyBudget(limits);
-  const readiness = createReadinessCheck(store, {
-    nowMs: monotonicMs,
-    isUnwritable: () => metrics.isUnwritable,
-    onFailure: (error) => log.failed("The store cannot be read or written.", error),
-  });
-  const usage = createUsageMeter(opened, clock, (error) =>
-    log.failed("The bytes of a namespace could not be counted.", error),
-  );
-  metrics.registry.gauge(
-    "throughline_namespace_record_bytes",
-    "Bytes of the records of a namespace with a token, counted in the background.",
-    () => Array.from(usage.all(tokens.namespaces()), ([namespace, value]) => ({ labels: { namespace }, value })),
-  );
-  const summaries = createSummaries(store, clock, options.summaries, (error) =>
-    log.failed("A summary could not be made again.", error),
-  );
-  const turnRules = createTurnRules(options.sessionPolicy ?? {}, clock);
-  const gateway =
-    upstreams === null || options.gateway === undefined
-      ? null
-      : await createGateway(options.gateway, {
-          upstreams,
-          store,
-          turnRules,
-          bodies,
-          clock,
-          log,
-          metrics: metrics.registry,
-          estimator: summaries.estimator,
-          summarizers: [...(options.summaries?.summarizers ?? []), createExtractiveSummarizer()],
-        });
-  const rates = createRateLimits(limits, monotonicMs);
-  let document: string | null = null;
-  const context: ServerContext = {
-    store,
-    hub,
-    streams,
-    live,
-    bodies,
-    tokens,
-    audit: createAuditLog(store, nowMs, options.auditDays ?? defaultAuditDays),
-    usage,
-    summaries,
-    turnRules,
-    document: () => (document ??= JSON.stringify(apiDocument())),
-    onChanged: (ref) => gateway?.forget(ref),
-    onErased: async (ref, isPurged) => (await gateway?.erased(ref, isPurged)) ?? 0,
-    drain: () => drain(),
-    version: options.version ?? ownVersion,
-    limits,
-    cursors: createCursorSeal(options.cursorKey ?? randomBytes(32)),
-    clock,
-    findingsOf: (namespace, agentId) => findings.of(namespace, agentId),
+  const { host = "127.0.0.1", port = 4788 } = options;
+  const handlers = await openHandlers(options);
+  const { context, rates } = handlers;
+  const http = createHttp(handlers);
+  const connections = trackConnections(http);
+  try {
+    await loadTokens(handlers);
+    await listen(http, host, port);
+  } catch (error) {
+    http.close();
+    await handlers.gateway?.close();
+    closeStreams(handlers);
+    await context.store.close();
+    throw error;
+  }
+  const refreshing = refreshTokens(handlers);
+  const address = http.address();
+  const boundPort = typeof address === "object" && address !== null ? address.port : port;
+  let closing: Promise<void> | null = null;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+    tokens: context.tokens,
+    exempt: (tokenId) => rates.exempt(tokenId),
+    drain: () => context.drain(),
+    close: () => (closing ??= closeServer(options, handlers, { connections, refreshing })),
   };
-  const parts = {
-    context,
-    routes: createRouteTable(apiRoutes),
-    authenticator,
-    rates,
-    readiness,
-    metrics,
-    log,
-    gateway,
-    sites: sitesOf(options),
-    trustedProxies: options.trustedProxies ?? [],
-  };
+}
+
+function createHttp(handlers: RequestHandlers): HttpServer {
+  const { limits } = handlers.context;
   const http = createHttpServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: 10_000,
@@ -161,84 +86,73 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   for (const event of ["request", "checkContinue"] as const)
     http.on(event, (request: IncomingMessage, response: ServerResponse) => {
       clientErrors.began(response);
-      void answerRequest(parts, request, response);
+      void answerRequest(handlers, request, response);
     });
   // With the default limit, Node silently drops every header after the 2,000th.
   http.maxHeadersCount = 0;
-  const connections = trackConnections(http);
+  return http;
+}
+
+/**
+ * Loads the tokens before the server listens: a node that has just started must not reject a valid token. A store that
+ * is away does not prevent the start.
+ */
+async function loadTokens({ context: { tokens, clock }, log }: RequestHandlers): Promise<void> {
   try {
-    // Load the tokens before listening: a node that has just started must not reject a valid token. A store that is
-    // away does not prevent the start.
-    await within(clock, tokens.refresh(), mostTokenWaitMs).catch((error: unknown) => {
-      if (!hasErrorCode(error, "STORE_UNREACHABLE", "STORE_OVERLOADED", "STORE_LOCKED")) throw error;
-      log.failed("The store cannot be reached yet; requests are answered once it can.", error);
-    });
-    await listen(http, host, port);
+    await within(clock, tokens.refresh(), mostTokenWaitMs);
   } catch (error) {
-    http.close();
-    await gateway?.close();
-    streams.close();
-    hub.close();
-    usage.close();
-    metrics.close();
-    await store.close();
-    throw error;
+    if (!hasErrorCode(error, "STORE_UNREACHABLE", "STORE_OVERLOADED", "STORE_LOCKED")) throw error;
+    log.failed("The store cannot be reached yet; requests are answered once it can.", error);
   }
-  const refreshing = setInterval(() => {
+}
+
+function refreshTokens({ context: { tokens, live }, log }: RequestHandlers): NodeJS.Timeout {
+  const refresh = (): void => {
     // Check open responses before the refresh as well, because a token also expires while the store is away.
     live.check();
     tokens
       .refresh()
       .then(() => live.check())
       .catch((error: unknown) => log.failed("The tokens could not be read.", error));
-  }, tokenEveryMs);
-  refreshing.unref();
-  const address = http.address();
-  const boundPort = typeof address === "object" && address !== null ? address.port : port;
-  const drain = (): void => {
-    if (readiness.isDraining) return;
-    readiness.drain();
-    log.info("The server is draining.");
   };
-  let closing: Promise<void> | null = null;
-  const close = async (): Promise<void> => {
-    drain();
-    if (drainDelayMs > 0) await clock.sleep(drainDelayMs);
-    readiness.servesWhileDraining = false;
-    streams.bye(retryMs);
-    await connections.end();
-    // Close the gateway before the store: it still has to store the calls that it passed on.
-    await gateway?.close();
-    clearInterval(refreshing);
-    streams.close();
-    hub.close();
-    usage.close();
-    metrics.close();
-    await Promise.all([summaries.checkpointer.close(), summaries.retries.close()]);
-    try {
-      await options.onStopping?.(tokens);
-    } finally {
-      await store.close();
-    }
-    log.info("The server has stopped.");
-  };
-  return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
-    tokens,
-    exempt: (tokenId) => rates.exempt(tokenId),
-    drain,
-    close: () => (closing ??= close()),
-  };
+  return setInterval(refresh, tokenEveryMs).unref();
 }
 
-function sitesOf({ host = "127.0.0.1", publicUrl, allowedHosts = [], allowedOrigins = [] }: ServerOptions): SameSite {
-  const own = publicUrl === undefined ? null : new URL(publicUrl);
-  // A wildcard address such as 0.0.0.0 is never a host name that a client sends, so it allows nothing.
-  const bound = host === "0.0.0.0" || host === "::" ? [] : [host.includes(":") ? `[${host}]` : host];
-  return {
-    hosts: [...bound, ...(own === null ? [] : [own.hostname]), ...allowedHosts].map((name) => name.toLowerCase()),
-    origins: [...(own === null ? [] : [own.origin]), ...allowedOrigins],
-  };
+function closeStreams({ context: { streams, hub, usage }, metrics }: RequestHandlers): void {
+  streams.close();
+  hub.close();
+  usage.close();
+  metrics.close();
+}
+
+interface Listening {
+  readonly connections: Connections;
+  readonly refreshing: NodeJS.Timeout;
+}
+
+async function closeServer(
+  { drainDelayMs = 0, onStopping }: ServerOptions,
+  handlers: RequestHandlers,
+  { connections, refreshing }: Listening,
+): Promise<void> {
+  const { context, readiness, gateway, log } = handlers;
+  const { clock, streams, summaries, store, tokens } = context;
+  context.drain();
+  if (drainDelayMs > 0) await clock.sleep(drainDelayMs);
+  readiness.servesWhileDraining = false;
+  streams.bye(retryMs);
+  await connections.end();
+  // Close the gateway before the store: it still has to store the calls that it passed on.
+  await gateway?.close();
+  clearInterval(refreshing);
+  closeStreams(handlers);
+  await Promise.all([summaries.checkpointer.close(), summaries.retries.close()]);
+  try {
+    await onStopping?.(tokens);
+  } finally {
+    await store.close();
+  }
+  log.info("The server has stopped.");
 }
 
 function listen(http: HttpServer, host: string, port: number): Promise<void> {

@@ -22,74 +22,95 @@ export interface Hub {
 
 /** @param onError receives the error of a failed refresh; the watch of that session reports the same error */
 export function createHub(store: SessionStore, clock: Clock, onError: (error: unknown) => void): Hub {
-  const feeds = new Map<string, SessionFeed>();
-  const closing = new AbortController();
-  const looking = new Set<SessionFeed>();
+  const hub = new FeedHub(store, clock, onError);
+  void hub.checkInTurn();
+  return hub;
+}
 
-  const look = async (feed: SessionFeed): Promise<void> => {
-    if (feed.end !== null || looking.has(feed)) return;
-    looking.add(feed);
-    try {
-      await clock.sleep(lookAfterMs, closing.signal);
-      looking.delete(feed);
-      feed.take(await store.load(feed.ref));
-    } catch (error) {
-      if (!hasErrorCode(error, "ABORTED")) onError(error);
-    } finally {
-      looking.delete(feed);
-    }
-  };
-  const checkInTurn = async (): Promise<void> => {
+class FeedHub implements Hub {
+  readonly #store: SessionStore;
+  readonly #clock: Clock;
+  readonly #onError: (error: unknown) => void;
+  readonly #feeds = new Map<string, SessionFeed>();
+  readonly #closing = new AbortController();
+  readonly #looking = new Set<SessionFeed>();
+
+  constructor(store: SessionStore, clock: Clock, onError: (error: unknown) => void) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#onError = onError;
+  }
+
+  get feeds(): number {
+    return this.#feeds.size;
+  }
+
+  join(state: SessionState, listener: Listener): SessionFeed {
+    const known = this.#feeds.get(sessionRefText(state.ref));
+    const isCurrent = known !== undefined && known.sessionId === state.sessionId && known.end === null;
+    const feed = isCurrent ? known : this.#begin(state);
+    feed.add(listener);
+    return feed;
+  }
+
+  leave(feed: SessionFeed, listener: Listener): void {
+    feed.remove(listener);
+    if (!feed.isIdle) return;
+    feed.stop();
+    this.#drop(feed);
+  }
+
+  touch(ref: SessionRef): void {
+    const feed = this.#feeds.get(sessionRefText(ref));
+    if (feed !== undefined) void this.#look(feed);
+  }
+
+  close(): void {
+    this.#closing.abort();
+    for (const feed of this.#feeds.values()) feed.stop();
+    this.#feeds.clear();
+  }
+
+  /** Compares one feed after the other with the store, until the hub closes. */
+  async checkInTurn(): Promise<void> {
     try {
       for (;;) {
-        for (const feed of feeds.values()) {
-          await clock.sleep(checkEveryMs, closing.signal);
-          await look(feed);
+        for (const feed of this.#feeds.values()) {
+          await this.#clock.sleep(checkEveryMs, this.#closing.signal);
+          await this.#look(feed);
         }
-        await clock.sleep(checkEveryMs, closing.signal);
+        await this.#clock.sleep(checkEveryMs, this.#closing.signal);
       }
     } catch (error) {
       // `sleep` rejects with ABORTED when the hub is closed, which is not an error.
-      if (!hasErrorCode(error, "ABORTED")) onError(error);
+      if (!hasErrorCode(error, "ABORTED")) this.#onError(error);
     }
-  };
-  void checkInTurn();
+  }
 
-  return {
-    join(state, listener) {
-      const name = sessionRefText(state.ref);
-      let feed = feeds.get(name);
-      if (feed === undefined || feed.sessionId !== state.sessionId || feed.end !== null) {
-        feed = new SessionFeed(store, state);
-        feeds.set(name, feed);
-        const followed = feed;
-        void followed
-          .follow(() => void look(followed))
-          .finally(() => {
-            if (feeds.get(name) === followed) feeds.delete(name);
-          });
-      }
-      feed.add(listener);
-      return feed;
-    },
-    leave(feed, listener) {
-      feed.remove(listener);
-      if (!feed.isIdle) return;
-      feed.stop();
-      const name = sessionRefText(feed.ref);
-      if (feeds.get(name) === feed) feeds.delete(name);
-    },
-    touch(ref) {
-      const feed = feeds.get(sessionRefText(ref));
-      if (feed !== undefined) void look(feed);
-    },
-    get feeds() {
-      return feeds.size;
-    },
-    close() {
-      closing.abort();
-      for (const feed of feeds.values()) feed.stop();
-      feeds.clear();
-    },
-  };
+  #begin(state: SessionState): SessionFeed {
+    const feed = new SessionFeed(this.#store, state);
+    this.#feeds.set(sessionRefText(state.ref), feed);
+    void feed.follow(() => void this.#look(feed)).finally(() => this.#drop(feed));
+    return feed;
+  }
+
+  /** A later feed of the same session stays. */
+  #drop(feed: SessionFeed): void {
+    const name = sessionRefText(feed.ref);
+    if (this.#feeds.get(name) === feed) this.#feeds.delete(name);
+  }
+
+  async #look(feed: SessionFeed): Promise<void> {
+    if (feed.end !== null || this.#looking.has(feed)) return;
+    this.#looking.add(feed);
+    try {
+      await this.#clock.sleep(lookAfterMs, this.#closing.signal);
+      this.#looking.delete(feed);
+      feed.take(await this.#store.load(feed.ref));
+    } catch (error) {
+      if (!hasErrorCode(error, "ABORTED")) this.#onError(error);
+    } finally {
+      this.#looking.delete(feed);
+    }
+  }
 }

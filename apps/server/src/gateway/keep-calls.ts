@@ -73,80 +73,105 @@ interface KeeperParts {
   readonly spool: { readonly folder: string; readonly mostBytes: number } | null;
 }
 
-export async function createCallKeeper({
-  clock,
-  recorder,
-  metrics,
-  log,
-  spool: place,
-}: KeeperParts): Promise<CallKeeper> {
-  let lostAtMs = -Infinity;
-  const lost = (reason: string, error: unknown): false => {
-    lostAtMs = clock.nowMs();
-    metrics.unrecorded(reason);
-    log.failed("A call of the gateway could not be stored.", error);
-    return false;
-  };
-  const spool =
-    place === null
-      ? null
-      : await Spool.open({
-          ...place,
-          clock,
-          isAway: isStoreAway,
-          isBusy,
-          record: (call) => recordSpooled(recorder, call),
-          onRemoved: () => metrics.unrecorded("removed"),
-          onFailed: (error, file) => {
-            metrics.unrecorded("spool-failed");
-            log.failed(`A call in the spool could not be stored; its file is ${JSON.stringify(file)}.`, error);
-          },
-          onLeft: (error, file) =>
-            log.failed(`A call is stored, and its file in the spool stays: ${JSON.stringify(file)}.`, error),
-        });
-  if (spool !== null) metrics.spool(() => spool.bytes);
+export async function createCallKeeper(parts: KeeperParts): Promise<CallKeeper> {
+  return new SpoolingKeeper(parts, await openSpool(parts));
+}
 
-  const spooled = async (
+async function openSpool({ clock, recorder, metrics, log, spool: place }: KeeperParts): Promise<Spool | null> {
+  if (place === null) return null;
+  const spool = await Spool.open({
+    ...place,
+    clock,
+    isAway: isStoreAway,
+    isBusy,
+    record: (call) => recordSpooled(recorder, call),
+    onRemoved: () => metrics.unrecorded("removed"),
+    onFailed: (error, file) => {
+      metrics.unrecorded("spool-failed");
+      log.failed(`A call in the spool could not be stored; its file is ${JSON.stringify(file)}.`, error);
+    },
+    onLeft: (error, file) =>
+      log.failed(`A call is stored, and its file in the spool stays: ${JSON.stringify(file)}.`, error),
+  });
+  metrics.spool(() => spool.bytes);
+  return spool;
+}
+
+/** Keeps a call in the store, else in the spool, and remembers when neither took one. */
+class SpoolingKeeper implements CallKeeper {
+  readonly #parts: Pick<KeeperParts, "clock" | "metrics" | "log">;
+  readonly #spool: Spool | null;
+  #lostAtMs = -Infinity;
+
+  constructor(parts: Pick<KeeperParts, "clock" | "metrics" | "log">, spool: Spool | null) {
+    this.#parts = parts;
+    this.#spool = spool;
+  }
+
+  get isLosing(): boolean {
+    return this.#spool?.isFull === true || this.#parts.clock.nowMs() - this.#lostAtMs < losingMs;
+  }
+
+  get isWaiting(): boolean {
+    return this.#spool?.isWaiting === true;
+  }
+
+  get isBehind(): boolean {
+    return this.#spool?.isBehind === true;
+  }
+
+  async hasRoom(requestBytes: number): Promise<boolean> {
+    return this.#spool === null || this.#spool.hasRoom(requestBytes);
+  }
+
+  async keep(call: CallToKeep): Promise<boolean> {
+    if (call.open === null) return this.#addToSpool(call, null);
+    const stored = call.open.end(call.call, call.read, call.rebuilt).then(() => true);
+    stored.catch(() => {});
+    try {
+      if (await (this.#spool === null ? stored : within(this.#parts.clock, stored, spoolAfterMs))) return true;
+    } catch (error) {
+      if (this.#spool !== null && isStoreAway(error)) return this.#addToSpool(call, null, isBusy(error));
+      return this.#lose(reasonOf(error), error);
+    }
+    return this.#addToSpool(call, stored);
+  }
+
+  async erase(ref: SessionRef, isPurged: boolean): Promise<number> {
+    return (await this.#spool?.erase(ref, isPurged)) ?? 0;
+  }
+
+  async close(): Promise<void> {
+    await this.#spool?.close();
+  }
+
+  async #addToSpool(
     { open, read: _read, ...call }: CallToKeep,
     running: Promise<boolean> | null,
     hasMetBusy = false,
-  ): Promise<boolean> => {
+  ): Promise<boolean> {
     try {
       const session = open?.place ?? null;
-      await (spool as Spool).add({ ...call, session, headers: sessionHeaders(call.headers) }, running, hasMetBusy);
+      await (this.#spool as Spool).add(
+        { ...call, session, headers: sessionHeaders(call.headers) },
+        running,
+        hasMetBusy,
+      );
       return true;
     } catch (error) {
       // The running attempt may still store the call. Then nothing is lost, although the spool refused it.
       const isStored = await running?.catch(() => false);
-      return isStored === true || lost("spool", error);
+      return isStored === true || this.#lose("spool", error);
     }
-  };
-  return {
-    get isLosing() {
-      return spool?.isFull === true || clock.nowMs() - lostAtMs < losingMs;
-    },
-    hasRoom: async (requestBytes) => spool === null || spool.hasRoom(requestBytes),
-    get isWaiting() {
-      return spool?.isWaiting === true;
-    },
-    get isBehind() {
-      return spool?.isBehind === true;
-    },
-    async keep(call) {
-      if (call.open === null) return spooled(call, null);
-      const stored = call.open.end(call.call, call.read, call.rebuilt).then(() => true);
-      stored.catch(() => {});
-      try {
-        if (await (spool === null ? stored : within(clock, stored, spoolAfterMs))) return true;
-      } catch (error) {
-        if (spool !== null && isStoreAway(error)) return spooled(call, null, isBusy(error));
-        return lost(reasonOf(error), error);
-      }
-      return spooled(call, stored);
-    },
-    erase: async (ref, isPurged) => (await spool?.erase(ref, isPurged)) ?? 0,
-    close: async () => spool?.close(),
-  };
+  }
+
+  #lose(reason: string, error: unknown): false {
+    const { clock, metrics, log } = this.#parts;
+    this.#lostAtMs = clock.nowMs();
+    metrics.unrecorded(reason);
+    log.failed("A call of the gateway could not be stored.", error);
+    return false;
+  }
 }
 
 function reasonOf(error: unknown): string {

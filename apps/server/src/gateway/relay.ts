@@ -181,75 +181,102 @@ class Mask {
 }
 
 /** Respects backpressure, so that a slow client does not fill the server's memory. */
-export function relayBody(
-  { answer, chunks, state }: PeekedAnswer,
-  response: ServerResponse,
-  { secret, onChunk, hold }: RelayOptions,
-): Promise<RelayEnd> {
-  return new Promise((resolve) => {
-    let isOver = false;
-    let held: Buffer[] = [];
-    let heldBytes = 0;
-    const end = (how: RelayEnd): void => {
-      if (isOver) return;
-      isOver = true;
-      resolve(how);
-    };
-    const release = (): void => {
-      for (const chunk of held) response.write(chunk);
-      held = [];
-    };
-    const mask = new Mask(secret);
-    const pass = (chunk: Buffer): void => passMasked(mask.take(chunk));
-    const passMasked = (chunk: Buffer): void => {
-      if (chunk.length === 0) return;
-      if (hold !== null && (held.length > 0 || hold.isLast(chunk))) {
-        held.push(chunk);
-        heldBytes += chunk.length;
-        if (heldBytes > mostHeld) {
-          breakOff();
-          answer.destroy();
-        }
-      } else if (!response.write(chunk)) answer.pause();
-      onChunk(chunk);
-    };
-    const finishWhole = (): void => {
-      passMasked(mask.end());
-      const finish = (isKept: boolean): void => {
-        if (!isKept) response.destroy();
-        else {
-          release();
-          response.end();
-        }
-        end(isKept ? "whole" : "cut");
-      };
-      if (hold === null) finish(true);
-      else void hold.until().then(finish);
-    };
-    // The content length was wrong or the upstream connection broke. The client must see a broken answer, as it would
-    // without the gateway.
-    const breakOff = (): void => {
-      const isGone = response.destroyed;
-      // Destroy in the next turn of the event loop, so that the written chunks are still sent.
-      setImmediate(() => response.destroy());
-      end(isGone ? "aborted" : "cut");
-    };
-    const abort = (): void => {
-      if (isOver) return;
-      end(answer.complete ? "whole" : "aborted");
-      answer.destroy();
-    };
+export function relayBody(peeked: PeekedAnswer, response: ServerResponse, options: RelayOptions): Promise<RelayEnd> {
+  return new BodyRelay(peeked.answer, response, options).run(peeked);
+}
+
+/** Relays one body. The first end counts: a client may go away while the end of an answer is held back. */
+class BodyRelay {
+  readonly #answer: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #onChunk: RelayOptions["onChunk"];
+  readonly #hold: RelayOptions["hold"];
+  readonly #mask: Mask;
+  readonly #ended = Promise.withResolvers<RelayEnd>();
+  #isOver = false;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+
+  constructor(answer: IncomingMessage, response: ServerResponse, { secret, onChunk, hold }: RelayOptions) {
+    this.#answer = answer;
+    this.#response = response;
+    this.#onChunk = onChunk;
+    this.#hold = hold;
+    this.#mask = new Mask(secret);
+  }
+
+  run({ chunks, state }: PeekedAnswer): Promise<RelayEnd> {
+    const [answer, response] = [this.#answer, this.#response];
     response.on("drain", () => answer.resume());
-    response.on("close", abort);
+    response.on("close", () => this.#abort());
     response.on("error", () => {});
-    for (const chunk of chunks) pass(chunk);
+    for (const chunk of chunks) this.#pass(chunk);
     // The answer may have failed after it was peeked. Then it emits no further event.
-    if (state === "broken" || (state === "open" && answer.destroyed)) return breakOff();
-    if (response.destroyed) return abort();
-    if (state === "ended") return finishWhole();
-    answer.on("data", pass);
-    answer.on("end", finishWhole);
-    answer.on("error", breakOff);
-    answer.resume();
-  });
+    if (state === "broken" || (state === "open" && answer.destroyed)) this.#breakOff();
+    else if (response.destroyed) this.#abort();
+    else if (state === "ended") this.#finishWhole();
+    else {
+      answer.on("data", (chunk: Buffer) => this.#pass(chunk));
+      answer.on("end", () => this.#finishWhole());
+      answer.on("error", () => this.#breakOff());
+      answer.resume();
+    }
+    return this.#ended.promise;
+  }
+
+  #pass(chunk: Buffer): void {
+    this.#passMasked(this.#mask.take(chunk));
+  }
+
+  #passMasked(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    if (this.#hold !== null && (this.#held.length > 0 || this.#hold.isLast(chunk))) this.#holdBack(chunk);
+    else if (!this.#response.write(chunk)) this.#answer.pause();
+    this.#onChunk(chunk);
+  }
+
+  #holdBack(chunk: Buffer): void {
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#heldBytes <= mostHeld) return;
+    this.#breakOff();
+    this.#answer.destroy();
+  }
+
+  #finishWhole(): void {
+    this.#passMasked(this.#mask.end());
+    if (this.#hold === null) this.#finish(true);
+    else void this.#hold.until().then((isKept) => this.#finish(isKept));
+  }
+
+  #finish(isKept: boolean): void {
+    if (isKept) {
+      for (const chunk of this.#held) this.#response.write(chunk);
+      this.#held = [];
+      this.#response.end();
+    } else this.#response.destroy();
+    this.#end(isKept ? "whole" : "cut");
+  }
+
+  /**
+   * Ends after a wrong content length or a broken connection to the upstream. The client must see a broken answer, as
+   * it would without the gateway.
+   */
+  #breakOff(): void {
+    const isGone = this.#response.destroyed;
+    // Destroy in the next turn of the event loop, so that the written chunks are still sent.
+    setImmediate(() => this.#response.destroy());
+    this.#end(isGone ? "aborted" : "cut");
+  }
+
+  #abort(): void {
+    if (this.#isOver) return;
+    this.#end(this.#answer.complete ? "whole" : "aborted");
+    this.#answer.destroy();
+  }
+
+  #end(how: RelayEnd): void {
+    this.#isOver = true;
+    this.#ended.resolve(how);
+  }
 }

@@ -26,3 +26,9 @@ export async function bodyOf(request: IncomingMessage, upload: BegunRequest | nu
   upload?.end();
   return body;
 }
+
+/** Returns the content encoding of a request, or null for a body that is sent as it is. */
+export function encodingOf({ headers }: IncomingMessage): string | null {
+  const encoding = headers["content-encoding"];
+  return encoding === undefined || encoding === "identity" ? null : String(encoding);
+}

@@ -29,16 +29,27 @@ export function createServerMetrics(streams: () => number): ServerMetrics {
   const ended = registry.counter("throughline_sse_closed_total", "Event streams that ended, by reason.");
   const failures = registry.counter("throughline_auth_failures_total", "Requests without a valid token.");
   const limited = registry.counter("throughline_rate_limited_total", "Requests and streams above a limit.");
-  const operations = registry.counter(
-    "throughline_store_operations_total",
-    "Operations of the store by their outcome.",
-  );
-  const waits = registry.histogram(
-    "throughline_store_operation_duration_seconds",
-    "Time of store operations.",
-    seconds,
-  );
+  const operations = new StoreOperations(registry);
   registry.gauge("throughline_sse_streams", "Event streams that are open.", streams);
+  addProcessGauges(registry, delay);
+  return {
+    registry,
+    request: ({ route, method, status }, ms) => {
+      requests({ route, method, status: String(status) });
+      durations({ route }, ms / 1000);
+    },
+    streamEnded: (reason) => ended({ reason }),
+    authFailed: (reason) => failures({ reason }),
+    rateLimited: () => limited(),
+    get isUnwritable() {
+      return operations.isUnwritable;
+    },
+    counted: (store) => countedStore(store, (operation, work) => operations.timed(operation, work)),
+    close: () => delay.disable(),
+  };
+}
+
+function addProcessGauges(registry: Metrics, delay: ReturnType<typeof monitorEventLoopDelay>): void {
   registry.gauge("nodejs_eventloop_lag_seconds", "Mean delay of the event loop.", () => {
     const mean = Number.isFinite(delay.mean) ? delay.mean / 1e9 : 0;
     delay.reset();
@@ -55,9 +66,27 @@ export function createServerMetrics(streams: () => number): ServerMetrics {
     return (user + system) / 1e6;
   });
   registry.gauge("process_start_time_seconds", "When the process began.", () => performance.timeOrigin / 1000);
+}
 
-  let isUnwritable = false;
-  const timed = async <Result>(operation: string, work: () => Promise<Result>): Promise<Result> => {
+/** Counts and times the operations of the store. */
+class StoreOperations {
+  isUnwritable = false;
+  readonly #operations: ReturnType<Metrics["counter"]>;
+  readonly #waits: ReturnType<Metrics["histogram"]>;
+
+  constructor(registry: Metrics) {
+    this.#operations = registry.counter(
+      "throughline_store_operations_total",
+      "Operations of the store by their outcome.",
+    );
+    this.#waits = registry.histogram(
+      "throughline_store_operation_duration_seconds",
+      "Time of store operations.",
+      seconds,
+    );
+  }
+
+  async timed<Result>(operation: string, work: () => Promise<Result>): Promise<Result> {
     const beganMs = monotonicMs();
     let code = "ok";
     try {
@@ -66,26 +95,11 @@ export function createServerMetrics(streams: () => number): ServerMetrics {
       code = ThroughlineError.isInstance(error) ? error.code : "INTERNAL";
       throw error;
     } finally {
-      operations({ operation, code });
-      if (writes.has(operation) && (code === "ok" || unwritable.has(code))) isUnwritable = code !== "ok";
-      waits({ operation }, (monotonicMs() - beganMs) / 1000);
+      this.#operations({ operation, code });
+      if (writes.has(operation) && (code === "ok" || unwritable.has(code))) this.isUnwritable = code !== "ok";
+      this.#waits({ operation }, (monotonicMs() - beganMs) / 1000);
     }
-  };
-  return {
-    registry,
-    request: ({ route, method, status }, ms) => {
-      requests({ route, method, status: String(status) });
-      durations({ route }, ms / 1000);
-    },
-    streamEnded: (reason) => ended({ reason }),
-    authFailed: (reason) => failures({ reason }),
-    rateLimited: () => limited(),
-    get isUnwritable() {
-      return isUnwritable;
-    },
-    counted: (store) => countedStore(store, timed),
-    close: () => delay.disable(),
-  };
+  }
 }
 
 const writes: ReadonlySet<string> = new Set(["append", "save", "move", "remove", "redact"]);

@@ -43,98 +43,130 @@ class NamespaceUsage {
   sinceMs = -Infinity;
 }
 
+interface CountParts {
+  readonly store: SessionStore;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
 /** @param onError receives the error of a failed count; the next request starts a new count */
 export function createUsageMeter(store: SessionStore, clock: Clock, onError: (error: unknown) => void): UsageMeter {
   const closing = new AbortController();
-  const { signal } = closing;
-  const known = new Map<string, NamespaceUsage>();
-  // Counts run one after the other, so that the number of namespaces does not raise the load.
-  let last: Promise<void> = Promise.resolve();
-
-  const rest = (beganMs: number): Promise<void> =>
-    clock.sleep(Math.max(1, (monotonicMs() - beganMs) * restFactor), signal);
-  const readOn = async ({ ref, head }: SessionState, counted: Counted): Promise<void> => {
-    let beganMs = monotonicMs();
-    for await (const { records } of store.read(ref, { afterSeq: counted.seq, payload: "head", signal })) {
-      for (const { seq, bytes } of records) {
-        counted.seq = seq;
-        counted.bytes += bytes;
-      }
-      await rest(beganMs);
-      beganMs = monotonicMs();
-    }
-    counted.seq = Math.max(counted.seq, head.lastSeq);
-  };
-  const count = async (namespace: string, own: NamespaceUsage): Promise<void> => {
-    const nowMs = clock.nowMs();
-    if (nowMs - own.sinceMs >= recountMs) {
-      own.sessions = new Map();
-      own.sinceMs = nowMs;
-    }
-    const earlier = own.sessions;
-    const found = new Map<string, Counted>();
-    let [seen, beganMs] = [0, monotonicMs()];
-    for await (const state of listSessions(store, { namespace, state: "any", sort: "key", limit: 500, signal })) {
-      const name = `${sessionRefText(state.ref)} ${state.sessionId}`;
-      const counted = earlier.get(name) ?? { agentId: state.ref.agentId, seq: 0, bytes: 0 };
-      found.set(name, counted);
-      seen += 1;
-      if (counted.seq < state.head.lastSeq) await readOn(state, counted).catch(unlessRemoved);
-      else if (seen % 500 === 0) {
-        await rest(beganMs);
-        beganMs = monotonicMs();
-      }
-    }
-    own.sessions = found;
-    const bytesByAgent = new Map<string, number>();
-    for (const { agentId, bytes } of found.values())
-      bytesByAgent.set(agentId, (bytesByAgent.get(agentId) ?? 0) + bytes);
-    own.usage = { atMs: clock.nowMs(), bytesByAgent };
-  };
-  const refreshed = (namespace: string): NamespaceUsage => {
-    const own = known.get(namespace) ?? new NamespaceUsage();
-    known.delete(namespace);
-    known.set(namespace, own);
-    const [oldest] = known.keys();
-    if (known.size > mostNamespaces && oldest !== undefined) known.delete(oldest);
-    const isDue = own.usage === null || clock.nowMs() - own.usage.atMs >= freshMs;
-    if (isDue && own.running === null && !signal.aborted) {
-      const pass = (): Promise<void> =>
-        count(namespace, own)
-          .catch((error: unknown) => {
-            if (!signal.aborted) onError(error);
-          })
-          .finally(() => (own.running = null));
-      own.running = last.then(pass);
-      last = own.running;
-    }
-    return own;
-  };
+  const cache = new UsageCache({ store, clock, signal: closing.signal }, onError);
   return {
     async of(namespace) {
-      const own = refreshed(namespace);
-      if (own.running !== null) {
-        await within(clock, own.running, waitMs);
-      }
+      const own = cache.refreshed(namespace);
+      if (own.running !== null) await within(clock, own.running, waitMs);
       return own.usage;
     },
     all(namespaces) {
       const counted = new Map<string, number>();
       for (const namespace of Array.from(namespaces).slice(0, mostNamespaces)) {
-        const { usage } = refreshed(namespace);
+        const { usage } = cache.refreshed(namespace);
         if (usage !== null) counted.set(namespace, sum(usage.bytesByAgent.values()));
       }
       return counted;
     },
-    forget(ref) {
-      const own = known.get(ref.namespace);
-      if (own === undefined) return;
-      const { archiveId: _archiveId, ...active } = ref;
-      for (const name of own.sessions.keys()) if (name.startsWith(sessionRefText(active))) own.sessions.delete(name);
-      own.usage = own.usage === null ? null : { ...own.usage, atMs: -Infinity };
-    },
+    forget: (ref) => cache.forget(ref),
     close: () => closing.abort(),
   };
+}
+
+class UsageCache {
+  readonly #parts: CountParts;
+  readonly #onError: (error: unknown) => void;
+  readonly #known = new Map<string, NamespaceUsage>();
+  /** Counts run one after the other, so that the number of namespaces does not raise the load. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(parts: CountParts, onError: (error: unknown) => void) {
+    this.#parts = parts;
+    this.#onError = onError;
+  }
+
+  /** Returns the newest count, and starts a new one if it is old. */
+  refreshed(namespace: string): NamespaceUsage {
+    const { clock, signal } = this.#parts;
+    const own = this.#known.get(namespace) ?? new NamespaceUsage();
+    this.#known.delete(namespace);
+    this.#known.set(namespace, own);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > mostNamespaces && oldest !== undefined) this.#known.delete(oldest);
+    const isDue = own.usage === null || clock.nowMs() - own.usage.atMs >= freshMs;
+    if (isDue && own.running === null && !signal.aborted) {
+      own.running = this.#last.then(() => this.#count(namespace, own));
+      this.#last = own.running;
+    }
+    return own;
+  }
+
+  forget(ref: SessionRef): void {
+    const own = this.#known.get(ref.namespace);
+    if (own === undefined) return;
+    const { archiveId: _archiveId, ...active } = ref;
+    for (const name of own.sessions.keys()) if (name.startsWith(sessionRefText(active))) own.sessions.delete(name);
+    own.usage = own.usage === null ? null : { ...own.usage, atMs: -Infinity };
+  }
+
+  async #count(namespace: string, own: NamespaceUsage): Promise<void> {
+    try {
+      await countNamespace(namespace, own, this.#parts);
+    } catch (error) {
+      if (!this.#parts.signal.aborted) this.#onError(error);
+    } finally {
+      own.running = null;
+    }
+  }
+}
+
+async function countNamespace(namespace: string, own: NamespaceUsage, parts: CountParts): Promise<void> {
+  const { store, clock, signal } = parts;
+  const nowMs = clock.nowMs();
+  if (nowMs - own.sinceMs >= recountMs) {
+    own.sessions = new Map();
+    own.sinceMs = nowMs;
+  }
+  const earlier = own.sessions;
+  const found = new Map<string, Counted>();
+  let [seen, beganMs] = [0, monotonicMs()];
+  for await (const state of listSessions(store, { namespace, state: "any", sort: "key", limit: 500, signal })) {
+    const name = `${sessionRefText(state.ref)} ${state.sessionId}`;
+    const counted = earlier.get(name) ?? { agentId: state.ref.agentId, seq: 0, bytes: 0 };
+    found.set(name, counted);
+    seen += 1;
+    if (counted.seq < state.head.lastSeq) await countRecords(state, counted, parts).catch(unlessRemoved);
+    else if (seen % 500 === 0) {
+      await rest(beganMs, parts);
+      beganMs = monotonicMs();
+    }
+  }
+  own.sessions = found;
+  own.usage = { atMs: clock.nowMs(), bytesByAgent: bytesByAgent(found.values()) };
+}
+
+/** Adds the records that the count of a session lacks. */
+async function countRecords({ ref, head }: SessionState, counted: Counted, parts: CountParts): Promise<void> {
+  const { store, signal } = parts;
+  let beganMs = monotonicMs();
+  for await (const { records } of store.read(ref, { afterSeq: counted.seq, payload: "head", signal })) {
+    for (const { seq, bytes } of records) {
+      counted.seq = seq;
+      counted.bytes += bytes;
+    }
+    await rest(beganMs, parts);
+    beganMs = monotonicMs();
+  }
+  counted.seq = Math.max(counted.seq, head.lastSeq);
+}
+
+function rest(beganMs: number, { clock, signal }: CountParts): Promise<void> {
+  return clock.sleep(Math.max(1, (monotonicMs() - beganMs) * restFactor), signal);
+}
+
+function bytesByAgent(sessions: Iterable<Counted>): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const { agentId, bytes } of sessions) sums.set(agentId, (sums.get(agentId) ?? 0) + bytes);
+  return sums;
 }
 
 /** @returns the bytes of the given agent, or of all agents */

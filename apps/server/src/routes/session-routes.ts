@@ -1,21 +1,14 @@
 import { hasErrorCode, type SessionState } from "@throughline/core";
-import {
-  loadExisting,
-  maxEntryBytes,
-  patchEntry,
-  refused,
-  sessionNotFound,
-  systemRandom,
-  updateEntry,
-} from "@throughline/core/internal";
+import { loadExisting, patchEntry, refused, sessionNotFound, systemRandom } from "@throughline/core/internal";
 import { z } from "zod";
-import { json, type Answer } from "../http/answer.ts";
+import { json } from "../http/answer.ts";
 import { present } from "../http/present.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
-import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
+import { entryFlag, mostOfEntry, sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { assertListed } from "../security/view.ts";
 import { atMs, listOf, openObject, queryInteger } from "../schemas/values.ts";
-import { revisionTag, sessionJson, sessionTag } from "./session-json.ts";
+import { entryRoutes } from "./entry-routes.ts";
+import { sessionJson, sessionTag } from "./session-json.ts";
 
 const findingSchema = z.looseObject({ code: z.string(), severity: z.string(), message: z.string() });
 const mebibyte = 1024 * 1024;
@@ -34,12 +27,6 @@ const listQuery = z.strictObject({
   cursor: z.string().exactOptional().describe("from the page before, with the same query"),
   ...entryFlag,
 });
-
-/**
- * Limits a request to the largest entry plus its other members. An entry with more values would exceed the member
- * limit.
- */
-const mostOfEntry = { bytes: maxEntryBytes + 64 * 1024, values: 100_000 } as const;
 
 export const sessionRoutes: readonly RouteDefinition[] = [
   route({
@@ -148,115 +135,8 @@ export const sessionRoutes: readonly RouteDefinition[] = [
       return json(200, sessionJson(state, query.entry), headers);
     },
   }),
-  ...entryRoutes(),
+  ...entryRoutes,
 ];
-
-function entryRoutes(): readonly RouteDefinition[] {
-  const entrySchema = z
-    .looseObject({ kind: z.literal("entry"), sessionId: z.string(), revision: z.int().min(1), entry: openObject })
-    .meta({ id: "entry" });
-  const answerOf = (state: SessionState): Answer =>
-    json(200, { kind: "entry", ...entryOf(state) }, { etag: revisionTag(state) });
-  return [
-    route({
-      id: "getEntry",
-      method: "GET",
-      path: "/sessions/{session}/entry",
-      summary: "What is kept of a session beside its records.",
-      scope: "read",
-      query: z.strictObject(sessionQuery),
-      answers: { 200: { description: "The entry. Its ETag is its revision.", schema: entrySchema } },
-      errors: ["SESSION_NOT_FOUND"],
-      handle: async ({ ref, view, signal }) => {
-        const at = ref();
-        const state = await view.store(at.agentId).load(at, { signal });
-        if (state === null) throw sessionNotFound(at);
-        return answerOf(state);
-      },
-    }),
-    route({
-      id: "replaceEntry",
-      method: "PUT",
-      path: "/sessions/{session}/entry",
-      summary: "Replaces the whole entry over a known revision.",
-      description:
-        'With `If-Match: "REVISION"` the entry is replaced if it is still at that revision. With `If-None-Match: *` a session is made. An entry with another `sessionId` begins an empty session and archives the old one.',
-      scope: "write",
-      query: z.strictObject({
-        ...sessionQuery,
-        durability: z.enum(["none", "process", "disk"]).exactOptional(),
-        createdAtMs: queryInteger(0).exactOptional(),
-      }),
-      body: { schema: openObject, most: mostOfEntry },
-      headers: {
-        "if-match": "the revision in quotes, as the ETag of the entry states it",
-        "if-none-match": "`*`: there is no session yet",
-      },
-      answers: {
-        200: {
-          description: "The session with its entry.",
-          schema: sessionSchema.extend({ began: z.boolean(), replacedSessionId: z.string().nullable() }),
-        },
-      },
-      errors: [
-        "REVISION_CONFLICT",
-        "PRECONDITION_REQUIRED",
-        "SESSION_EXISTS",
-        "SESSION_ID_INVALID",
-        "SESSION_ARCHIVED",
-        "SESSION_NOT_FOUND",
-        "ID_CASE_COLLISION",
-        "KEY_INVALID",
-        "CAPABILITY_UNSUPPORTED",
-      ],
-      handle: async ({ ref, view, query, body, header }) => {
-        const at = ref();
-        const store = view.store(at.agentId);
-        const ifRevision = revisionOf(header("if-match"), header("if-none-match"));
-        const { durability, createdAtMs } = query;
-        const before = ifRevision === null ? null : await store.load(at);
-        const state = await store.save(at, body as { sessionId: string }, {
-          ifRevision,
-          ...(durability === undefined ? {} : { durability }),
-          ...(createdAtMs === undefined ? {} : { createdAtMs }),
-        });
-        const isOther = before !== null && before.sessionId !== state.sessionId;
-        const said = { began: before === null || isOther, replacedSessionId: isOther ? before.sessionId : null };
-        return json(200, { ...sessionJson(state, true), ...said }, { etag: revisionTag(state) });
-      },
-    }),
-    route({
-      id: "changeEntry",
-      method: "PATCH",
-      path: "/sessions/{session}/entry",
-      summary: "Sets and removes fields of the entry.",
-      description: "A member that is null removes its field. Without `If-Match` the server repeats after a conflict.",
-      scope: "write",
-      query: z.strictObject(sessionQuery),
-      body: { schema: openObject, types: ["application/json", "application/merge-patch+json"], most: mostOfEntry },
-      headers: { "if-match": "refuses the change unless the entry is at this revision" },
-      answers: { 200: { description: "The entry as it is now.", schema: entrySchema } },
-      errors: ["REVISION_CONFLICT", "SESSION_NOT_FOUND", "SESSION_ARCHIVED"],
-      handle: async ({ ref, view, body, header }) => {
-        const at = ref();
-        if (Object.hasOwn(body, "sessionId"))
-          throw refused(
-            "INPUT_INVALID",
-            "A change of the entry cannot set its sessionId: POST …/reset begins a session.",
-          );
-        const fields = Object.entries(body).map(([name, value]) => [name, value ?? undefined] as const);
-        const changes = Object.fromEntries(fields);
-        const store = view.store(at.agentId);
-        const tag = header("if-match");
-        if (tag === undefined) return answerOf(await updateEntry(store, at, (entry) => patchEntry(entry, changes)));
-        const state = await store.load(at);
-        if (state === null) throw sessionNotFound(at);
-        const ifRevision = revisionOf(tag, undefined);
-        return answerOf(await store.save(at, patchEntry(state.entry, changes), { ifRevision }));
-      },
-    }),
-  ];
-}
 
 /** @throws {ThroughlineError} SESSION_EXISTS when the key has another session than the named one */
 function same(state: SessionState, sessionId: string | undefined): SessionState {
@@ -266,19 +146,4 @@ function same(state: SessionState, sessionId: string | undefined): SessionState 
     key,
     sessionId: state.sessionId,
   });
-}
-
-function entryOf({ sessionId, revision, entry }: SessionState): Readonly<Record<string, unknown>> {
-  return { sessionId, revision, entry };
-}
-
-/** @throws {ThroughlineError} PRECONDITION_REQUIRED without a condition, INPUT_INVALID for an unknown condition */
-function revisionOf(match: string | undefined, noneMatch: string | undefined): number | null {
-  if (match === undefined && noneMatch === "*") return null;
-  if (match === undefined)
-    throw refused("PRECONDITION_REQUIRED", "The entry is replaced over a known revision only: send If-Match.");
-  const [, revision] = /^"(\d{1,15})"$/.exec(match) ?? [];
-  if (revision === undefined)
-    throw refused("INPUT_INVALID", 'If-Match is the revision of the entry in quotes, such as "3".');
-  return Number(revision);
 }

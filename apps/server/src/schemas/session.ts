@@ -1,3 +1,4 @@
+import { maxEntryBytes } from "@throughline/core/internal";
 import { z } from "zod";
 import { atMs, openObject, queryFlag, seq } from "./values.ts";
 
@@ -63,4 +64,13 @@ export const sessionQuery: {
 
 export const entryFlag: { readonly entry: z.ZodExactOptional<z.ZodType<boolean>> } = {
   entry: queryFlag().exactOptional().describe("adds the entry to the session"),
+};
+
+/**
+ * Limits a request to the largest entry plus its other members. An entry with more values would exceed the member
+ * limit.
+ */
+export const mostOfEntry: { readonly bytes: number; readonly values: number } = {
+  bytes: maxEntryBytes + 64 * 1024,
+  values: 100_000,
 };

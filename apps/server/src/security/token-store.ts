@@ -73,76 +73,90 @@ export interface TokenStore {
  * clock for the creation time of tokens.
  */
 export function createTokenStore(store: SessionStore, nowMs: () => number): TokenStore {
-  const tokens = new Map<string, KeptToken>();
-  let lastSeq = 0;
-  let reading: Promise<void> | null = null;
-
-  const refresh = (): Promise<void> => {
-    reading ??= readOn().finally(() => (reading = null));
-    return reading;
+  const log = new TokenLog(store);
+  return {
+    async create(rights, label) {
+      const { id, text, digest } = newToken();
+      await log.append({ action: "create", id, digest, label, ...rights, createdAtMs: nowMs() });
+      return { info: log.known(id), text };
+    },
+    async adopt(text, rights, label) {
+      const parsed = parseToken(text);
+      if (parsed === null) throw refused("INPUT_INVALID", "The text is no token: a token is tl_ID_SECRET.");
+      await log.refresh();
+      if (!log.tokens.has(parsed.id))
+        await log.append({ action: "create", ...parsed, label, ...rights, createdAtMs: nowMs() });
+      return log.known(parsed.id);
+    },
+    async revoke(id) {
+      await log.refresh();
+      if (log.known(id).revokedAtMs === null) await log.append({ action: "revoke", id, revokedAtMs: nowMs() });
+      return log.known(id);
+    },
+    async list() {
+      await log.refresh();
+      return Array.from(log.tokens.values(), infoOf);
+    },
+    refresh: () => log.refresh(),
+    namespaces() {
+      const valid = Array.from(log.tokens.values()).filter((token) => isValidToken(token, nowMs()));
+      // A token for all namespaces names one per request, so only the namespace without a name is certain to exist.
+      return new Set(valid.map(({ namespace }) => (namespace === "*" ? "" : namespace)));
+    },
+    isValid(id) {
+      const token = log.tokens.get(id);
+      return token !== undefined && isValidToken(token, nowMs());
+    },
+    find(text) {
+      const parsed = parseToken(text);
+      const token = parsed === null ? undefined : log.tokens.get(parsed.id);
+      const isSame = isSameDigest(parsed?.digest ?? noDigest, token?.digest ?? noDigest);
+      return token !== undefined && isSame ? infoOf(token) : null;
+    },
   };
-  const readOn = async (): Promise<void> => {
+}
+
+/** Holds the tokens that this process has read from the session. */
+class TokenLog {
+  readonly tokens = new Map<string, KeptToken>();
+  readonly #store: SessionStore;
+  #lastSeq = 0;
+  #reading: Promise<void> | null = null;
+
+  constructor(store: SessionStore) {
+    this.#store = store;
+  }
+
+  refresh(): Promise<void> {
+    this.#reading ??= this.#readOn().finally(() => (this.#reading = null));
+    return this.#reading;
+  }
+
+  async append(data: Readonly<Record<string, unknown>>): Promise<void> {
+    await openSession(this.#store, ref, { random: systemRandom });
+    await this.#store.append(ref, [customRecord(recordType, data)]);
+    await this.refresh();
+  }
+
+  /** @throws {ThroughlineError} INPUT_INVALID for an unknown id */
+  known(id: string): TokenInfo {
+    const token = this.tokens.get(id);
+    if (token === undefined) throw refused("INPUT_INVALID", `There is no token ${JSON.stringify(id)}.`, { id });
+    return infoOf(token);
+  }
+
+  async #readOn(): Promise<void> {
     try {
-      for await (const page of store.read(ref, { afterSeq: lastSeq }))
+      for await (const page of this.#store.read(ref, { afterSeq: this.#lastSeq }))
         for (const record of page.records) {
-          apply(tokens, record);
-          lastSeq = record.seq;
+          apply(this.tokens, record);
+          this.#lastSeq = record.seq;
         }
     } catch (error) {
       // The session exists only after the first token was created, so its absence is not an error.
       if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
     }
-  };
-  const append = async (data: Readonly<Record<string, unknown>>): Promise<void> => {
-    await openSession(store, ref, { random: systemRandom });
-    await store.append(ref, [customRecord(recordType, data)]);
-    await refresh();
-  };
-  const known = (id: string): TokenInfo => {
-    const token = tokens.get(id);
-    if (token === undefined) throw refused("INPUT_INVALID", `There is no token ${JSON.stringify(id)}.`, { id });
-    return infoOf(token);
-  };
-
-  return {
-    async create(rights, label) {
-      const { id, text, digest } = newToken();
-      await append({ action: "create", id, digest, label, ...rights, createdAtMs: nowMs() });
-      return { info: known(id), text };
-    },
-    async adopt(text, rights, label) {
-      const parsed = parseToken(text);
-      if (parsed === null) throw refused("INPUT_INVALID", "The text is no token: a token is tl_ID_SECRET.");
-      await refresh();
-      if (!tokens.has(parsed.id)) await append({ action: "create", ...parsed, label, ...rights, createdAtMs: nowMs() });
-      return known(parsed.id);
-    },
-    async revoke(id) {
-      await refresh();
-      if (known(id).revokedAtMs === null) await append({ action: "revoke", id, revokedAtMs: nowMs() });
-      return known(id);
-    },
-    async list() {
-      await refresh();
-      return Array.from(tokens.values(), infoOf);
-    },
-    refresh,
-    namespaces() {
-      const valid = Array.from(tokens.values()).filter((token) => isValidToken(token, nowMs()));
-      // A token for all namespaces names one per request, so only the namespace without a name is certain to exist.
-      return new Set(valid.map(({ namespace }) => (namespace === "*" ? "" : namespace)));
-    },
-    isValid(id) {
-      const token = tokens.get(id);
-      return token !== undefined && isValidToken(token, nowMs());
-    },
-    find(text) {
-      const parsed = parseToken(text);
-      const token = parsed === null ? undefined : tokens.get(parsed.id);
-      const isSame = isSameDigest(parsed?.digest ?? noDigest, token?.digest ?? noDigest);
-      return token !== undefined && isSame ? infoOf(token) : null;
-    },
-  };
+  }
 }
 
 function infoOf({ digest: _digest, ...info }: KeptToken): TokenInfo {
