@@ -80,54 +80,71 @@ const levels = ["debug", "info", "warn", "error"];
 const bufferLimit = 64 * 1024;
 
 export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: OutputOptions): Output {
-  const { stdout, stderr } = host;
   const { asTyped = (text: string): string => text } = options;
-  const isTerminal = stdout.isTTY === true;
-  const isColored = isTerminal && options.color === "auto";
-  const isShown = (level: string): boolean =>
-    !options.isQuiet && levels.indexOf(level) >= levels.indexOf(options.logLevel);
-  const shownFindings = new Set<string>();
-  let held = "";
-  let hasProgress = false;
+  const messages = createMessages(host.stderr, { ...options, asTyped });
+  const results = createResults(host.stdout, options, messages);
+  return { isJson: options.isJson, isQuiet: options.isQuiet, asTyped, ...results, ...messages };
+}
 
-  // The last column stays free. A character there moves the cursor to the next line, and the next message would not
-  // overwrite this one.
-  const progressCells = (): number => Math.max(1, columnsOf(stderr) - 1);
+type Messages = Pick<Output, "note" | "event" | "finding" | "progress" | "clearProgress">;
+type Results = Omit<Output, keyof Messages | "isJson" | "isQuiet" | "asTyped">;
+
+/** Writes messages to stderr, and keeps the progress line apart from them. */
+function createMessages(
+  stderr: Host["stderr"],
+  { isJson, isQuiet, logLevel, asTyped }: OutputOptions & Pick<Output, "asTyped">,
+): Messages {
+  const isShown = (level: string): boolean => !isQuiet && levels.indexOf(level) >= levels.indexOf(logLevel);
+  const shownFindings = new Set<string>();
+  let hasProgress = false;
   const clearProgress = (): void => {
     if (hasProgress) stderr.write("\r\u001b[K");
     hasProgress = false;
-  };
-  const flush = async (): Promise<void> => {
-    clearProgress();
-    const text = held;
-    held = "";
-    if (text !== "") await writeAll(stdout, text);
-  };
-  // Writing buffered data never yields to the event loop by itself, but an interrupt needs that.
-  const goOn = async (): Promise<void> => {
-    await pause();
-    options.signal?.throwIfAborted();
-  };
-  const write = async (text: string): Promise<void> => {
-    held += text;
-    if (held.length < bufferLimit) return;
-    await flush();
-    await goOn();
   };
   const talk = (text: string): void => {
     clearProgress();
     stderr.write(text);
   };
+  return {
+    note: (message) => {
+      if (isShown("info"))
+        talk(isJson ? `${jsonLine({ kind: "note", message })}\n` : `${terminalSafe(asTyped(message))}\n`);
+    },
+    event: (event) => {
+      if (isShown("info")) talk(isJson ? `${jsonLine(event)}\n` : `${terminalSafe(event.message)}\n`);
+    },
+    finding: (finding) => {
+      if (!isShown(finding.severity === "info" ? "info" : "warn")) return;
+      // A store may report the same problem at each read of a file.
+      const identity = jsonLine(finding);
+      if (shownFindings.has(identity)) return;
+      shownFindings.add(identity);
+      talk(isJson ? `${jsonLine({ kind: "finding", ...finding })}\n` : `${findingText(finding)}\n`);
+    },
+    progress: (message) => {
+      if (stderr.isTTY !== true || isJson || !isShown("info")) return;
+      // The last column stays free. A character there moves the cursor to the next line, and the next message would not
+      // overwrite this one.
+      const cells = Math.max(1, columnsOf(stderr) - 1);
+      stderr.write(`\r\u001b[K${shorten(terminalSafeLine(message), cells)}`);
+      hasProgress = true;
+    },
+    clearProgress,
+  };
+}
+
+/** Writes the results of a command to stdout. */
+function createResults(stdout: Host["stdout"], options: OutputOptions, { clearProgress }: Messages): Results {
+  const isTerminal = stdout.isTTY === true;
+  const isColored = isTerminal && options.color === "auto";
+  const buffer = new OutputBuffer(stdout, clearProgress, options.signal);
+  const write = (text: string): Promise<void> => buffer.write(text);
   const render = (piece: Piece): string => {
     const text = terminalSafe(typeof piece === "string" ? piece : piece.text);
     return typeof piece === "string" || !isColored ? text : styleText(piece.style, text, { validateStream: false });
   };
-
   return {
-    isJson: options.isJson,
     isTerminal,
-    isQuiet: options.isQuiet,
-    asTyped,
     object: (value) => write(`${jsonLine(value)}\n`),
     largeObject: async (value) => {
       for (const piece of jsonPieces(value)) await write(piece);
@@ -151,38 +168,54 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
         await write(`${isHeading && isColored ? styleText("bold", text, { validateStream: false }) : text}\n`);
       }
     },
-    stream: (text) => {
-      held += terminalSafe(text);
-      return flush();
-    },
-    bytes: async (chunk) => {
-      await flush();
-      await writeAll(stdout, chunk);
-      await goOn();
-    },
-    flush,
-    note: (message) => {
-      if (isShown("info"))
-        talk(options.isJson ? `${jsonLine({ kind: "note", message })}\n` : `${terminalSafe(asTyped(message))}\n`);
-    },
-    event: (event) => {
-      if (isShown("info")) talk(options.isJson ? `${jsonLine(event)}\n` : `${terminalSafe(event.message)}\n`);
-    },
-    finding: (finding) => {
-      if (!isShown(finding.severity === "info" ? "info" : "warn")) return;
-      // A store may report the same problem at each read of a file.
-      const identity = jsonLine(finding);
-      if (shownFindings.has(identity)) return;
-      shownFindings.add(identity);
-      talk(options.isJson ? `${jsonLine({ kind: "finding", ...finding })}\n` : `${findingText(finding)}\n`);
-    },
-    progress: (message) => {
-      if (stderr.isTTY !== true || options.isJson || !isShown("info")) return;
-      stderr.write(`\r\u001b[K${shorten(terminalSafeLine(message), progressCells())}`);
-      hasProgress = true;
-    },
-    clearProgress,
+    stream: (text) => buffer.writeNow(terminalSafe(text)),
+    bytes: (chunk) => buffer.bytes(chunk),
+    flush: () => buffer.flush(),
   };
+}
+
+class OutputBuffer {
+  readonly #stdout: Writable;
+  readonly #clearProgress: () => void;
+  readonly #signal: AbortSignal | undefined;
+  #held = "";
+
+  constructor(stdout: Writable, clearProgress: () => void, signal: AbortSignal | undefined) {
+    this.#stdout = stdout;
+    this.#clearProgress = clearProgress;
+    this.#signal = signal;
+  }
+
+  async write(text: string): Promise<void> {
+    this.#held += text;
+    if (this.#held.length < bufferLimit) return;
+    await this.flush();
+    await this.#goOn();
+  }
+
+  writeNow(text: string): Promise<void> {
+    this.#held += text;
+    return this.flush();
+  }
+
+  async bytes(chunk: Uint8Array): Promise<void> {
+    await this.flush();
+    await writeAll(this.#stdout, chunk);
+    await this.#goOn();
+  }
+
+  async flush(): Promise<void> {
+    this.#clearProgress();
+    const text = this.#held;
+    this.#held = "";
+    if (text !== "") await writeAll(this.#stdout, text);
+  }
+
+  /** Writing buffered data never yields to the event loop by itself, but an interrupt needs that. */
+  async #goOn(): Promise<void> {
+    await pause();
+    this.#signal?.throwIfAborted();
+  }
 }
 
 export function findingText(finding: Finding): string {

@@ -1,19 +1,19 @@
-import { resolve } from "node:path";
 import { CommanderError } from "commander";
-import { loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
+import { type Config, loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
 import type { Setting } from "@throughline/config/internal";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import { nearestName } from "@throughline/core/internal";
-import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
-import { configFilePath, expandStoreUrl, isThere, maskSecrets } from "@throughline/config/internal";
+import { configFilePath, maskSecrets } from "@throughline/config/internal";
 import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
 import { columnsOf, type Host } from "./host.ts";
+import { type LazyStore, lazyStore, type StorePlace, storePlace } from "./lazy-store.ts";
 import { openStore } from "./open-store.ts";
+import { settingOf } from "./setting-of.ts";
 import { createOutput } from "./output.ts";
-import type { Output, OutputOptions } from "./output.ts";
+import type { OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { asTyped, type GivenOption } from "./printed-commands.ts";
 import { helpDocument } from "./help-document.ts";
@@ -152,8 +152,33 @@ async function runCommand(
   typed: (text: string) => string,
   setDebug: (isDebug: boolean) => void,
 ): Promise<number> {
-  const { globals } = request;
-  const config = await resolveConfig({
+  const { definition, input } = request;
+  const config = await configOf(host, request);
+  const { settings } = config;
+  setDebug(settingOf(settings, "logLevel") === "debug");
+  const limit = timeLimitOf(settings);
+  const signal = limit.signal === null ? host.signal : AbortSignal.any([host.signal, limit.signal]);
+  const output = createOutput(host, outputOptions(request, settings, { signal, asTyped: typed }));
+  const place = storePlace(host, settings);
+  const store = lazyStore(host, place, output);
+  const context = contextOf(host, request, { config, output, signal, store, place });
+  try {
+    const { run } = await definition.load();
+    const exitCode = await run(context, input);
+    return host.signal.aborted && definition.isService !== true ? interruptedExitCode : exitCode;
+  } catch (error) {
+    if (limit.signal?.aborted !== true || host.signal.aborted) throw await explained(error, host, place.url);
+    throw timedOut(definition, limit.timeoutMs, error);
+  } finally {
+    // Output from before a failure must appear before the failure.
+    await output.flush();
+    await store.close();
+  }
+}
+
+function configOf(host: Host, request: Request): Promise<Config> {
+  const { globals, definition, input } = request;
+  return resolveConfig({
     userHome: host.userHome,
     environment: host.environment,
     flags: {
@@ -164,55 +189,80 @@ async function runCommand(
       logLevel: textOf(globals["logLevel"]),
       input: globals["input"] === false ? false : undefined,
       timeoutMs: globals["timeout"] as number | undefined,
-      ...(request.definition.asksModel === true ? chatFlags(request.input.options) : {}),
+      ...(definition.asksModel === true ? chatFlags(input.options) : {}),
       ...settingFlags(request),
     },
     readFile: (home) =>
       loadConfigFile({ workingDirectory: host.workingDirectory, home, named: textOf(globals["config"]) }),
   });
-  const { settings } = config;
-  const valueOf = (key: string): Setting["value"] => settings.find((setting) => setting.key === key)?.value ?? null;
-  const logLevel = valueOf("logLevel") as OutputOptions["logLevel"];
-  setDebug(logLevel === "debug");
-  const timeoutMs = Number(valueOf("timeoutMs"));
+}
+
+function timeLimitOf(settings: readonly Setting[]): {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | null;
+} {
+  const timeoutMs = Number(settingOf(settings, "timeoutMs"));
   // A timer accepts no longer time; it would fire at once.
-  const timeout = timeoutMs > 0 && timeoutMs <= longestTimeoutMs ? AbortSignal.timeout(timeoutMs) : null;
-  const signal = timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]);
-  const output = createOutput(host, {
-    signal,
+  const signal = timeoutMs > 0 && timeoutMs <= longestTimeoutMs ? AbortSignal.timeout(timeoutMs) : null;
+  return { timeoutMs, signal };
+}
+
+function timedOut({ name }: CommandDefinition, timeoutMs: number, cause: unknown): ThroughlineError {
+  return new ThroughlineError("ABORTED", `${name} did not end within ${timeoutMs} ms.`, {
+    cause,
+    details: { timeoutMs },
+    remedy: "Allow more time with --timeout; what was acknowledged or imported until then stands.",
+  });
+}
+
+function outputOptions(
+  { globals }: Request,
+  settings: readonly Setting[],
+  rest: Required<Pick<OutputOptions, "signal" | "asTyped">>,
+): OutputOptions {
+  return {
     isJson: globals["json"] === true,
     isQuiet: globals["quiet"] === true,
-    logLevel,
-    color: valueOf("color") as OutputOptions["color"],
-    asTyped: typed,
-  });
-  const isDefaultStore = settings.some(({ key, source }) => key === "store" && source === "default");
-  const storeUrl = expandStoreUrl(String(valueOf("store")), host.userHome);
-  const tokenPlaces = { environment: host.environment, home: resolve(host.workingDirectory, String(valueOf("home"))) };
-  const store = lazyStore(host, { url: storeUrl, isDefault: isDefaultStore, tokenPlaces }, output);
+    logLevel: settingOf(settings, "logLevel") as OutputOptions["logLevel"],
+    color: settingOf(settings, "color") as OutputOptions["color"],
+    ...rest,
+  };
+}
+
+function scopeOf(settings: readonly Setting[]): CommandContext["scope"] {
   const scope = {
-    namespace: String(valueOf("namespace")),
-    agentId: String(valueOf("agent")),
+    namespace: String(settingOf(settings, "namespace")),
+    agentId: String(settingOf(settings, "agent")),
     isAgentGiven: settings.some(({ key, source }) => key === "agent" && source !== "default"),
   };
   // An invalid name is refused before any lookup uses it.
   sessionRef({ key: "scope", namespace: scope.namespace, agentId: scope.agentId });
+  return scope;
+}
+
+interface ContextParts extends Pick<CommandContext, "config" | "output" | "signal"> {
+  readonly store: LazyStore;
+  readonly place: StorePlace;
+}
+
+function contextOf(host: Host, request: Request, { store, place, ...parts }: ContextParts): CommandContext {
+  const { globals } = request;
+  const { config, output } = parts;
+  const { settings } = config;
   let isInherited = false;
   const context: CommandContext = {
+    ...parts,
     host,
-    output,
-    config,
     settings,
-    storeUrl,
-    tokenPlaces,
+    storeUrl: place.url,
+    tokenPlaces: place.tokenPlaces,
     configPath: configFilePath({
       workingDirectory: host.workingDirectory,
-      home: String(valueOf("home")),
+      home: String(settingOf(settings, "home")),
       named: textOf(globals["config"]),
     }),
-    scope,
+    scope: scopeOf(settings),
     commands: commandTable,
-    signal,
     openStore: async (purpose, onFinding) => {
       if (!isInherited) {
         isInherited = true;
@@ -223,26 +273,11 @@ async function runCommand(
     isYes: globals["yes"] === true,
     confirm: (question) => {
       output.clearProgress();
-      const isInputAllowed = valueOf("input") !== false;
+      const isInputAllowed = settingOf(settings, "input") !== false;
       return confirm(host, { isYes: globals["yes"] === true, isInputAllowed }, question);
     },
   };
-  try {
-    const { run } = await request.definition.load();
-    const exitCode = await run(context, request.input);
-    return host.signal.aborted && request.definition.isService !== true ? interruptedExitCode : exitCode;
-  } catch (error) {
-    if (timeout?.aborted !== true || host.signal.aborted) throw await explained(error, host, storeUrl);
-    throw new ThroughlineError("ABORTED", `${request.definition.name} did not end within ${timeoutMs} ms.`, {
-      cause: error,
-      details: { timeoutMs },
-      remedy: "Allow more time with --timeout; what was acknowledged or imported until then stands.",
-    });
-  } finally {
-    // Output from before a failure must appear before the failure.
-    await output.flush();
-    await store.close();
-  }
+  return context;
 }
 
 /** Adds the owning program of a foreign store, or the remedy for a server error. */
@@ -293,38 +328,6 @@ async function inheritBefore({ definition, input }: Request, context: CommandCon
   const { importInherited } = await import("./inherit/offer-import.ts");
   const options = { workingDirectory: host.workingDirectory, create: true, tokenPlaces };
   await importInherited(context, () => openStore(storeUrl, options));
-}
-
-function lazyStore(
-  host: Host,
-  place: { readonly url: string; readonly isDefault: boolean; readonly tokenPlaces: CommandContext["tokenPlaces"] },
-  output: Output,
-): { readonly open: CommandContext["openStore"]; close(): Promise<void> } {
-  const { url, isDefault, tokenPlaces } = place;
-  let opened: Promise<SessionStore> | null = null;
-  const open = (isWriter: boolean, listener: (finding: Finding) => void): Promise<SessionStore> => {
-    const address = parseStoreUrl(url, host.workingDirectory);
-    // The user did not name the default store, so a missing one is an empty store and no error.
-    const path = address.scheme === "jsonl" ? address.root : address.scheme === "sqlite" ? address.path : null;
-    const isUnborn = !isWriter && isDefault && path !== null && !isThere(path);
-    if (isUnborn) output.note(`There is no store yet at ${url}; the first import or append makes it.`);
-    return openStore(isUnborn ? "memory:" : url, {
-      workingDirectory: host.workingDirectory,
-      create: isWriter,
-      tokenPlaces,
-      onEvent: (event) => {
-        if (event.name === "finding") listener(event.finding);
-      },
-    });
-  };
-  return {
-    open: (purpose, listener = (finding) => output.finding(finding)) =>
-      (opened ??= open(purpose === "write", listener)),
-    close: async () => {
-      // A failed open was reported already.
-      await (await opened?.catch(() => null))?.close();
-    },
-  };
 }
 
 function settingFlags({ definition, input }: Request): Readonly<Record<string, string | number | undefined>> {

@@ -6,7 +6,7 @@ import type { EditBuffer } from "./edit-buffer.ts";
 import { OpenSearch } from "./history-search.ts";
 import { applyKey } from "./edit-keys.ts";
 import type { Key } from "./edit-keys.ts";
-import { createEditRegion } from "./edit-region.ts";
+import { createEditRegion, type EditRegion } from "./edit-region.ts";
 import type { InputHistory } from "./input-history.ts";
 import { terminalSafe } from "../terminal-safe.ts";
 
@@ -41,102 +41,25 @@ export function createLineEditor(
   host: Pick<Host, "stdin" | "stdout" | "signal">,
   options: LineEditorOptions,
 ): LineEditor {
-  const { stdin, stdout, signal } = host;
-  const { history, canMoveCursor } = options;
-  const region = createEditRegion(stdout, options);
-  let buffer: EditBuffer = emptyBuffer;
-  let paste: string | null = null;
-  let search: { readonly open: OpenSearch; readonly before: EditBuffer } | null = null;
-  let waiting: ((submission: Submission) => void) | null = null;
-  const queue: Submission[] = [];
-  let interrupt: (() => void) | null = null;
-  let interruptedAtMs = Number.NEGATIVE_INFINITY;
+  const editor = new TerminalEditor(host.stdout, options);
+  const stopListening = listenToTerminal(host, options, editor);
+  return {
+    read: () => editor.read(),
+    say: (text) => editor.say(text),
+    onInterrupt: (listener) => editor.onInterrupt(listener),
+    close: stopListening,
+  };
+}
 
-  const change = (next: EditBuffer): void => {
-    const before = buffer;
-    buffer = next;
-    if (waiting !== null) region.draw(next, before);
-  };
-  const submit = (submission: Submission): void => {
-    if (waiting === null) {
-      queue.push(submission);
-      return;
-    }
-    const resolve = waiting;
-    waiting = null;
-    region.leave(buffer);
-    resolve(submission);
-  };
-  const enter = (): void => {
-    // A backslash at the end continues the line, as in a shell.
-    if (buffer.text.endsWith("\\") && buffer.caret === buffer.text.length) {
-      change(insertText({ text: buffer.text.slice(0, -1), caret: buffer.caret - 1 }, "\n"));
-      return;
-    }
-    const { text } = buffer;
-    submit({ kind: "text", text });
-    buffer = emptyBuffer;
-    history.add(text);
-  };
-  const cancel = (): void => {
-    const nowMs = performance.now();
-    const isSecond = nowMs - interruptedAtMs < leaveWithinMs && buffer.text === "";
-    interruptedAtMs = nowMs;
-    if (isSecond) submit({ kind: "leave", code: interruptedExitCode });
-    else if (waiting === null) interrupt?.();
-    else if (buffer.text === "") region.hint(buffer, "(Ctrl-C again leaves; so does /quit)");
-    else {
-      region.leave(buffer);
-      buffer = emptyBuffer;
-      // Discarding a line does not count as the first Ctrl-C of two.
-      interruptedAtMs = Number.NEGATIVE_INFINITY;
-      region.draw(buffer, buffer);
-    }
-  };
-  const showSearch = (): void => {
-    region.setPrompt(search?.open.prompt ?? null);
-    const text = search?.open.text ?? buffer.text;
-    change(search === null ? buffer : { text, caret: text.length });
-  };
-  /** Returns true if the search consumed the key. Any other key ends the search and keeps its usual effect. */
-  const searched = (character: string | undefined, key: Key): boolean => {
-    if (search === null) {
-      if (key.ctrl !== true || key.name !== "r" || !canMoveCursor || waiting === null) return false;
-      search = { open: new OpenSearch(history), before: buffer };
-      showSearch();
-      return true;
-    }
-    const { before } = search;
-    const step = search.open.press(character, key);
-    if (step.kind === "search") search = { open: step.search, before };
-    else {
-      search = null;
-      buffer = step.kind === "left" || step.text === "" ? before : { text: step.text, caret: step.text.length };
-    }
-    showSearch();
-    return step.kind !== "taken";
-  };
-  const onKey = (character: string | undefined, key: Key): void => {
-    if (paste === null && key.name !== "paste-start" && searched(character, key)) return;
-    if (key.name === "paste-start") paste = "";
-    else if (key.name === "paste-end") {
-      change(insertText(buffer, cleanPaste(paste ?? "")));
-      paste = null;
-    } else if (paste !== null) paste += key.sequence ?? character ?? "";
-    else if (key.ctrl === true && key.name === "c") cancel();
-    else if (key.ctrl === true && key.name === "d" && buffer.text === "") submit({ kind: "leave", code: 0 });
-    else if (key.ctrl === true && key.name === "l" && canMoveCursor) region.clearScreen(buffer);
-    else if (isPlainEnter(key)) enter();
-    else {
-      const next = applyKey(buffer, character, key, history);
-      if (next !== null && (canMoveCursor || isSimple(buffer, next))) change(next);
-    }
-  };
-  const onResize = (): void => {
-    if (waiting !== null) region.draw(buffer, buffer);
-  };
-  const onAbort = (): void => submit({ kind: "leave", code: interruptedExitCode });
-
+/** Sets the terminal to raw mode. @returns a function that restores it */
+function listenToTerminal(
+  { stdin, stdout, signal }: Pick<Host, "stdin" | "stdout" | "signal">,
+  { canMoveCursor }: LineEditorOptions,
+  editor: TerminalEditor,
+): () => void {
+  const onKey = (character: string | undefined, key: Key): void => editor.press(character, key);
+  const onResize = (): void => editor.redraw();
+  const onAbort = (): void => editor.leave(interruptedExitCode);
   emitKeypressEvents(stdin);
   (stdin as Partial<ReadStream>).setRawMode?.(true);
   stdin.on("keypress", onKey);
@@ -145,34 +68,154 @@ export function createLineEditor(
   signal.addEventListener("abort", onAbort, { once: true });
   stdin.resume();
   if (canMoveCursor) stdout.write(bracketedPaste.on);
-
-  return {
-    read: () => {
-      const next = queue.shift();
-      if (next !== undefined) {
-        if (next.kind === "text") stdout.write(`${options.prompt}${terminalSafe(next.text)}\n`);
-        return Promise.resolve(next);
-      }
-      return new Promise((resolve) => {
-        waiting = resolve;
-        region.draw(buffer, emptyBuffer);
-      });
-    },
-    say: (text) => {
-      if (waiting === null) stdout.write(`${text}\n`);
-      else region.hint(buffer, text);
-    },
-    onInterrupt: (listener) => (interrupt = listener),
-    close: () => {
-      stdin.off("keypress", onKey);
-      stdin.off("end", onAbort);
-      stdout.off("resize", onResize);
-      signal.removeEventListener("abort", onAbort);
-      if (canMoveCursor) stdout.write(bracketedPaste.off);
-      (stdin as Partial<ReadStream>).setRawMode?.(false);
-      stdin.pause();
-    },
+  return () => {
+    stdin.off("keypress", onKey);
+    stdin.off("end", onAbort);
+    stdout.off("resize", onResize);
+    signal.removeEventListener("abort", onAbort);
+    if (canMoveCursor) stdout.write(bracketedPaste.off);
+    (stdin as Partial<ReadStream>).setRawMode?.(false);
+    stdin.pause();
   };
+}
+
+/** Holds the typed text, and what a key does to it. */
+class TerminalEditor {
+  readonly #stdout: Host["stdout"];
+  readonly #options: LineEditorOptions;
+  readonly #region: EditRegion;
+  #buffer: EditBuffer = emptyBuffer;
+  #paste: string | null = null;
+  #search: { readonly open: OpenSearch; readonly before: EditBuffer } | null = null;
+  #waiting: ((submission: Submission) => void) | null = null;
+  readonly #queue: Submission[] = [];
+  #interrupt: (() => void) | null = null;
+  #interruptedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(stdout: Host["stdout"], options: LineEditorOptions) {
+    this.#stdout = stdout;
+    this.#options = options;
+    this.#region = createEditRegion(stdout, options);
+  }
+
+  read(): Promise<Submission> {
+    const next = this.#queue.shift();
+    if (next !== undefined) {
+      if (next.kind === "text") this.#stdout.write(`${this.#options.prompt}${terminalSafe(next.text)}\n`);
+      return Promise.resolve(next);
+    }
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+      this.#region.draw(this.#buffer, emptyBuffer);
+    });
+  }
+
+  say(text: string): void {
+    if (this.#waiting === null) this.#stdout.write(`${text}\n`);
+    else this.#region.hint(this.#buffer, text);
+  }
+
+  onInterrupt(listener: (() => void) | null): void {
+    this.#interrupt = listener;
+  }
+
+  redraw(): void {
+    if (this.#waiting !== null) this.#region.draw(this.#buffer, this.#buffer);
+  }
+
+  leave(code: number): void {
+    this.#submit({ kind: "leave", code });
+  }
+
+  press(character: string | undefined, key: Key): void {
+    const { canMoveCursor, history } = this.#options;
+    if (this.#paste === null && key.name !== "paste-start" && this.#isSearched(character, key)) return;
+    if (key.name === "paste-start") this.#paste = "";
+    else if (key.name === "paste-end") {
+      this.#change(insertText(this.#buffer, cleanPaste(this.#paste ?? "")));
+      this.#paste = null;
+    } else if (this.#paste !== null) this.#paste += key.sequence ?? character ?? "";
+    else if (key.ctrl === true && key.name === "c") this.#cancel();
+    else if (key.ctrl === true && key.name === "d" && this.#buffer.text === "") this.leave(0);
+    else if (key.ctrl === true && key.name === "l" && canMoveCursor) this.#region.clearScreen(this.#buffer);
+    else if (isPlainEnter(key)) this.#enter();
+    else {
+      const next = applyKey(this.#buffer, character, key, history);
+      if (next !== null && (canMoveCursor || isSimple(this.#buffer, next))) this.#change(next);
+    }
+  }
+
+  #change(next: EditBuffer): void {
+    const before = this.#buffer;
+    this.#buffer = next;
+    if (this.#waiting !== null) this.#region.draw(next, before);
+  }
+
+  #submit(submission: Submission): void {
+    if (this.#waiting === null) {
+      this.#queue.push(submission);
+      return;
+    }
+    const resolve = this.#waiting;
+    this.#waiting = null;
+    this.#region.leave(this.#buffer);
+    resolve(submission);
+  }
+
+  #enter(): void {
+    const { text, caret } = this.#buffer;
+    // A backslash at the end continues the line, as in a shell.
+    if (text.endsWith("\\") && caret === text.length) {
+      this.#change(insertText({ text: text.slice(0, -1), caret: caret - 1 }, "\n"));
+      return;
+    }
+    this.#submit({ kind: "text", text });
+    this.#buffer = emptyBuffer;
+    this.#options.history.add(text);
+  }
+
+  #cancel(): void {
+    const nowMs = performance.now();
+    const isSecond = nowMs - this.#interruptedAtMs < leaveWithinMs && this.#buffer.text === "";
+    this.#interruptedAtMs = nowMs;
+    if (isSecond) this.leave(interruptedExitCode);
+    else if (this.#waiting === null) this.#interrupt?.();
+    else if (this.#buffer.text === "") this.#region.hint(this.#buffer, "(Ctrl-C again leaves; so does /quit)");
+    else {
+      this.#region.leave(this.#buffer);
+      this.#buffer = emptyBuffer;
+      // Discarding a line does not count as the first Ctrl-C of two.
+      this.#interruptedAtMs = Number.NEGATIVE_INFINITY;
+      this.#region.draw(this.#buffer, this.#buffer);
+    }
+  }
+
+  /** Returns true if the search consumed the key. Any other key ends the search and keeps its usual effect. */
+  #isSearched(character: string | undefined, key: Key): boolean {
+    const search = this.#search;
+    if (search === null) {
+      const { canMoveCursor, history } = this.#options;
+      if (key.ctrl !== true || key.name !== "r" || !canMoveCursor || this.#waiting === null) return false;
+      this.#search = { open: new OpenSearch(history), before: this.#buffer };
+      this.#showSearch();
+      return true;
+    }
+    const { before, open } = search;
+    const step = open.press(character, key);
+    if (step.kind === "search") this.#search = { open: step.search, before };
+    else {
+      this.#search = null;
+      this.#buffer = step.kind === "left" || step.text === "" ? before : { text: step.text, caret: step.text.length };
+    }
+    this.#showSearch();
+    return step.kind !== "taken";
+  }
+
+  #showSearch(): void {
+    const open = this.#search?.open ?? null;
+    this.#region.setPrompt(open?.prompt ?? null);
+    this.#change(open === null ? this.#buffer : { text: open.text, caret: open.text.length });
+  }
 }
 
 const bracketedPaste = { on: "\u001b[?2004h", off: "\u001b[?2004l" };

@@ -23,49 +23,21 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
   const tools = createToolLines();
   const toolLines: ToolLine[] = [];
   const events: EventObject[] = [];
-  let writes: Promise<void> = Promise.resolve();
-  let isLineOpen = false;
-  let isThinking = false;
-  let pendingHalf = "";
-  const write = (work: () => Promise<void>): void => {
-    writes = writes.then(work);
-  };
-  const closeLine = (): void => {
-    if (isLineOpen) write(() => output.stream("\n"));
-    isLineOpen = false;
-  };
-  const line = (text: string): void => {
-    closeLine();
-    write(async () => {
-      await output.line({ text, style: "dim" });
-      await output.flush();
-    });
-  };
+  const writer = new TurnWriter(output);
   return {
     toolLines,
     events,
     onDelta: (delta) => {
-      if (!isText) return;
-      if (delta.type === "thinking" && !isThinking) line("(thinking)");
-      isThinking = delta.type === "thinking";
-      if (delta.type !== "text" || delta.text === "") return;
-      // A surrogate pair may arrive in two deltas; half of it is no valid character.
-      const text = pendingHalf + delta.text;
-      const isHalf = /[\ud800-\udbff]$/.test(text);
-      pendingHalf = isHalf ? text.slice(-1) : "";
-      const whole = isHalf ? text.slice(0, -1) : text;
-      if (whole === "") return;
-      isLineOpen = !whole.endsWith("\n");
-      write(() => output.stream(whole));
+      if (isText) writer.delta(delta);
     },
     onEvent: (event) => {
       // Each reply of a turn starts on a new line.
-      if (event.name === "record.appended" && messageRole(event.record.record) === "assistant") closeLine();
+      if (event.name === "record.appended" && messageRole(event.record.record) === "assistant") writer.closeLine();
       const tool = event.name === "record.appended" ? tools.take(event.record, performance.now()) : null;
       if (tool !== null) {
         toolLines.push(tool);
-        if (output.isTerminal) line(`● ${toolLineText(tool)}`);
-        else write(async () => output.note(toolLineText(tool)));
+        if (output.isTerminal) writer.line(`● ${toolLineText(tool)}`);
+        else writer.write(async () => output.note(toolLineText(tool)));
       }
       // The turn ends with an error that reports the same.
       if (event.name === "session.replaced") return;
@@ -75,16 +47,66 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
       events.push(told);
       // The caller reports the denial with its reason.
       if (event.name === "send.denied") return;
-      if (output.isTerminal) line(`(${note})`);
-      else write(async () => output.event(told));
+      if (output.isTerminal) writer.line(`(${note})`);
+      else writer.write(async () => output.event(told));
     },
     onNote: (message) => {
-      if (output.isTerminal) line(`(${message})`);
-      else write(async () => output.note(message));
+      if (output.isTerminal) writer.line(`(${message})`);
+      else writer.write(async () => output.note(message));
     },
-    finish: async () => {
-      closeLine();
-      await writes;
-    },
+    finish: () => writer.finish(),
   };
+}
+
+/** Writes one piece after the other, and knows whether the cursor is inside a line of the answer. */
+class TurnWriter {
+  readonly #output: Output;
+  #writes: Promise<void> = Promise.resolve();
+  #isLineOpen = false;
+  #isThinking = false;
+  #pendingHalf = "";
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  write(work: () => Promise<void>): void {
+    this.#writes = this.#writes.then(work);
+  }
+
+  closeLine(): void {
+    if (this.#isLineOpen) this.write(() => this.#output.stream("\n"));
+    this.#isLineOpen = false;
+  }
+
+  line(text: string): void {
+    this.closeLine();
+    this.write(async () => {
+      await this.#output.line({ text, style: "dim" });
+      await this.#output.flush();
+    });
+  }
+
+  delta(delta: ChatDelta): void {
+    if (delta.type === "thinking" && !this.#isThinking) this.line("(thinking)");
+    this.#isThinking = delta.type === "thinking";
+    if (delta.type !== "text" || delta.text === "") return;
+    const whole = this.#wholeText(delta.text);
+    if (whole === "") return;
+    this.#isLineOpen = !whole.endsWith("\n");
+    this.write(() => this.#output.stream(whole));
+  }
+
+  async finish(): Promise<void> {
+    this.closeLine();
+    await this.#writes;
+  }
+
+  /** A surrogate pair may arrive in two deltas; half of it is no valid character. */
+  #wholeText(piece: string): string {
+    const text = this.#pendingHalf + piece;
+    const isHalf = /[\ud800-\udbff]$/.test(text);
+    this.#pendingHalf = isHalf ? text.slice(-1) : "";
+    return isHalf ? text.slice(0, -1) : text;
+  }
 }

@@ -10,18 +10,39 @@ import { resolveSendPolicy } from "@throughline/policy";
 import type { GroupActivation, QueueSettings, ResetPlan, SendPolicyAnswer } from "@throughline/policy/internal";
 import type { SendPolicy } from "@throughline/policy";
 import { resolveSession, systemClock } from "@throughline/core/internal";
-import type { SessionEntry } from "@throughline/core";
+import type { SessionEntry, SessionState } from "@throughline/core";
 import { misspeltEntryField } from "../entry-fields.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
+import type { Output } from "../output.ts";
 import { sendPolicyText } from "../chat/send-policy-text.ts";
 import { timeText } from "../time-text.ts";
 
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
-  const { output, scope, signal, config } = context;
+  const { output } = context;
+  const found = await findPolicy(context, input);
+  await (output.isJson ? output.object(policyObject(found)) : printPolicy(output, found));
+  return 0;
+}
+
+/** Holds the policies that apply to one session. */
+interface SessionPolicy {
+  readonly session: SessionState;
+  readonly answer: SendPolicyAnswer;
+  /** Is null when no rule decides. */
+  readonly rule: unknown;
+  /** Is true when the two ways of reading the rules give different answers. */
+  readonly dependsOnMode: boolean;
+  readonly reset: ResetPlan;
+  readonly group: ReturnType<typeof resolveGroupActivation>;
+  readonly queue: QueueSettings;
+}
+
+async function findPolicy(context: CommandContext, input: CommandInput): Promise<SessionPolicy> {
+  const { scope, signal, config } = context;
   const { channel, chatType } = input.options as { readonly channel?: string; readonly chatType?: string };
   const store = await context.openStore("read");
-  const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
-  const { ref, sessionId, entry } = found;
+  const session = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  const { ref, entry } = session;
   noteMisspelt(context, entry);
   const { sendPolicy: policy, reset: resetPolicy } = sessionSettings(config);
   const question = {
@@ -32,31 +53,50 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     ...(chatType === undefined ? {} : { chatType }),
   };
   const answer = resolveSendPolicy(question);
-  const { differ } = compareSendPolicyModes(question);
-  const reset = await planSessionReset(store, found, {
+  const reset = await planSessionReset(store, session, {
     policy: resetPolicy,
     nowMs: systemClock.nowMs(),
     timeZone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
-  const rule = ruleOf(policy, answer);
-  const group = resolveGroupActivation({ key: ref.key, entry });
-  const queue = readQueueSettings(entry);
-  if (output.isJson) {
-    await output.object({
-      kind: "policy",
-      key: ref.key,
-      sessionId,
-      ...answer,
-      rule,
-      dependsOnMode: differ,
-      groupActivation: group.isGroup ? group.activation : null,
-      queue,
-      enforcedBy,
-      notEnforcedBy,
-      reset: { isDue: reset.isDue, reason: reset.reason, dueAtMs: reset.dueAtMs, source: reset.source, ...reset.rule },
-    });
-    return 0;
-  }
+  return {
+    session,
+    answer,
+    rule: ruleOf(policy, answer),
+    dependsOnMode: compareSendPolicyModes(question).differ,
+    reset,
+    group: resolveGroupActivation({ key: ref.key, entry }),
+    queue: readQueueSettings(entry),
+  };
+}
+
+function policyObject({
+  session: { ref, sessionId },
+  answer,
+  rule,
+  dependsOnMode,
+  reset,
+  group,
+  queue,
+}: SessionPolicy): { readonly kind: "policy"; readonly [field: string]: unknown } {
+  return {
+    kind: "policy",
+    key: ref.key,
+    sessionId,
+    ...answer,
+    rule,
+    dependsOnMode,
+    groupActivation: group.isGroup ? group.activation : null,
+    queue,
+    enforcedBy,
+    notEnforcedBy,
+    reset: { isDue: reset.isDue, reason: reset.reason, dueAtMs: reset.dueAtMs, source: reset.source, ...reset.rule },
+  };
+}
+
+async function printPolicy(
+  output: Output,
+  { session: { ref, entry }, answer, rule, dependsOnMode, reset, group, queue }: SessionPolicy,
+): Promise<void> {
   await output.line({ text: ref.key, style: "bold" });
   await output.line(
     { text: answer.action, style: answer.action === "allow" ? "green" : "red" },
@@ -71,12 +111,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     await output.line("  A turn stores the message and asks no model. Other sessions cannot send to this one.");
   await output.line({ text: `  enforced by: ${enforcedBy.join(", ")}`, style: "dim" });
   await output.line({ text: `  not enforced by: ${notEnforcedBy.join(", ")}`, style: "dim" });
-  if (differ)
+  if (dependsOnMode)
     await output.line({ text: "  first-match and deny-overrides give different answers here", style: "yellow" });
   await output.line(`reset: ${resetText(reset)}`);
   if (group.isGroup) await output.line(`group: ${activationTexts[group.activation]}`);
   if (entry.queueMode !== undefined || queue.cap !== null) await output.line(`queue: ${queueText(queue)}`);
-  return 0;
 }
 
 /** These callers apply the send policy before they call a model. */

@@ -23,6 +23,7 @@ import type { ServerFile } from "../server/server-file.ts";
 import { baseUrlVariable, gatewayOptions } from "../server/gateway-options.ts";
 import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
 import { serverSummaries } from "../server/server-summaries.ts";
+import { settingOf } from "../setting-of.ts";
 import { version } from "../version.ts";
 
 /** Labels the token that the server creates for local programs of the same home. */
@@ -30,64 +31,14 @@ const ownLabel = "server.json";
 const everything: TokenRights = { namespace: "*", agents: "*", scopes, expiresAtMs: null };
 
 export async function run(context: CommandContext, _input: CommandInput): Promise<number> {
-  const { host, output, signal, storeUrl } = context;
-  const valueOf = (key: string): SettingValue => context.settings.find((setting) => setting.key === key)?.value ?? null;
-  if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http")
-    throw usageError("serve needs a store of its own; another server has the one of --store.");
-  const { sendPolicy, reset } = sessionSettings(context.config);
-  const home = resolve(host.workingDirectory, String(valueOf("home")));
-  const gateway = gatewayOptions(valueOf, host.environment, home);
-  const options = { ...serverOptions(valueOf), ...(gateway === null ? {} : { gateway }) };
-  const tokenFile = valueOf("server.tokenFile");
-  const tokenPath = tokenFile === null ? null : resolve(host.workingDirectory, String(tokenFile));
-  if (closeHome({ path: home, configPath: context.configPath, tokenPath }))
-    output.note(`Other users could open ${home}; it is closed to them now (chmod 700).`);
-  const mounted = tokenPath === null ? null : readToken(tokenPath);
-  const path = serverFilePath(home);
-  const stale = await staleServer(path);
-  let onEvent: Parameters<ServerOptions["openStore"]>[0] = () => {};
-  const store = await openStore(storeUrl, {
-    workingDirectory: host.workingDirectory,
-    create: true,
-    onEvent: (event) => onEvent(event),
-  });
-  let own: { readonly id: string; readonly file: ServerFile } | null = null;
-  let server: Server;
-  try {
-    await onceReachable(context, () => assertReachable(store, options.host, mounted));
-    server = await listening({
-      ...options,
-      openStore: (listener) => {
-        onEvent = listener;
-        return store;
-      },
-      version,
-      summaries: serverSummaries(context),
-      sessionPolicy: { sendPolicy, reset },
-      log: { write: (line) => void host.stderr.write(line) },
-      logLevel: logLevelOf(context),
-      onStopping: async (tokens) => {
-        if (own === null) return;
-        removeServerFile(path, own.file);
-        await tokens.revoke(own.id);
-      },
-    });
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+  const { output, signal } = context;
+  const plan = await planServer(context);
+  const { server, own } = await startServer(context, plan);
   try {
     await onceReachable(context, async () => {
-      // A killed server's token is revoked now. Only its server file held the token, so no other program would revoke
-      // it.
-      await revokeOf(server, stale);
-      const { info, text } = await server.tokens.create(everything, ownLabel);
-      server.exempt(info.id);
-      const file = { url: localUrl(server.url), token: text, pid: process.pid };
-      own = { id: info.id, file };
-      if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
-      await tell(context, server, path);
-      if (!output.isJson) tellGateway(context, server, gateway);
+      await claimHome(server, plan, own);
+      await tell(context, server, plan.path);
+      if (!output.isJson) tellGateway(context, server, plan.options.gateway ?? null);
     });
     await aborted(signal);
     if (!output.isJson) output.note("Stopping: requests that run come to their end. A second signal stops at once.");
@@ -95,6 +46,88 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
     await server.close();
   }
   return 0;
+}
+
+/** Holds what the settings and the home say about the server, before its store is opened. */
+interface ServerPlan {
+  readonly options: ReturnType<typeof serverOptions> & Pick<ServerOptions, "sessionPolicy" | "gateway">;
+  /** Is the token of the token file; null without such a file. */
+  readonly mounted: string | null;
+  readonly path: string;
+  /** Is the file that a killed server left. */
+  readonly stale: ServerFile | null;
+}
+
+async function planServer(context: CommandContext): Promise<ServerPlan> {
+  const { host, output, config, settings, storeUrl, configPath } = context;
+  const valueOf = (key: string): SettingValue => settingOf(settings, key);
+  if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http")
+    throw usageError("serve needs a store of its own; another server has the one of --store.");
+  const { sendPolicy, reset } = sessionSettings(config);
+  const home = resolve(host.workingDirectory, String(valueOf("home")));
+  const gateway = gatewayOptions(valueOf, host.environment, home);
+  const sessionPolicy = { sendPolicy, reset };
+  const options = { ...serverOptions(valueOf), sessionPolicy, ...(gateway === null ? {} : { gateway }) };
+  const tokenFile = valueOf("server.tokenFile");
+  const tokenPath = tokenFile === null ? null : resolve(host.workingDirectory, String(tokenFile));
+  if (closeHome({ path: home, configPath, tokenPath }))
+    output.note(`Other users could open ${home}; it is closed to them now (chmod 700).`);
+  const mounted = tokenPath === null ? null : readToken(tokenPath);
+  const path = serverFilePath(home);
+  return { options, mounted, path, stale: await staleServer(path) };
+}
+
+/** Holds the token and the server file for local programs, once the server has claimed the home. */
+interface OwnAccess {
+  claimed: { readonly id: string; readonly file: ServerFile } | null;
+}
+
+async function startServer(
+  context: CommandContext,
+  { options, mounted, path }: ServerPlan,
+): Promise<{ readonly server: Server; readonly own: OwnAccess }> {
+  const { host, storeUrl } = context;
+  const own: OwnAccess = { claimed: null };
+  let onEvent: Parameters<ServerOptions["openStore"]>[0] = () => {};
+  const store = await openStore(storeUrl, {
+    workingDirectory: host.workingDirectory,
+    create: true,
+    onEvent: (event) => onEvent(event),
+  });
+  try {
+    await onceReachable(context, () => assertReachable(store, options.host, mounted));
+    const server = await listening({
+      ...options,
+      openStore: (listener) => {
+        onEvent = listener;
+        return store;
+      },
+      version,
+      summaries: serverSummaries(context),
+      log: { write: (line) => void host.stderr.write(line) },
+      logLevel: logLevelOf(context),
+      onStopping: async (tokens) => {
+        if (own.claimed === null) return;
+        removeServerFile(path, own.claimed.file);
+        await tokens.revoke(own.claimed.id);
+      },
+    });
+    return { server, own };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Writes the server file with a token for local programs. @throws {ThroughlineError} SERVER_RUNNING */
+async function claimHome(server: Server, { path, stale }: ServerPlan, own: OwnAccess): Promise<void> {
+  // A killed server's token is revoked now. Only its server file held the token, so no other program would revoke it.
+  await revokeOf(server, stale);
+  const { info, text } = await server.tokens.create(everything, ownLabel);
+  server.exempt(info.id);
+  const file = { url: localUrl(server.url), token: text, pid: process.pid };
+  own.claimed = { id: info.id, file };
+  if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
 }
 
 /** Sets the wait before the next attempt to reach the store. */

@@ -1,0 +1,6 @@
+import type { Setting } from "@throughline/config/internal";
+
+/** Returns the value of a setting, or null without one. */
+export function settingOf(settings: readonly Setting[], key: string): Setting["value"] {
+  return settings.find((setting) => setting.key === key)?.value ?? null;
+}
