@@ -33,6 +33,12 @@ describe("the end of an answer", () => {
     expect([...Buffer.from(text)].some((byte) => isLast(Buffer.from([byte])))).toBe(false);
   });
 
+  it("is not looked for in a line that nests deeper than the limit", () => {
+    const nested = (levels: number): Buffer =>
+      Buffer.from(`{"done":true,"message":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}\n`);
+    expect([endOf(streamed)(nested(180)), endOf(streamed)(nested(181))]).toEqual([true, false]);
+  });
+
   it("is where its length says, whatever it holds", () => {
     const isLast = endOf({ headers: { "content-length": "16" } } as IncomingMessage);
     expect([isLast(Buffer.from("data: [D")), isLast(Buffer.from("ONE]\n\n12"))]).toEqual([false, true]);

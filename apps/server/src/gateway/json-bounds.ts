@@ -36,11 +36,11 @@ export async function isWithinBounds(bytes: Buffer, form: "document" | "lines"):
 
 /** Checks one line of a stream without yielding, because the caller is synchronous. */
 export function isLineWithinBounds(line: string): boolean {
-  return line.length < limits.values || new JsonScan(limits).take(Buffer.from(line)) === null;
+  return isShort(line) || new JsonScan(limits).take(Buffer.from(line)) === null;
 }
 
-/** A text of this many bytes cannot nest deeper than the limit, so it needs no scan. */
-function isShort({ length }: Buffer): boolean {
+/** A text of this length cannot nest deeper than the limit, so it needs no scan. */
+function isShort({ length }: Buffer | string): boolean {
   return length <= limits.levels;
 }
 
