@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ThroughlineError } from "@throughline/core";
-import type { Finding } from "@throughline/core";
+import type { Finding, SessionStore } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
 import { checkFiles } from "../src/doctor/check-files.ts";
 import { checkStore } from "../src/doctor/check-store.ts";
 import { verifyStore } from "../src/doctor/verify-store.ts";
@@ -109,5 +110,22 @@ describe("a store in a folder", () => {
       { code: "TRANSCRIPT_FOREIGN", path },
     ]);
     expect(notes).toEqual(["no repair of memory", "no check of memory"]);
+  });
+});
+
+describe("a repair of a store in one file", () => {
+  it("has failed also when other findings follow the damage that it left", async () => {
+    const path = join(folder, "store.db");
+    async function* repair(): AsyncGenerator<Finding> {
+      yield createFinding("STORE_DAMAGED", "Nothing was written.", { path });
+      yield createFinding("RECORD_MISSING", "A record is missing.", { path });
+    }
+    async function* verify(): AsyncGenerator<Finding> {}
+    const open = (): Promise<SessionStore> =>
+      Promise.resolve(Object.assign(createMemoryStore(), { maintenance: { verify, repair } }));
+    const listener = { onFindings: () => Promise.resolve(), onCopy: () => {}, onNoRepair: () => {} };
+    const place = { open, openCopy: open, path, folder: null, query: {}, signal };
+    const outcome = await checkStore({ ...place, isRepair: true }, listener);
+    expect(outcome).toEqual({ isDamaged: true, isRepairable: true, isRepairFailed: true });
   });
 });

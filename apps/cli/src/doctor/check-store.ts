@@ -129,8 +129,9 @@ async function* repairs(
   listener: StoreCheckListener,
 ): AsyncGenerator<Finding> {
   for await (const finding of store.maintenance?.repair({ signal }) ?? []) {
-    // A finding of damage is followed by a finding that says whether it was repaired, so the last one counts.
-    repair.isFailed = path !== null && finding.code === "STORE_DAMAGED" && !finding.repaired;
+    // The repair ends with a finding of damage that says whether it was repaired, so the last one counts. Findings about
+    // single records say nothing about the repair.
+    if (finding.code === "STORE_DAMAGED") repair.isFailed = path !== null && !finding.repaired;
     // A note replaces this record in the copy, so the record stays lost.
     const isLost = finding.repaired && finding.code === "RECORD_MISSING";
     yield isLost ? { ...finding, repaired: false } : finding;
