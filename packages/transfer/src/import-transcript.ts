@@ -378,7 +378,8 @@ class ImportRun {
       path: this.source.path,
       key: this.ref.key,
       readBytes,
-      sizeBytes: Math.max(readBytes, this.receipt.sizeBytes),
+      // A file that grows while it is read may be larger than it was at the start.
+      sizeBytes: Math.max(readBytes, this.sourceBytes),
       records: this.records,
     });
   }

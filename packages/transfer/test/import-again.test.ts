@@ -167,6 +167,19 @@ describe("importing again", () => {
     expect(await outcome(store, folder.at("x.jsonl"))).toEqual(["grown", 16, 16, null]);
   });
 
+  it("reports each batch against the size of the whole source", async () => {
+    const text = jsonLines(header, ...Array.from({ length: 9 }, (_, index) => message(`m${index}`, null)));
+    using folder = fixtureFolder({ "x.jsonl": text });
+    const store = createMemoryStore({ limits: { batchRecords: 5 } });
+    const progress: (readonly [readBytes: number, sizeBytes: number])[] = [];
+    await importAll(store, folder.at("x.jsonl"), {
+      onProgress: ({ readBytes, sizeBytes }) => progress.push([readBytes, sizeBytes]),
+    });
+    const half = text.split("\n").slice(0, 5).join("\n").length + 1;
+    expect(progress[0]).toEqual([half, text.length]);
+    expect(progress.at(-1)).toEqual([text.length, text.length]);
+  });
+
   it("a dry run tells the same and writes nothing", async () => {
     using folder = fixtureFolder({ "x.jsonl": jsonLines(header, message("a", null), "{broken") });
     const store = createMemoryStore();
