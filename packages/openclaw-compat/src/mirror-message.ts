@@ -1,13 +1,18 @@
 import {
+  type AppendDraft,
   appendOnce,
+  type AppendResult,
   type AssistantMessage,
   hasErrorCode,
   isRecordOfType,
+  type Message,
   type SessionRef,
   type SessionState,
+  type SessionStore,
   type StoredRecord,
   type ThroughlineError,
 } from "@throughline/core";
+import type { AppendOnceOptions } from "@throughline/core/internal";
 import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format/internal";
 import { agentOf, refOf, type CompatContext } from "./compat-context.ts";
 
@@ -82,33 +87,11 @@ export async function appendAssistantMessageToSessionTranscript(
       return { ok: false, code: "session-rebound", reason: `the session is ${state.sessionId} by now` };
     }
     const sessionFile = fileOf(context, agentId, state);
-    const stored = await storedReply(context, state, blocks);
-    // The append expects the head of this read. If a reply is stored in between, the append fails and the next round
-    // reads that reply.
-    const options = { expect: { head: state.head.headId }, ...(signal === undefined ? {} : { signal }) };
-    const newKey = { idempotencyKey: context.random.uuid(), isNewKey: true };
     try {
-      if (stored !== null) {
-        // A read may return records whose flush failed. An append without records fails in that case, so its success
-        // proves that the reply is on disk.
-        await appendOnce(context.store, ref, [], { ...options, ...newKey });
-        return { ok: true, sessionFile, messageId: stored.id, isDuplicate: true };
-      }
-      const draft = { type: "message", message: mirrored(blocks) };
-      const result = await appendOnce(context.store, ref, [draft], {
-        ...options,
-        ...(idempotencyKey === undefined ? newKey : { idempotencyKey: `mirror:${idempotencyKey}` }),
-      });
-      return {
-        ok: true,
-        sessionFile,
-        messageId: result.records[0]?.id ?? "",
-        isDuplicate: idempotencyKey !== undefined && result.replayed,
-      };
+      const mirrored = await appendMirror(context, state, { blocks, idempotencyKey, signal });
+      if (mirrored !== null) return { ok: true, sessionFile, ...mirrored };
+      return { ok: false, code: "blocked", reason: "the idempotency key belongs to another message" };
     } catch (error) {
-      if (hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) {
-        return { ok: false, code: "blocked", reason: "the idempotency key belongs to another message" };
-      }
       if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
       if (context.clock.nowMs() >= deadlineMs)
         return {
@@ -121,6 +104,71 @@ export async function appendAssistantMessageToSessionTranscript(
   }
 }
 
+interface MessageToMirror {
+  readonly blocks: readonly TextBlock[];
+  readonly idempotencyKey: string | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+interface TextBlock {
+  readonly type: "text";
+  readonly text: string;
+}
+
+type MirroredMessage = Pick<MirrorResult & { readonly ok: true }, "messageId" | "isDuplicate">;
+
+/**
+ * Finds the message in the transcript or appends it. Null means that the key belongs to another message.
+ * @throws {ThroughlineError} SESSION_BUSY, APPEND_CONFLICT when the session changed since `state` was loaded
+ */
+async function appendMirror(
+  context: CompatContext,
+  state: SessionState,
+  { blocks, idempotencyKey, signal }: MessageToMirror,
+): Promise<MirroredMessage | null> {
+  const { store, random } = context;
+  const stored = await storedReply(context, state, blocks);
+  // The append expects the head of this read. If a reply is stored in between, the append fails and the next round
+  // reads that reply.
+  const options = { expect: { head: state.head.headId }, ...(signal === undefined ? {} : { signal }) };
+  const newKey = (): AppendOnceOptions => ({ ...options, idempotencyKey: random.uuid(), isNewKey: true });
+  const key = idempotencyKey === undefined ? null : { ...options, idempotencyKey: `mirror:${idempotencyKey}` };
+  const draft = { type: "message", message: mirrored(blocks) };
+  if (stored !== null) {
+    // A read may return records whose flush failed. An append without records fails in that case, so its success proves
+    // that the reply is on disk. The caller's key is kept with it, so that a later retry finds the reply. A replay
+    // proves nothing about this reply.
+    const kept = key === null ? null : await appendUnlessOther(store, state.ref, [], key);
+    if (kept === null || kept.replayed) await appendOnce(store, state.ref, [], newKey());
+    return { messageId: stored.id, isDuplicate: true };
+  }
+  if (key === null) {
+    const { records } = await appendOnce(store, state.ref, [draft], newKey());
+    return { messageId: records[0]?.id ?? "", isDuplicate: false };
+  }
+  const result = await appendUnlessOther(store, state.ref, [draft], key);
+  if (result !== null) return { messageId: result.records[0]?.id ?? "", isDuplicate: result.replayed };
+  // The key may have come with a reply that was stored already.
+  const earlier = await appendUnlessOther(store, state.ref, [], key);
+  const reply = earlier === null ? null : await earlierReply(context, state, blocks);
+  return reply === null ? null : { messageId: reply.id, isDuplicate: true };
+}
+
+/** Returns null when the key came with other records before. */
+async function appendUnlessOther(
+  store: SessionStore,
+  ref: SessionRef,
+  drafts: readonly AppendDraft[],
+  options: AppendOnceOptions,
+): Promise<AppendResult | null> {
+  try {
+    return await appendOnce(store, ref, drafts, options);
+  } catch (error) {
+    if (hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) return null;
+    throw error;
+  }
+}
+
 /** Another program may have stored a `sessionFile` that is not text. Such a value is ignored. */
 function fileOf({ stateDir }: CompatContext, agentId: string, { sessionId, entry }: SessionState): string {
   const stated: unknown = entry.sessionFile;
@@ -128,10 +176,7 @@ function fileOf({ stateDir }: CompatContext, agentId: string, { sessionId, entry
   return resolveSessionFile(resolveSessionsDir({ stateDir, agentId }), { sessionId, ...file }).path;
 }
 
-function blocksOf({
-  text = "",
-  mediaUrls = [],
-}: MirrorParams): readonly { readonly type: "text"; readonly text: string }[] {
+function blocksOf({ text = "", mediaUrls = [] }: MirrorParams): readonly TextBlock[] {
   const said = text.trim() === "" ? [] : [text];
   // A message may have text and media; the transcript then holds both.
   const names = mediaUrls.length === 0 ? [] : [mediaUrls.map(mediaName).join(", ")];
@@ -168,21 +213,41 @@ function mirrored(content: AssistantMessage["content"]): AssistantMessage {
 async function storedReply(
   context: CompatContext,
   state: SessionState,
-  blocks: readonly { readonly text: string }[],
+  blocks: readonly TextBlock[],
 ): Promise<StoredRecord | null> {
-  const wanted = normal(blocks.map(({ text }) => text).join("\n"));
-  for await (const record of newestRecords(context, state.ref)) {
-    if (record.side || !isRecordOfType(record.record, "message")) continue;
-    const { message } = record.record;
+  for await (const { record, message } of newestMessages(context, state.ref)) {
     if (message.role !== "assistant") return null;
     const text = normal(textOf((message as AssistantMessage).content));
-    if (text !== "") return text === wanted || text === normal(blocks[0]?.text ?? "") ? record : null;
+    if (text !== "") return isText(text, blocks) ? record : null;
   }
   return null;
 }
 
-async function* newestRecords(context: CompatContext, ref: SessionRef): AsyncGenerator<StoredRecord> {
-  for await (const page of context.store.read(ref, { order: "descending", limit: 50 })) yield* page.records;
+/** Returns the newest reply with the text, also one of an earlier turn. */
+async function earlierReply(
+  context: CompatContext,
+  state: SessionState,
+  blocks: readonly TextBlock[],
+): Promise<StoredRecord | null> {
+  for await (const { record, message } of newestMessages(context, state.ref))
+    if (message.role === "assistant" && isText(normal(textOf((message as AssistantMessage).content)), blocks))
+      return record;
+  return null;
+}
+
+function isText(text: string, blocks: readonly TextBlock[]): boolean {
+  return text === normal(blocks.map((block) => block.text).join("\n")) || text === normal(blocks[0]?.text ?? "");
+}
+
+interface NewestMessage {
+  readonly record: StoredRecord;
+  readonly message: Message;
+}
+
+async function* newestMessages(context: CompatContext, ref: SessionRef): AsyncGenerator<NewestMessage> {
+  for await (const { records } of context.store.read(ref, { order: "descending", limit: 50 }))
+    for (const record of records)
+      if (!record.side && isRecordOfType(record.record, "message")) yield { record, message: record.record.message };
 }
 
 function textOf(content: AssistantMessage["content"]): string {

@@ -79,6 +79,38 @@ describe.each(storeKinds)("mirroring a delivered message over %s", (kind) => {
     expect(await mirror({ sessionKey: key, text: "welcome" })).toMatchObject({ ok: true, isDuplicate: false });
   });
 
+  it("recognizes a retry by its key when the reply was stored by its turn", async () => {
+    await using fixture = compatFixture(kind);
+    await openSession(fixture.store, ref, { random: systemRandom });
+    const { records } = await fixture.store.append(ref, [said("user", "hi"), said("assistant", "Hello")]);
+    const mirror = fixture.sessions.appendAssistantMessageToSessionTranscript;
+    const delivered = { sessionKey: key, text: "Hello", idempotencyKey: "h1" };
+    const found = { ok: true, isDuplicate: true, messageId: records[1]?.id };
+    expect([await mirror(delivered), await mirror(delivered)]).toMatchObject([found, found]);
+    await fixture.store.append(ref, [said("user", "thanks")]);
+    expect(await mirror(delivered)).toMatchObject(found);
+    expect(await mirror({ ...delivered, text: "Other" })).toMatchObject({ ok: false, code: "blocked" });
+    expect(await messages(fixture.store)).toHaveLength(3);
+    // Without a key the same words after another message are a new message.
+    expect(await mirror({ sessionKey: key, text: "Hello" })).toMatchObject({ ok: true, isDuplicate: false });
+  });
+
+  it("finds a reply that it mirrored itself, and one that has the key of another message", async () => {
+    await using fixture = compatFixture(kind);
+    await openSession(fixture.store, ref, { random: systemRandom });
+    const mirror = fixture.sessions.appendAssistantMessageToSessionTranscript;
+    const first = await mirror({ sessionKey: key, text: "News", idempotencyKey: "n1" });
+    expect(first).toMatchObject({ ok: true, isDuplicate: false });
+    const again = { ...first, isDuplicate: true };
+    expect(await mirror({ sessionKey: key, text: "News", idempotencyKey: "n1" })).toEqual(again);
+    await fixture.store.append(ref, [said("user", "and?"), said("assistant", "More")]);
+    expect(await mirror({ sessionKey: key, text: "More", idempotencyKey: "n1" })).toMatchObject({
+      ok: true,
+      isDuplicate: true,
+    });
+    expect(await messages(fixture.store)).toHaveLength(3);
+  });
+
   it("keeps a thread's transcript apart from its parent's", async () => {
     await using fixture = compatFixture(kind);
     const thread = sessionRef({ key: `${key}:thread:5` });
