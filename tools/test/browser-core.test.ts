@@ -153,6 +153,8 @@ describe("in a browser or a worker", () => {
   });
 
   it("fails for an entry point that needs Node", async () => {
-    await expect(bundled(`export * from "@throughline/core/internal/node";`)).rejects.toThrow(/Could not resolve "node:/);
+    await expect(bundled(`export * from "@throughline/core/internal/node";`)).rejects.toThrow(
+      /Could not resolve "node:/,
+    );
   });
 });
