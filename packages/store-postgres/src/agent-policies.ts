@@ -87,11 +87,11 @@ RETURN ${isHeld(schema, "p_number")};`;
 }
 
 /**
- * Creates `is_own_1`, which tests whether a session number belongs to the calling role, and `shares_own_1`, which tests
- * whether a session of the agent may share these records. A session may share records of the same agent's sessions, and
- * records that a fork of the agent shares already. Both functions run with the rights of the caller, so they reveal
- * nothing that it could not read itself. They are functions because a policy of `sessions` cannot read `sessions`. The
- * snapshot of the statement holds the rows of the moment before it.
+ * Creates `is_own_1`, which tests whether a session number belongs to the calling role. Creates `shares_own_1`, which
+ * tests whether a session of the agent may share these records. A session may share records of the same agent's
+ * sessions, and records that a fork of the agent shares already. Both functions run with the rights of the caller, so
+ * they reveal nothing that it could not read itself. They are functions because a policy of `sessions` cannot read
+ * `sessions`. The snapshot of the statement holds the rows of the moment before it.
  */
 function ownSessions(schema: string): string {
   const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER SET search_path = pg_catalog, pg_temp";

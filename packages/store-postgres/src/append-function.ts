@@ -101,7 +101,7 @@ END;
 
 /**
  * Inserts the rows of a batch without imported lines. It reads `u`, the row that the UPDATE returned, because only that
- * row tells the parent and the length of a record that follows the head.
+ * row has the parent and the length of a record that follows the head.
  */
 function ownRecords(schema: string, layout: Layout): string {
   return `INSERT INTO ${schema}.records (${layout.first("tenant")}session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, id, parent_id,

@@ -64,10 +64,10 @@ export function numbersBehind({ last }: Layout, from: number): string {
 }
 
 /**
- * Returns the tenant of an agent as a 64-bit whole number: the first eight bytes of SHA-256 over the namespace, NUL and
- * the agent id in lower case. The result must never change, because no session would be found again. Agent ids that
- * differ only in case share a tenant, so that one node can detect the collision. Two agents with the same number share
- * only a node, because no key relies on the number.
+ * Returns the tenant of an agent as a 64-bit whole number. It is the first eight bytes of SHA-256 over the namespace,
+ * NUL and the agent id in lower case. The result must never change, because no session would be found again. Agent ids
+ * that differ only in case share a tenant, so that one node can detect the collision. Two agents with the same number
+ * share only a node, because no key relies on the number.
  */
 export function tenantOf({ namespace, agentId }: TenantAgent): string {
   const digest = createHash("sha256").update(`${namespace}\0${agentId.toLowerCase()}`).digest();

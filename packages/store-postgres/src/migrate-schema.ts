@@ -107,7 +107,7 @@ function foreign({ schemaName }: MigrationPlace): ThroughlineError {
 
 /**
  * Accepts a newer schema if it still serves this program. The text of each applied step must equal the text in this
- * program, because a step that changed later would leave two kinds of databases at one version.
+ * program. A step that changed later would leave two kinds of databases at one version.
  * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED; STORE_UNSUPPORTED for a schema of another layout
  */
 export function assertKnown(

@@ -21,7 +21,7 @@ interface Meaning {
   readonly pattern: RegExp;
   readonly code: ErrorCode;
   readonly says: string;
-  /** Replaces the remedy of the code, which speaks of files. A function gets the server's message. */
+  /** Replaces the remedy of the code, which names files. A function gets the server's message. */
   readonly remedy?: string | ((text: string) => string);
 }
 

@@ -12,8 +12,8 @@ import { databaseNowMs, lockSession } from "./session-changes.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
- * Replaces records with tombstones in one transaction, wherever the content is kept: in the log, in separate payloads,
- * in the search index, and for every fork that shares it.
+ * Replaces records with tombstones in one transaction, wherever the content is kept. That is the log, the separate
+ * payloads, the search index, and every fork that shares it.
  */
 export async function redactRecords(
   context: StoreContext,

@@ -32,8 +32,8 @@ import type { PostgresStore } from "./store-options.ts";
 /** Holds sessions that share records, which move together or not at all. */
 export interface RelocatedFamily {
   /**
-   * States the result: `moved`; `busy` while a turn of a member is open, so that a later run moves the family; or
-   * `taken` if the target already has a session with such a key or id.
+   * States the result of the family: `moved`, `busy` or `taken`. It is `busy` while a turn of a member is open, and a
+   * later run moves it. It is `taken` if the target already has a session with such a key or id.
    */
   readonly outcome: "moved" | "busy" | "taken";
   /** Lists the sessions of the family with their ids. */

@@ -27,9 +27,9 @@ export const stateColumns: readonly string[] = [
 
 /**
  * Creates the function that replaces the entry at a given revision, begins a session, or begins the next session of a
- * key. It takes one call and one round trip. A reset gives the old row its archive address and inserts a new row, so a
- * caller that waited for the old row looks the key up again. The verdict SAVED comes with the new row. Every other
- * verdict comes with the row that caused it, if there is one.
+ * key. It takes one call and one round trip. A reset gives the old row its archive address and inserts a new row. A
+ * caller that waited for the old row therefore looks the key up again. The verdict SAVED comes with the new row. Every
+ * other verdict comes with the row that caused it, if there is one.
  */
 export function saveFunction(schema: string, layout: Layout): string {
   return `

@@ -37,7 +37,7 @@ export interface SchemaStep {
  * no JSON function reads, refuses or changes their content. Under a codec the entry is in `entry_coded`.
  *
  * No two indexes of a table start with the same column. Without statistics the planner might choose the wrong one, and
- * keep that plan as long as the connection lives. For the same reason the tenant is the last column of every key: the
+ * keep that plan as long as the connection lives. For the same reason the tenant is the last column of every key. The
  * planner would use an index that begins with the tenant to look up a session number.
  */
 const sessions = (schema: string, kind: TableKind): string => `

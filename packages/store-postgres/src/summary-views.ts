@@ -20,10 +20,10 @@ END $views$;
 
 /**
  * Creates functions that return a text as JSON and the content of a record. The result is null under a codec, and for
- * text that jsonb cannot hold (a NUL, a lone surrogate), because one unreadable record must not end a query about all
- * of them. The functions run with the rights of their caller. Their bodies are texts, so that no view depends on the
- * columns with contents. Row security gives those columns their type again to remove samples, and PostgreSQL refuses
- * that for a column of a view.
+ * text that jsonb cannot hold (a NUL, a lone surrogate). One unreadable record must not end a query about all of them.
+ * The functions run with the rights of their caller. Their bodies are texts, so that no view depends on the columns
+ * with contents. Row security gives those columns their type again to remove samples, and PostgreSQL refuses that for a
+ * column of a view.
  */
 function jsonFunctions(schema: string, layout: Layout): string {
   return `

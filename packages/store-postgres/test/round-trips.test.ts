@@ -123,7 +123,7 @@ const rows: readonly Row[] = [
   // A slice of sessions each, whatever they hold.
   ["maintenance.verify", 8, ({ store }) => through(store.maintenance.verify())],
   ["maintenance.repair", 25, ({ store }) => through(store.maintenance.repair())],
-  ["maintenance.backup", 34, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
+  ["maintenance.backup", 33, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
   ["search.rebuild", 15, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
 ];
