@@ -73,7 +73,7 @@ export function writeDeclarations(root: string): Declarations {
       const path = join(emitted, source.replace(/\.ts$/, ".d.ts"));
       const imported = posix.join(manifest.name, entry);
       paths[imported] = [path];
-      if (manifest.private === true || entry === "./internal") continue;
+      if (manifest.private === true || entry.startsWith("./internal")) continue;
       entryPoints.push({ package: manifest.name, name: imported.slice(scope.length), path });
     }
   }

@@ -1,4 +1,4 @@
-// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+// Functions that the packages of Throughline share. They may change in any release and are not public.
 export { contextSteps } from "./build-context.ts";
 export type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./from-messages/options.ts";
 export { historyTargets, validationSteps } from "./history-targets.ts";

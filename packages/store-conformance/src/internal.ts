@@ -1,3 +1,3 @@
-// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+// Functions that the packages of Throughline share. They may change in any release and are not public.
 export { conformanceCases } from "./conformance-cases.ts";
 export { startHolder } from "./faults/start-holder.ts";

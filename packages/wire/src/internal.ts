@@ -1,4 +1,4 @@
-// What the packages of Throughline share with each other. It may change in any release and is not part of the public interface.
+// Functions that the packages of Throughline share. They may change in any release and are not public.
 export type { CompactedHistory } from "./exchange-data.ts";
 export { planCall, planFrame, planRebuiltFrame } from "./plan-call.ts";
 export type { CallPlan, KnownText } from "./plan-call.ts";
