@@ -14,7 +14,7 @@ interface WaitingCommand {
 }
 
 /** Uses core's wait and prints the turn's holder while it waits. */
-export function patience({ output, signal }: WaitingCommand): WaitForTurnOptions {
+export function waitOptions({ output, signal }: WaitingCommand): WaitForTurnOptions {
   return {
     clock: systemClock,
     signal,
@@ -27,7 +27,7 @@ export function patience({ output, signal }: WaitingCommand): WaitForTurnOptions
  * @throws {ThroughlineError} SESSION_BUSY, ABORTED
  */
 export function waitForTurn(store: SessionStore, ref: SessionRef, command: WaitingCommand): Promise<void> {
-  return waitForTurnEnd(store, ref, patience(command));
+  return waitForTurnEnd(store, ref, waitOptions(command));
 }
 
 /** Reports a session with an open turn; a null `turn` belongs to this process. */

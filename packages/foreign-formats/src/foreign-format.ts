@@ -139,7 +139,7 @@ export interface UnitPlace {
 }
 
 /** Holds the records of one item. Every item gives a record, also a blank or broken one. */
-export interface ForeignUnit {
+export interface ForeignItem {
   /** Holds the records. The first has the item as its source, and the others are derived from it. */
   readonly records: readonly [SessionRecord, ...SessionRecord[]];
   /** States why the item gives no record of its own; null when it gives one. */
@@ -155,7 +155,7 @@ export interface ForeignReader {
    * Reads the next item. An item that cannot be read becomes a record with its source, and `unparsed` states the
    * reason.
    */
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit;
+  push(unit: RecordSource, place: UnitPlace): ForeignItem;
   /**
    * Ends the reading and returns all findings. Call it after the last item, because some findings need the whole
    * session.

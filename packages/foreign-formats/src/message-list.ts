@@ -1,7 +1,7 @@
 import type { Fields, RecordSource } from "@throughline/core/internal";
 import { asText } from "./as-text.ts";
 import type { Finding } from "@throughline/core";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "./foreign-format.ts";
 import type { ForeignFormatName } from "./names.ts";
 import { callsOf } from "./mapped-messages.ts";
 import { UnitRecords, type RecordBody } from "./unit-records.ts";
@@ -70,7 +70,7 @@ class ListReader implements ForeignReader {
     return this.#list.spawnedBy ?? null;
   }
 
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     const { part } = place;
     if (part === "head" || part === "tail") return this.#frame(unit, place, part);
     const { value, reason } = this.#records.parse(unit, place);
@@ -96,7 +96,7 @@ class ListReader implements ForeignReader {
     return this.findings;
   }
 
-  #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignUnit {
+  #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignItem {
     const fields = this.#records.frameFields(unit, place, part);
     const { bodies, time } = this.#list.frame(fields, part);
     const at = { id: this.#records.claim(undefined, place), timestamp: this.#records.timestamp(time) };

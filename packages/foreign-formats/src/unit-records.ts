@@ -19,7 +19,7 @@ import {
   type ParsedLine,
   type UnparsedReason,
 } from "@throughline/openclaw-format/internal";
-import type { ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
+import type { ForeignReaderOptions, ForeignItem, UnitPlace } from "./foreign-format.ts";
 import { IdNumbers } from "./packed-ids.ts";
 import { headFields, tailFields } from "./sample-units.ts";
 
@@ -161,7 +161,7 @@ export class UnitRecords {
     return new OpenUnit(this, place);
   }
 
-  side(type: unknown, data: Fields, place: RecordPlace): ForeignUnit {
+  side(type: unknown, data: Fields, place: RecordPlace): ForeignItem {
     const body = { type: "custom", customType: this.customType(type), appendMode: "side", data };
     return { records: [this.record(body, place)], unparsed: null };
   }
@@ -200,7 +200,7 @@ export class UnitRecords {
   }
 
   /** An item that cannot be parsed still gives a record, so that no byte is lost. */
-  unparsed(reason: UnparsedReason, place: UnitPlace, parentId: string | null): ForeignUnit {
+  unparsed(reason: UnparsedReason, place: UnitPlace, parentId: string | null): ForeignItem {
     const isTorn = reason === "malformed" && place.isTerminated === false;
     const stated: UnparsedReason = isTorn ? "torn" : reason;
     const body = throughlineDraft("unparsed", { reason: stated });
@@ -248,7 +248,7 @@ export class OpenUnit {
   }
 
   /** At least one record must have been added. */
-  close(): ForeignUnit {
+  close(): ForeignItem {
     return { records: this.#made as [SessionRecord, ...SessionRecord[]], unparsed: null };
   }
 }

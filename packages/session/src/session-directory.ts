@@ -36,7 +36,7 @@ import { plainQueue } from "./turn-queue.ts";
 import { TurnWait } from "./turn-wait.ts";
 
 /** Limits the wait for a running turn before a session is deleted or renamed, in milliseconds. */
-const patienceMs = 15_000;
+const defaultWaitMs = 15_000;
 
 interface SessionDirectoryOptions {
   readonly options: Pick<SessionsOptions, "store" | "agentId" | "namespace">;
@@ -80,7 +80,7 @@ export class SessionDirectory {
 
   async delete(address: SessionName, options: DeleteSessionOptions): Promise<SessionRow | null> {
     checkOptions("sessions.delete", options);
-    const { purge = false, waitMs = patienceMs, signal } = options;
+    const { purge = false, waitMs = defaultWaitMs, signal } = options;
     const { ref, sessionId } = await this.#find("sessions.delete", address, signal);
     assertMayEnd(ref);
     const { store } = this.#parts.options;
@@ -113,7 +113,7 @@ export class SessionDirectory {
 
   async rename(address: SessionName, options: RenameSessionOptions): Promise<SessionRow> {
     checkOptions("sessions.rename", options);
-    const { key, label, waitMs = patienceMs, signal } = options;
+    const { key, label, waitMs = defaultWaitMs, signal } = options;
     if (key === undefined && label === undefined) {
       const message = "sessions.rename(): `options` must have a `key`, a `label`, or both.";
       throw new ThroughlineError("INPUT_INVALID", message, {

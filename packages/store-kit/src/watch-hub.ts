@@ -33,7 +33,7 @@ export interface WatchHubOptions<State> {
   /** Limits the watches that read at the same time. @default 1 */
   readonly mostReads?: number;
   /** Sets how long temporary failures are retried before the watches end with the error. @default 30,000 ms */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** Wakes one watch. */
@@ -42,7 +42,7 @@ export interface WatchBell {
   reset(): void;
   /**
    * Resolves when the session may have changed since `reset`, and when the signal was aborted.
-   * @throws {ThroughlineError} the error of a refresh that failed for longer than `patienceMs` or for good, or of `end`
+   * @throws {ThroughlineError} the error of a refresh that failed for longer than `timeoutMs` or for good, or of `end`
    */
   ring(): Promise<void>;
   /** Ends the watch. */
@@ -142,7 +142,7 @@ export class WatchHub<State> {
   async read<Result>(work: () => Result | Promise<Result>, signal: AbortSignal): Promise<Result> {
     const leave = await this.#reads.enter(signal);
     try {
-      return await this.#patiently(work, signal);
+      return await this.#withRetries(work, signal);
     } finally {
       leave();
     }
@@ -187,7 +187,7 @@ export class WatchHub<State> {
       for (const { signal, reject } of batch) if (signal.aborted) reject(abortedBefore("the watch began", signal));
       if (wanted.length === 0) continue;
       try {
-        const starts = await this.#patiently(
+        const starts = await this.#withRetries(
           async () => (await this.#options.start?.(wanted.map(({ ref }) => ref))) ?? [],
           null,
         );
@@ -206,7 +206,7 @@ export class WatchHub<State> {
       if (this.#bells.size === 0 || this.#ending.signal.aborted) break;
       this.#isNudged = false;
       try {
-        const changed = await this.#patiently(() => this.#look(), null);
+        const changed = await this.#withRetries(() => this.#look(), null);
         let isQuiet = true;
         for (const watched of changed) {
           isQuiet = false;
@@ -225,9 +225,9 @@ export class WatchHub<State> {
     return this.#all.length === 0 ? [] : this.#options.look(this.#all);
   }
 
-  /** Repeats work that fails temporarily, with growing pauses, for as long as `patienceMs`. */
-  async #patiently<Result>(work: () => Result | Promise<Result>, signal: AbortSignal | null): Promise<Result> {
-    const { clock, patienceMs = 30_000 } = this.#options;
+  /** Repeats work that fails temporarily, with growing pauses, for as long as `timeoutMs`. */
+  async #withRetries<Result>(work: () => Result | Promise<Result>, signal: AbortSignal | null): Promise<Result> {
+    const { clock, timeoutMs = 30_000 } = this.#options;
     let failedMs = Infinity;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -237,7 +237,7 @@ export class WatchHub<State> {
         // A clock that is set back must not prolong the retries until the clock has caught up.
         failedMs = Math.min(failedMs, nowMs);
         const mayPass = ThroughlineError.isInstance(error) && error.retryable;
-        if (!mayPass || nowMs - failedMs >= patienceMs) throw error;
+        if (!mayPass || nowMs - failedMs >= timeoutMs) throw error;
       }
       const ended = this.#ending.signal;
       const over = signal === null ? ended : AbortSignal.any([signal, ended]);

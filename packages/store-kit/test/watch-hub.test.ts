@@ -125,7 +125,7 @@ describe("WatchHub", () => {
         const hub = new WatchHub<Seen>({
           clock,
           pollMs: 1,
-          patienceMs: 200,
+          timeoutMs: 200,
           mostReads: 1,
           look: () => {
             looks += 1;

@@ -21,7 +21,7 @@ import { contextOf } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
 
 /** Limits the wait, in milliseconds, for a session between the source's commit and the target's. */
-const patienceMs = 5000;
+const longestWaitMs = 5000;
 const pauseMs = 50;
 
 /** Sets how often a watch at the source checks whether the session was moved, in milliseconds. */
@@ -166,7 +166,7 @@ class MovingStore implements SessionStore {
         const state = await this.#to.load(ref, options);
         return state === null ? null : this.#note(ref, { store: this.#to, state });
       }
-      if (waitedMs >= patienceMs)
+      if (waitedMs >= longestWaitMs)
         throw new ThroughlineError("SESSION_BUSY", `The session ${quote(ref.key)} is being moved.`, {
           outcome: "not-applied",
           details: { ...ref },

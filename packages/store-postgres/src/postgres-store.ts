@@ -106,9 +106,9 @@ class PostgresSessionStore implements PostgresStore {
       fork: (ref, target, each) => this.#write(() => forkSession(this.#context, ref, target, each)),
       sharers: (ref, seqs) => this.#write(() => sharersOf(this.#context, ref, seqs)),
     };
-    const { pollMs, timeoutMs: patienceMs } = options;
+    const { pollMs, timeoutMs } = options;
     const maxConnections = options.pool === undefined ? options.maxConnections : (options.pool.options?.max ?? 10);
-    const how = { clock: this.#clock, pollMs, patienceMs, maxConnections };
+    const how = { clock: this.#clock, pollMs, timeoutMs, maxConnections };
     this.#hub = createWatchHub(this.#context, how, begin);
     this.watch = { watch: (ref, each) => this.#watch(ref, each) };
     this.partials = createPartials(this.#context, (work) => this.#write(work));

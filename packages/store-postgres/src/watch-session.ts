@@ -37,17 +37,17 @@ export function createWatchHub(
   options: {
     readonly clock: Clock;
     readonly pollMs: number;
-    readonly patienceMs: number;
+    readonly timeoutMs: number;
     readonly maxConnections: number;
   },
   ready: () => Promise<void>,
 ): WatchHub<Reached> {
-  const { clock, pollMs, patienceMs, maxConnections } = options;
+  const { clock, pollMs, timeoutMs, maxConnections } = options;
   const { pool, schema } = context;
   return new WatchHub<Reached>({
     clock,
     pollMs,
-    patienceMs,
+    timeoutMs,
     mostReads: Math.max(1, Math.min(mostReads, maxConnections - 1)),
     look: async (watched) => {
       await ready();

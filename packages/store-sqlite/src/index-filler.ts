@@ -27,9 +27,9 @@ const batchesBetweenCounts = 16;
  * A search waits this long for the lock before it reads the records that are not indexed. For a while after such a
  * timeout, searches wait only shortly.
  */
-const searchPatienceMs = 1000;
-const impatientForMs = 10_000;
-const shortPatienceMs = 20;
+const searchTimeoutMs = 1000;
+const backOffMs = 10_000;
+const shortTimeoutMs = 20;
 
 /** A search continues without the index after these errors, because a store that cannot be written can be read. */
 const unwritable: readonly ErrorCode[] = ["STORE_LOCKED", "STORE_FULL", "STORE_READ_ONLY", "STORE_IO"];
@@ -110,19 +110,19 @@ export class IndexFiller {
    */
   async catchUpIfWritable(signal: AbortSignal | undefined): Promise<ThroughlineError | null> {
     const { clock, lockTimeoutMs } = this.#handle.context;
-    const isImpatient = clock.nowMs() - this.#unwritableMs < impatientForMs;
-    const patience = new AbortController();
+    const isBackingOff = clock.nowMs() - this.#unwritableMs < backOffMs;
+    const timeout = new AbortController();
     const timer = setTimeout(
-      () => patience.abort(),
-      Math.min(lockTimeoutMs, isImpatient ? shortPatienceMs : searchPatienceMs),
+      () => timeout.abort(),
+      Math.min(lockTimeoutMs, isBackingOff ? shortTimeoutMs : searchTimeoutMs),
     );
     try {
-      const either = signal === undefined ? patience.signal : AbortSignal.any([signal, patience.signal]);
+      const either = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
       await this.catchUp(either, () => timer.refresh());
       this.#unwritableMs = -Infinity;
       return null;
     } catch (error) {
-      const isOver = patience.signal.aborted && signal?.aborted !== true && hasErrorCode(error, "ABORTED");
+      const isOver = timeout.signal.aborted && signal?.aborted !== true && hasErrorCode(error, "ABORTED");
       if (!isOver && !hasErrorCode(error, ...unwritable)) throw error;
       this.#unwritableMs = clock.nowMs();
       return error;

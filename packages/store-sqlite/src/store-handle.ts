@@ -57,7 +57,7 @@ export class StoreHandle {
   async read<Result>(run: (connection: Connection) => Result, signal?: AbortSignal): Promise<Result> {
     this.life.begin(signal);
     const { connection } = await this.#open();
-    return this.#patiently(() => {
+    return this.#retryWhileBusy(() => {
       this.life.begin(signal);
       connection.assertCurrent();
       return run(connection);
@@ -102,7 +102,7 @@ export class StoreHandle {
   async #scrub(): Promise<void> {
     const { connection, writes } = await this.#open();
     try {
-      await this.#patiently(() => {
+      await this.#retryWhileBusy(() => {
         if (!cutLog(connection)) throw refused("STORE_LOCKED", "A reader keeps the log from being cut.");
       });
     } catch (cause) {
@@ -162,7 +162,7 @@ export class StoreHandle {
   }
 
   async #open(): Promise<Opened> {
-    this.#opening ??= this.#patiently(() => {
+    this.#opening ??= this.#retryWhileBusy(() => {
       const connection = this.#connect();
       const log = new LogKeeper(this.context.path, {
         tell: (finding) => this.tell(finding),
@@ -209,7 +209,7 @@ export class StoreHandle {
   }
 
   /** Tries until no other connection is in the way, and sleeps in between. */
-  async #patiently<Result>(attempt: () => Result, signal?: AbortSignal): Promise<Result> {
+  async #retryWhileBusy<Result>(attempt: () => Result, signal?: AbortSignal): Promise<Result> {
     const { clock, random, lockTimeoutMs, path } = this.context;
     for (let startedMs = clock.nowMs(); ;) {
       try {

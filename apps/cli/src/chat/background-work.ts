@@ -6,12 +6,12 @@ import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 /** Tracks work beside the turns, so that a program does not exit in the middle of it. */
 export interface BackgroundWork {
   see(event: WholeTurnEvent): void;
-  /** Waits until the steps after a turn have started and a running checkpoint is done, at most `patienceMs`. */
+  /** Waits until the steps after a turn have started and a running checkpoint is done, at most `waitMs`. */
   settle(store: SessionStore, options: SettleOptions): Promise<void>;
 }
 
 export interface SettleOptions {
-  readonly patienceMs: number;
+  readonly waitMs: number;
   readonly signal: AbortSignal;
   readonly onWaiting: () => void;
 }
@@ -40,8 +40,8 @@ export function createBackgroundWork(): BackgroundWork {
       } else if (event.name === "checkpoint.started") making = { ref: event.ref, sinceMs: systemClock.nowMs() };
       else if (/^checkpoint\.(written|dropped|failed)$/.test(event.name)) making = null;
     },
-    settle: async (store, { patienceMs, signal, onWaiting }) => {
-      const untilMs = systemClock.nowMs() + patienceMs;
+    settle: async (store, { waitMs, signal, onWaiting }) => {
+      const untilMs = systemClock.nowMs() + waitMs;
       let hasSaid = false;
       while ((isStepDue || making !== null) && systemClock.nowMs() < untilMs && !signal.aborted) {
         const started = making;

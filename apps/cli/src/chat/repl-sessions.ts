@@ -13,7 +13,7 @@ import {
 import type { SessionState } from "@throughline/core";
 import { shownFolder, shownName, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
-import { patience, waitForTurn } from "../wait-for-turn.ts";
+import { waitOptions, waitForTurn } from "../wait-for-turn.ts";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
@@ -114,7 +114,7 @@ export async function deleteSession({ context, conversation }: ReplContext, text
     });
     return;
   }
-  await endSession(store, state.ref, patience(context));
+  await endSession(store, state.ref, waitOptions(context));
   await output.line(
     output.asTyped(`Archived ${state.ref.key}. Restore it: \`throughline restore --archive ${state.sessionId}\``),
   );

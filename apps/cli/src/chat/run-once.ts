@@ -3,7 +3,7 @@ import type { Turn } from "@throughline/session";
 import type { CommandContext } from "../command.ts";
 import { withRemedy } from "../error-report.ts";
 import { percentOf } from "@throughline/core/internal";
-import { checkpointPatienceMs } from "./chat-patience.ts";
+import { checkpointWaitMs } from "./chat-waits.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkNotice } from "./fork-notice.ts";
 import { sendDenied } from "./send-denied.ts";
@@ -40,7 +40,7 @@ export async function runOnce(
   // A script may run one process for each prompt. If a checkpoint ended with the process, such a session would never
   // get one.
   await conversation.settle({
-    patienceMs: checkpointPatienceMs.once,
+    waitMs: checkpointWaitMs.once,
     signal,
     onWaiting: () => output.progress("making a checkpoint"),
   });

@@ -4,7 +4,7 @@ import type { CommandContext } from "../command.ts";
 import { reportError, withRemedy } from "../error-report.ts";
 import { shownFolder, shownName } from "../session-names.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
-import { checkpointPatienceMs } from "./chat-patience.ts";
+import { checkpointWaitMs } from "./chat-waits.ts";
 import type { Conversation, ConversationListener } from "./conversation.ts";
 import { causeText, eventNote } from "./event-note.ts";
 import { forkNotice } from "./fork-notice.ts";
@@ -71,7 +71,7 @@ export async function runRepl(
     editor.close();
     conversation.listen({ onEvent: () => {}, onNote: () => {} });
     await conversation.settle({
-      patienceMs: checkpointPatienceMs.person,
+      waitMs: checkpointWaitMs.person,
       signal: host.signal,
       onWaiting: () => output.note("A checkpoint is being made; Ctrl-C leaves at once."),
     });

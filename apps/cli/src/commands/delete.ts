@@ -4,7 +4,7 @@ import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { showSession } from "../show-session.ts";
-import { patience } from "../wait-for-turn.ts";
+import { waitOptions } from "../wait-for-turn.ts";
 
 /** An agent's main session can be reset but not deleted, so it is refused here. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -17,7 +17,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   });
   assertMayEnd(ref);
   if (isPurge) await context.confirm(`Delete the ${head.lastSeq} records of ${ref.key} (${sessionId}) for good?`);
-  await endSession(store, ref, { ...patience(context), purge: isPurge });
+  await endSession(store, ref, { ...waitOptions(context), purge: isPurge });
   if (!isPurge) {
     await showSession(context, await loadExisting(store, { ...ref, archiveId: sessionId }), "archived");
     output.note(`To restore it: \`throughline restore --archive ${sessionId}\``);

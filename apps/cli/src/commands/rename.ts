@@ -3,7 +3,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { renameSession, resolveSession } from "@throughline/core/internal";
 import { showSession } from "../show-session.ts";
-import { patience } from "../wait-for-turn.ts";
+import { waitOptions } from "../wait-for-turn.ts";
 
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [text = "", newKey] = input.arguments;
@@ -14,7 +14,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const current = await resolveSession(store, text, scope, { isExact: true, signal });
   const { agentId, namespace } = current.ref;
   const state = await renameSession(store, current, {
-    ...patience(context),
+    ...waitOptions(context),
     // An invalid key, or one of another agent, is refused before the session is moved.
     ...(newKey === undefined ? {} : { target: sessionRef({ key: newKey, agentId, namespace }) }),
     ...(label === undefined ? {} : { label }),

@@ -32,14 +32,14 @@ export async function renameSession(
   options: RenameSessionOptions,
 ): Promise<SessionState> {
   assertKnownOptions<RenameSessionOptions>("renameSession", options, renameTable);
-  const { target, label, ...patience } = withSystemPorts(options);
+  const { target, label, ...wait } = withSystemPorts(options);
   const { ref } = session;
   let state = session;
   if (target !== undefined) {
-    await waitForTurnEnd(store, ref, patience);
+    await waitForTurnEnd(store, ref, wait);
     state = await store.move(ref, { kind: "rename", key: target.key });
   }
   if (label === undefined) return state;
   const patch = { label: label === "" ? undefined : label };
-  return updateEntry(store, state.ref, (entry) => mergeEntry(entry, patch, { nowMs: patience.clock.nowMs() }));
+  return updateEntry(store, state.ref, (entry) => mergeEntry(entry, patch, { nowMs: wait.clock.nowMs() }));
 }

@@ -1,7 +1,7 @@
 import { isAbsolute } from "node:path/posix";
 import type { Finding } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { UnitRecords, type RecordBody } from "../unit-records.ts";
 import { lineKind, startMark, type AiderLine } from "./aider-lines.ts";
 
@@ -36,7 +36,7 @@ class AiderReader implements ForeignReader {
     return this.#records.log.findings;
   }
 
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     if ((place.sizeBytes ?? unit.length) > this.#maxUnitBytes)
       return this.#records.unparsed("too-long", place, this.headId);
     const text = (typeof unit === "string" ? unit : new TextDecoder().decode(unit)).replace(/^\uFEFF/, "");

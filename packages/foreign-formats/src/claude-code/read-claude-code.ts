@@ -2,7 +2,7 @@ import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Finding, SessionRecord } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { editsOf } from "./compactions.ts";
 import { LineChain, type ChainLink, type ChainPlace } from "./line-chain.ts";
@@ -55,7 +55,7 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#facts.spawnedBy;
   }
 
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) {
       if (reason !== "blank") this.#chain.noteGap();
@@ -78,7 +78,7 @@ class ClaudeCodeReader implements ForeignReader {
     return this.findings;
   }
 
-  #userLine(value: Fields, place: UnitPlace): ForeignUnit {
+  #userLine(value: Fields, place: UnitPlace): ForeignItem {
     const content = contentOf(value["message"]);
     if (value["isCompactSummary"] === true) return this.#summaryLine(value, textOf(content), place);
     if (value["isVisibleInTranscriptOnly"] === true) return this.#noteLine(value, place);
@@ -96,7 +96,7 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   /** A program's text in place of a person's becomes a hidden custom message, because no person typed it. */
-  #promptLine(value: Fields, content: unknown, kind: "prompt" | "aside", place: UnitPlace): ForeignUnit {
+  #promptLine(value: Fields, content: unknown, kind: "prompt" | "aside", place: UnitPlace): ForeignItem {
     const link = this.#link(value, { kind, messageId: null, answered: null });
     const bodies = userMessages(content, { details: undefined, nameOf: () => null });
     if (bodies === null) return this.#unreadable(value, link, place);
@@ -105,7 +105,7 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit(said, value, this.#place(link, value, place));
   }
 
-  #replyLine(value: Fields, place: UnitPlace): ForeignUnit {
+  #replyLine(value: Fields, place: UnitPlace): ForeignItem {
     const { message } = value;
     const messageId = isFields(message) && typeof message["id"] === "string" ? message["id"] : null;
     const link = this.#link(value, { kind: "reply", messageId, answered: null });
@@ -123,13 +123,13 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit(bodies, value, { chainPlace, timestamp });
   }
 
-  #noteLine(value: Fields, place: UnitPlace): ForeignUnit {
+  #noteLine(value: Fields, place: UnitPlace): ForeignItem {
     const link = this.#link(value, { kind: "note", messageId: null, answered: null });
     return this.#customUnit(value, this.#place(link, value, place));
   }
 
   /** The line states that it is a message but has no form of one, so it becomes a note. */
-  #unreadable(value: Fields, link: ChainLink, place: UnitPlace): ForeignUnit {
+  #unreadable(value: Fields, link: ChainLink, place: UnitPlace): ForeignItem {
     const placed = this.#place({ ...link, kind: "note" }, value, place);
     this.#records.tellUnreadable("message", placed.chainPlace.id, place);
     return this.#customUnit(value, placed);
@@ -139,7 +139,7 @@ class ClaudeCodeReader implements ForeignReader {
    * A compacted context begins here. Its summary follows in a line of its own, and the earlier lines stay on the
    * branch.
    */
-  #boundaryLine(value: Fields, place: UnitPlace): ForeignUnit {
+  #boundaryLine(value: Fields, place: UnitPlace): ForeignItem {
     if (this.#chain.has(value["uuid"])) return this.#repeatedLine(value, place);
     const { uuid, parentUuid, compactMetadata } = value;
     const above = [value["logicalParentUuid"], parentUuid].find((one) => this.#chain.has(one));
@@ -151,7 +151,7 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit([{ type: "custom", customType: "claude-code.compact_boundary", data }], null, placed);
   }
 
-  #summaryLine(value: Fields, summary: string, place: UnitPlace): ForeignUnit {
+  #summaryLine(value: Fields, summary: string, place: UnitPlace): ForeignItem {
     const compaction = this.#chain.compactionOf(value["parentUuid"]);
     const { metadata = {}, kept = null, isSummaryLast = false } = compaction ?? {};
     const link = this.#link(value, { kind: "summary", messageId: null, answered: null });
@@ -175,7 +175,7 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   /** The program may write a line twice; the first copy counts. */
-  #repeatedLine(value: Fields, place: UnitPlace): ForeignUnit {
+  #repeatedLine(value: Fields, place: UnitPlace): ForeignItem {
     const id = this.#records.claim(undefined, place);
     const timestamp = this.#records.timestamp(value["timestamp"]);
     const body = { type: "custom", customType: "claude-code.repeated", data: { uuid: value["uuid"] } };
@@ -187,7 +187,7 @@ class ClaudeCodeReader implements ForeignReader {
    * The program writes such lines beside the conversation, so they become side records. Unknown types are handled the
    * same way.
    */
-  #otherLine(value: Fields, place: UnitPlace): ForeignUnit {
+  #otherLine(value: Fields, place: UnitPlace): ForeignItem {
     const timestamp = this.#records.timestamp(value["timestamp"]);
     const id = this.#chain.pass(value["uuid"], value["parentUuid"], place);
     const data = fieldsWithout(value, new Set(["type", "uuid", "timestamp"]));
@@ -226,7 +226,7 @@ class ClaudeCodeReader implements ForeignReader {
     return { chainPlace, timestamp: this.#records.timestamp(value["timestamp"]) };
   }
 
-  #customUnit(value: Fields, placed: PlacedLine): ForeignUnit {
+  #customUnit(value: Fields, placed: PlacedLine): ForeignItem {
     const data = fieldsWithout(value, dataOmits);
     return this.#unit([{ type: "custom", customType: this.#records.customType(value["type"]), data }], null, placed);
   }
@@ -235,7 +235,7 @@ class ClaudeCodeReader implements ForeignReader {
    * The first body gets the line as its source. A later line that names this line as its parent links to its last main
    * record.
    */
-  #unit(bodies: readonly RecordBody[], value: Fields | null, { chainPlace, timestamp }: PlacedLine): ForeignUnit {
+  #unit(bodies: readonly RecordBody[], value: Fields | null, { chainPlace, timestamp }: PlacedLine): ForeignItem {
     const { id, parentId, prelude } = chainPlace;
     const made = bodies.length === 0 ? [{ type: "custom", customType: "claude-code.user" }] : bodies;
     const [first, ...others] = [...prelude, ...made] as [RecordBody, ...RecordBody[]];

@@ -1,7 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { callsOf, partOf } from "../mapped-messages.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { readItem, type ReadItem, type ReplyAuthor } from "./codex-items.ts";
@@ -56,7 +56,7 @@ class CodexReader implements ForeignReader {
     return this.#facts.spawnedBy;
   }
 
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
     const { type, payload } = codexLine(value);
@@ -85,7 +85,7 @@ class CodexReader implements ForeignReader {
   }
 
   /** Codex repeats its settings for every turn, so only changes become records. */
-  #settings(at: LinePlace, payload: Fields): ForeignUnit {
+  #settings(at: LinePlace, payload: Fields): ForeignItem {
     const { model, effort } = payload;
     const bodies: RecordBody[] = [];
     if (typeof model === "string" && model !== this.#model) {
@@ -100,7 +100,7 @@ class CodexReader implements ForeignReader {
     return this.#main(at, bodies, { native: payload });
   }
 
-  #item(at: LinePlace, payload: Fields): ForeignUnit {
+  #item(at: LinePlace, payload: Fields): ForeignItem {
     const item = readItem(payload, this.#author);
     if (item.body === null) {
       if (item.kind === "none" && isMessageType(payload)) this.#records.tellUnreadable("item", at.id, at.place);
@@ -127,7 +127,7 @@ class CodexReader implements ForeignReader {
    * replace it. A list that begins with the summary becomes a compaction. Any other list becomes an empty context with
    * copies of its items.
    */
-  #compaction(at: LinePlace, payload: Fields): ForeignUnit {
+  #compaction(at: LinePlace, payload: Fields): ForeignItem {
     this.#replyId = null;
     const { message, replacement_history: listed, ...native } = payload;
     const summary = typeof message === "string" ? message : "";
@@ -170,7 +170,7 @@ class CodexReader implements ForeignReader {
     return partOf(body, this.#replyId, isFurtherPart);
   }
 
-  #event(at: LinePlace, payload: Fields): ForeignUnit {
+  #event(at: LinePlace, payload: Fields): ForeignItem {
     const { type } = payload;
     if (type === "thread_rolled_back") return this.#rollback(at, payload);
     const usage = type === "token_count" ? this.#tokens.next(payload["info"]) : null;
@@ -183,7 +183,7 @@ class CodexReader implements ForeignReader {
   }
 
   /** Codex removes the newest turns, and the conversation continues before them. */
-  #rollback(at: LinePlace, payload: Fields): ForeignUnit {
+  #rollback(at: LinePlace, payload: Fields): ForeignItem {
     this.#replyId = null;
     const targetId = this.#turns.rollBack(payload["num_turns"], this.headId);
     const native = fieldsWithout(payload, new Set(["type"]));
@@ -192,12 +192,12 @@ class CodexReader implements ForeignReader {
     return { records: [record], unparsed: null };
   }
 
-  #side(at: LinePlace, type: unknown, payload: Fields): ForeignUnit {
+  #side(at: LinePlace, type: unknown, payload: Fields): ForeignItem {
     const data = fieldsWithout(payload, new Set(typeof payload["type"] === "string" ? ["type"] : []));
     return this.#records.side(type, data, { ...at, parentId: this.headId });
   }
 
-  #main({ id, timestamp }: LinePlace, bodies: readonly RecordBody[], more: Fields): ForeignUnit {
+  #main({ id, timestamp }: LinePlace, bodies: readonly RecordBody[], more: Fields): ForeignItem {
     const unit = this.#records.open({ id, timestamp, headId: this.headId });
     for (const body of bodies) unit.add(unit.isEmpty ? { ...more, ...body } : body);
     this.headId = unit.headId;

@@ -2,7 +2,7 @@ import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Finding } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
 import { provider, RunUsage } from "./run-usage.ts";
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
@@ -35,7 +35,7 @@ class CopilotCliReader implements ForeignReader {
     return Object.fromEntries(this.#entry);
   }
 
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
     const { type, id: stated, timestamp: time, agentId } = value;

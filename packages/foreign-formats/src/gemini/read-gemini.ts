@@ -3,7 +3,7 @@ import { asText } from "../as-text.ts";
 import { createHash } from "node:crypto";
 import type { Finding } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
 import { UnitRecords, type OpenUnit, type RecordBody } from "../unit-records.ts";
 import { readMessage, type ReadPrompt, type ReadReply, type SentPart } from "./gemini-messages.ts";
@@ -52,7 +52,7 @@ class GeminiReader implements ForeignReader {
   }
 
   /** The fields of a line are checked in the program's order, because a line may have several of them. */
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     if (place.part === "head" || place.part === "tail") return this.#frame(unit, place, place.part);
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
@@ -77,7 +77,7 @@ class GeminiReader implements ForeignReader {
   /**
    * A session that is one document has fields before and after its messages, which may state facts about the session.
    */
-  #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignUnit {
+  #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignItem {
     const fields = this.#records.frameFields(unit, place, part);
     this.#facts.take(fields);
     const id = this.#records.claim(undefined, place);
@@ -91,7 +91,7 @@ class GeminiReader implements ForeignReader {
   }
 
   /** The program removes a message and all later ones, and the conversation continues before it. */
-  #rewind(at: LinePlace, messageId: string): ForeignUnit {
+  #rewind(at: LinePlace, messageId: string): ForeignItem {
     const targetId = this.#live.rewindTo(messageId);
     const body = { type: "leaf", targetId, native: { $rewindTo: messageId } };
     const record = this.#records.record(body, { ...at, parentId: this.headId });
@@ -100,7 +100,7 @@ class GeminiReader implements ForeignReader {
   }
 
   /** A header that lists messages replaces the conversation with them. */
-  #header(at: LinePlace, name: string, fields: Fields): ForeignUnit {
+  #header(at: LinePlace, name: string, fields: Fields): ForeignItem {
     this.#facts.take(fields);
     const { messages } = fields;
     if (!Array.isArray(messages)) return this.#side(at, name, fields);
@@ -116,7 +116,7 @@ class GeminiReader implements ForeignReader {
     return this.#close(unit);
   }
 
-  #message(at: LinePlace, messageId: string, message: Fields): ForeignUnit {
+  #message(at: LinePlace, messageId: string, message: Fields): ForeignItem {
     const unit = this.#records.open({ ...at, headId: this.headId });
     const isRead = this.#take(unit, messageId, message);
     if (!isRead && messageTypes.has(message["type"])) this.#records.tellUnreadable("message", at.id, at.place);
@@ -201,12 +201,12 @@ class GeminiReader implements ForeignReader {
     return unit.add(body);
   }
 
-  #close(unit: OpenUnit): ForeignUnit {
+  #close(unit: OpenUnit): ForeignItem {
     this.headId = unit.headId;
     return unit.close();
   }
 
-  #side(at: LinePlace, type: unknown, data: Fields): ForeignUnit {
+  #side(at: LinePlace, type: unknown, data: Fields): ForeignItem {
     return this.#records.side(type, data, { ...at, parentId: this.headId });
   }
 }

@@ -1,7 +1,7 @@
 import type { Fields, RecordSource } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/openai";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { attempt, partOf, plainMessage } from "../mapped-messages.ts";
 import { UnitRecords, type RecordBody } from "../unit-records.ts";
 import { areTokens, readMarked, type MarkedMessage } from "./harmony-marks.ts";
@@ -55,7 +55,7 @@ class HarmonyReader implements ForeignReader {
     return this.#records.log.findings;
   }
 
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     if (this.#last.line === place.line) this.#state = this.#last.state;
     this.#last = { line: place.line, state: this.#state };
     const { headId } = this.#state;

@@ -1,7 +1,7 @@
 import type { Fields, RecordSource } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Finding } from "@throughline/core";
-import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { readMessage } from "./langgraph-messages.ts";
 
@@ -30,7 +30,7 @@ class LanggraphReader implements ForeignReader {
     return this.#records.log.findings;
   }
 
-  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+  push(unit: RecordSource, place: UnitPlace): ForeignItem {
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
     const { id, ns, ts } = value;
@@ -54,7 +54,7 @@ class LanggraphReader implements ForeignReader {
    * The messages of a checkpoint follow those of its parent. Lines are ordered by id, so the last checkpoint is the
    * current one.
    */
-  #checkpoint(value: Fields, id: string, at: { readonly id: string; readonly timestamp: string }): ForeignUnit {
+  #checkpoint(value: Fields, id: string, at: { readonly id: string; readonly timestamp: string }): ForeignItem {
     const { parent, messages, replaces } = value;
     const before = this.#checkpoints.get(asText(parent))?.headId ?? null;
     const unit = this.#records.open({ ...at, headId: before });

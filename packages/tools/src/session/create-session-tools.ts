@@ -40,7 +40,7 @@ export interface SessionToolsOptions {
    */
   readonly deliver?: SessionDeliverer;
   /** Limits how long the default delivery waits for a running turn of the target, in milliseconds. @default 15_000 */
-  readonly patienceMs?: number;
+  readonly waitMs?: number;
   /** Limits the length of one message, in characters. @default 32_000 */
   readonly maxMessageLength?: number;
   /** Limits how many sessions may pass a message on before a person has to write again. @default 5 */
@@ -68,7 +68,7 @@ const table: OptionTable<SessionToolsOptions> = {
   }),
   sendPolicy: optionKinds.orNull(optionKinds.object),
   deliver: optionKinds.callback,
-  patienceMs: optionKinds.integer({ min: 0 }),
+  waitMs: optionKinds.integer({ min: 0 }),
   maxMessageLength: count,
   maxHops: optionKinds.integer({ min: 0 }),
   maxHistoryBytes: count,
@@ -94,7 +94,7 @@ export function createSessionTools(options: SessionToolsOptions): readonly Agent
         throw new SessionToolRefusal("no-session", "This tool works only in a session, and the call belongs to none.");
       return visibleSessions(store, ref, visibility, signal);
     },
-    deliver: options.deliver ?? appendDelivery(store, { clock, patienceMs: options.patienceMs ?? 15_000 }),
+    deliver: options.deliver ?? appendDelivery(store, { clock, waitMs: options.waitMs ?? 15_000 }),
     spawnLimits: options.spawnLimits ?? {},
     sendPolicy: options.sendPolicy ?? null,
     limits: {

@@ -23,15 +23,15 @@ export type SessionDeliverer = (delivery: SessionDelivery) => Promise<string | n
 const pollMs = 100;
 
 /**
- * Appends messages to transcripts and runs no turn. Waits up to `patienceMs` for a running turn, because a session in a
+ * Appends messages to transcripts and runs no turn. Waits up to `waitMs` for a running turn, because a session in a
  * turn rejects appends.
  */
 export function appendDelivery(
   store: SessionStore,
-  { clock, patienceMs }: { readonly clock: Clock; readonly patienceMs: number },
+  { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
 ): SessionDeliverer {
   return async ({ ref, message, idempotencyKey, signal }) => {
-    const untilMs = clock.nowMs() + patienceMs;
+    const untilMs = clock.nowMs() + waitMs;
     for (;;) {
       try {
         await appendOnce(store, ref, [{ type: "message", message }], {

@@ -13,7 +13,7 @@ const calls: readonly CheckedValues[] = [
       spawnLimits: [5, { maxDepth: "3" }, { maxChildren: -1 }, { idleMs: -1 }],
       sendPolicy: ["deny"],
       deliver: [{}],
-      patienceMs: [-1, "1s"],
+      waitMs: [-1, "1s"],
       maxMessageLength: [0],
       maxHops: [-1, 1.5],
       maxHistoryBytes: [0],

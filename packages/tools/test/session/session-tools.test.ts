@@ -196,7 +196,7 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
   });
 
   it("sends once for one call, and says what came of it", async () => {
-    await using fixture = await openFixture(open, { visibility: "agent", patienceMs: 100 });
+    await using fixture = await openFixture(open, { visibility: "agent", waitMs: 100 });
     await fixture.open(main);
     const other = await fixture.open("agent:main:other");
     const args = { session: other.key, message: "Hello." };
