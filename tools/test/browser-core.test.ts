@@ -131,7 +131,7 @@ describe("in a browser or a worker", () => {
     expect(JSON.stringify(answer["text"])).toContain("Paint the quay.");
   });
 
-  it.each(["core", "history", "policy", "store-kit"])(
+  it.each(["core", "history", "policy"])(
     "the root of %s uses no module and no global of Node",
     async (name) => {
       const code = await bundled(`export * from "@throughline/${name}";`, `packages/${name}`);

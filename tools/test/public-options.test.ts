@@ -8,15 +8,7 @@ const data: Readonly<Record<string, string>> = {
   SessionEntry: "an entry keeps the fields that other programs wrote",
   SessionRecord: "a record keeps the fields that other programs wrote",
   ReplyDraft: "a draft of a record keeps further fields",
-  InboundMessage: "a channel hands over what it knows of a message, and more",
-  DeliveryContext: "a channel hands over where replies go, and more",
-  LineEnvelope: "a line keeps the envelope that another program wrote",
   EstimatedRequest: "a request of any provider, of which system, tools and messages are counted",
-  ExchangeData: "a record keeps further fields",
-  LivePlace: "is made by a log",
-  ReplyFacts: "facts of a reply, which its record keeps",
-  ForeignFormat: "is made by its module",
-  FileLayout: "is made by a format",
   CallFacts: "facts of a call, which its record keeps",
   Calibration: "is read from an entry; readCalibration checks it",
 };
@@ -26,15 +18,7 @@ const unchecked: Readonly<Record<string, string>> = {
   "assistantMessage 1": "the fields of a message, which may be of any program",
   "toolResult 0": "the call as the model wrote it",
   "toolResult 2": "the fields of a message, which may be of any program",
-  "createFinding 2": "the place of a finding, which is shown as it is",
-  "mergeFindings 1": "the place of a finding, which is shown as it is",
-  "checkFlushSettings 0": "reports what is wrong with the settings, and throws nothing",
   "createProviderSimulator 0": "loads no other package: the check of the documents runs it from its source alone",
-  "adapterOptions 0": "options of an adapter, which has checked them with further ones of its own",
-  "beforeRun 0": "the place of a run, which an adapter made of its options",
-  "beforeNextCall 1": "options of an adapter, which has checked them with further ones of its own",
-  "beforeRun 1": "options of an adapter, which has checked them with further ones of its own",
-  "createHttpClient 0": "depends on no other package; store-http checks the same options",
 };
 
 const parameters = await publicOptionParameters();
@@ -67,7 +51,7 @@ async function callMisspelt({ call, index }: OptionParameter, wrong: string): Pr
 
 describe("every exported function that takes options", () => {
   it("is found", () => {
-    expect(withOptions.length).toBeGreaterThan(100);
+    expect(withOptions.length).toBeGreaterThan(80);
     const names = new Set(parameters.flatMap((one) => [one.typeName, `${one.functionName} ${one.index}`]));
     expect([...Object.keys(data), ...Object.keys(unchecked)].filter((name) => !names.has(name))).toEqual([]);
   });

@@ -46,5 +46,5 @@ describeOptions(
       call: (given) => compareSendPolicyModes(given),
     },
   ],
-  ["readDurationMs", "readResetPolicy", "readSendPolicy"],
+  ["readResetPolicy", "readSendPolicy"],
 );

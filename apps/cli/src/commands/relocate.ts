@@ -70,7 +70,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
 
 /** @throws {ThroughlineError} CAPABILITY_UNSUPPORTED */
 function asPostgres(store: SessionStore, flag: string): PostgresStore {
-  if (!("leases" in store)) throw noPostgres(flag);
+  if (store.capabilities.name !== "postgres") throw noPostgres(flag);
   return store as PostgresStore;
 }
 

@@ -194,7 +194,7 @@ describe("folders that are writable", () => {
       { writable: ["memory"] },
     );
     const { root } = workspace;
-    await symlink("../../../workspace-tools/src", join(root, "memory/src"));
+    await symlink("../src", join(root, "memory/src"));
     for (const path of ["src/a.ts", "memory/src/a.ts", "memory/../src/a.ts", "memory-2/x.md", "memory", "new.md"])
       expect(await workspace.refusal("write", { path, content: "two\n" }), path).toMatch(/^(denied|not-a-file)$/);
     expect(await workspace.refusal("edit", { path: "src/a.ts", old_text: "one", new_text: "two" })).toBe("denied");
