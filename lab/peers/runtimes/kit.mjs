@@ -39,7 +39,8 @@ async function inFolder(create) {
 
 const opens = {
   memory: async () => {
-    const { createMemoryData, createMemoryStore } = await import("@throughline/store-memory");
+    const { createMemoryStore } = await import("@throughline/store-memory");
+    const { createMemoryData } = await import("@throughline/store-memory/internal");
     const data = createMemoryData();
     const { store, reopen, dispose } = underTest(
       () => createMemoryStore({ data }),

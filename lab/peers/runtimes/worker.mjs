@@ -5,7 +5,6 @@ import { buildContext, historyTargets } from "@throughline/history";
 import { offline } from "@throughline/models/offline";
 import { createSessions } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
-import { systemRandom } from "@throughline/core/node";
 
 const store = createMemoryStore();
 
@@ -14,7 +13,7 @@ export default {
   async fetch() {
     try {
       const ref = sessionRef({ key: "agent:main:worker" });
-      const { isNew } = await openSession(store, ref, { random: systemRandom });
+      const { isNew } = await openSession(store, ref);
       const tool = defineTool({ name: "year", description: "The year.", input: { type: "object" }, run: () => "2026" });
       const sessions = createSessions({ store, model: offline(), tools: [tool] });
       const session = await sessions.open(ref.key);

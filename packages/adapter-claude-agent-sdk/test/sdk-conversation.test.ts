@@ -351,7 +351,7 @@ describe("a session of ours and the SDK's behind it", () => {
           throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
         },
       });
-      const { loadAgentQuery } = await import("@throughline/adapter-claude-agent-sdk");
+      const { loadAgentQuery } = await import(${JSON.stringify(join(import.meta.dirname, "../src/agent-query.ts"))});
       const { code, remedy } = await loadAgentQuery().catch((error) => error);
       process.stdout.write(JSON.stringify({ code, remedy }));`;
     const args = ["--input-type=module", "--eval", script];

@@ -28,14 +28,5 @@ describeOptions(
     { name: "readSessionIndex", table: indexFileTable, call: (options) => readSessionIndex("{}", options) },
     { name: "readSessionsJson", table: indexFileTable, call: (options) => readSessionsJson("{}", options) },
   ],
-  [
-    "attachEnvelope",
-    "classifySessionFile",
-    "decodeLine",
-    "detachEnvelope",
-    "detectDirectoryLayout",
-    "detectLineFormat",
-    "encodeLine",
-    "sessionsJsonPieces",
-  ],
+  ["decodeLine"],
 );

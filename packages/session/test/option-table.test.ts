@@ -82,7 +82,7 @@ describeOptions(
     { name: "readCalls", table: callQueryTable, call: (query) => exported.readCalls(store, ref, query) },
     { name: "readCalls", table: readCallsTable, call: (options) => exported.readCalls(store, ref, {}, options) },
   ],
-  ["explainCalls", "readHistoryCut", "rebuildCall", "planSessionReset"],
+  ["explainCalls", "rebuildCall"],
 );
 
 describeOptions({ createAgentSessions }, [

@@ -9,26 +9,21 @@ const input = { entry, tokens: 1, windowTokens: 10, compactAtTokens: 8, isCompac
 const sizes = { windowTokens: 10, compactAtTokens: 8 };
 const ended = { calls: [], failed: false };
 
-describeOptions(
-  { decideFlush, endFlush, observeFlush, reachableThresholds },
-  [
-    { name: "decideFlush", table: flushInputTable, valid: input, call: (given) => decideFlush(given) },
-    { name: "decideFlush", table: flushSettingsTable, call: (settings) => decideFlush(input, settings) },
-    { name: "endFlush", table: endedFlushTable, valid: ended, call: (given) => endFlush(entry, given) },
-    { name: "endFlush", table: flushSettingsTable, call: (settings) => endFlush(entry, ended, settings) },
-    { name: "observeFlush", table: flushSettingsTable, call: (settings) => observeFlush([], settings) },
-    {
-      name: "reachableThresholds",
-      table: flushSettingsTable,
-      call: (settings) => reachableThresholds(settings, sizes),
-    },
-    {
-      name: "reachableThresholds",
-      table: windowSizesTable,
-      valid: sizes,
-      call: (given) => reachableThresholds({}, given),
-    },
-  ],
-  // `checkFlushSettings` reports what is wrong with settings; it throws nothing.
-  ["checkFlushSettings", "readFlushState", "isSilentReply", "mayBecomeSilent"],
-);
+describeOptions({ decideFlush, endFlush, observeFlush, reachableThresholds }, [
+  { name: "decideFlush", table: flushInputTable, valid: input, call: (given) => decideFlush(given) },
+  { name: "decideFlush", table: flushSettingsTable, call: (settings) => decideFlush(input, settings) },
+  { name: "endFlush", table: endedFlushTable, valid: ended, call: (given) => endFlush(entry, given) },
+  { name: "endFlush", table: flushSettingsTable, call: (settings) => endFlush(entry, ended, settings) },
+  { name: "observeFlush", table: flushSettingsTable, call: (settings) => observeFlush([], settings) },
+  {
+    name: "reachableThresholds",
+    table: flushSettingsTable,
+    call: (settings) => reachableThresholds(settings, sizes),
+  },
+  {
+    name: "reachableThresholds",
+    table: windowSizesTable,
+    valid: sizes,
+    call: (given) => reachableThresholds({}, given),
+  },
+]);
