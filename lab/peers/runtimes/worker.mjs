@@ -1,7 +1,8 @@
 // A Worker that runs a turn in each request, bundled for workerd: core, history, guard, the memory store and the facade.
 import { defineTool, openSession, sessionRef } from "@throughline/core";
 import { classifyOverflow } from "@throughline/guard";
-import { buildContext, historyTargets } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
 import { offline } from "@throughline/models/offline";
 import { createSessions } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
