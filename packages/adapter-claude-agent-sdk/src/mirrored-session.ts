@@ -23,7 +23,7 @@ import {
   type MirroredLines,
 } from "@throughline/foreign-formats/internal";
 import type { ClaudeSdk } from "./claude-sdk.ts";
-import { replyFields, type SpentTokens, spentTokens } from "./reply-fields.ts";
+import { readSpentTokens, replyFields, type SpentTokens } from "./reply-fields.ts";
 
 export interface MirrorContext {
   readonly store: SessionStore;
@@ -208,7 +208,15 @@ export class MirroredSession {
     const state = await store.load(this.ref);
     if (state === null) {
       const mirror = new LineMirror({ records: [] }, [], limits);
-      return { sessionId: "", headId: null, lastSeq: 0, mirror, entry: {}, summary: undefined, spent: spentTokens({}) };
+      return {
+        sessionId: "",
+        headId: null,
+        lastSeq: 0,
+        mirror,
+        entry: {},
+        summary: undefined,
+        spent: readSpentTokens({}),
+      };
     }
     if (state.entry["claudeSession"] === undefined && state.entry.sdkSessionId !== undefined)
       throw new ThroughlineError("INPUT_INVALID", `createSdkConversation records the session "${this.ref.key}".`, {
@@ -221,7 +229,7 @@ export class MirroredSession {
     const values = lines.map(({ value }) => value as SessionStoreEntry);
     const summary = await this.#folded(undefined, values);
     const lastSeq = records.at(-1)?.seq ?? 0;
-    const spent = spentTokens(state.entry);
+    const spent = readSpentTokens(state.entry);
     return { ...state.head, lastSeq, mirror, entry: mirror.entry, summary, spent };
   }
 

@@ -73,9 +73,9 @@ export function ollama(modelId: string, options: OllamaModelOptions = {}): Sessi
   assertArgument("ollama", "modelId", modelId, optionKinds.filledText);
   const { windowTokens = null, assumedWindowTokens, ...limits } = options;
   // The server reports the window of a request. The configured window applies only if the server reports none.
-  const assumed = assumedWindowTokens ?? windowTokens;
-  const known = assumed === null ? limits : { ...limits, assumedWindowTokens: assumed };
-  return sessionModel(ollamaChat(options), modelId, known);
+  const assumedTokens = assumedWindowTokens ?? windowTokens;
+  const sessionLimits = assumedTokens === null ? limits : { ...limits, assumedWindowTokens: assumedTokens };
+  return sessionModel(ollamaChat(options), modelId, sessionLimits);
 }
 
 function ollamaChat(options: OllamaModelOptions): ChatModel {
@@ -92,7 +92,7 @@ function ollamaChat(options: OllamaModelOptions): ChatModel {
     chat: (request) => askOllama(request, server, { provider, nextCallId, windowTokens, keepAlive: keepAlive ?? null }),
     async windowTokens(modelId, signal): Promise<number | null> {
       assertNotAborted(signal);
-      const client = await connect(server, false, signal);
+      const client = await createClient(server, { isStream: false }, signal);
       try {
         const [show, ps] = await Promise.all([client.show({ model: modelId }), client.ps()]);
         return ollamaWindow(ollamaWindowFacts(modelId, show, ps), windowTokens);
@@ -112,7 +112,7 @@ interface OllamaServer {
   readonly timeoutMs: number | null;
 }
 
-interface Asking {
+interface RequestSettings {
   readonly provider: string;
   readonly nextCallId: () => string;
   readonly windowTokens: number | null;
@@ -123,30 +123,30 @@ interface Asking {
  * Creates a client per call, because the SDK cannot abort a single request of a shared client. A client holds no state
  * worth keeping.
  */
-async function connect(
+async function createClient(
   { url, headers, fetch, timeoutMs }: OllamaServer,
-  isStream: boolean,
+  { isStream }: { readonly isStream: boolean },
   ...signals: readonly (AbortSignal | undefined)[]
 ): Promise<Ollama> {
   const { Ollama: Client } = await loadSdk("ollama", () => import("ollama"));
-  const limits = [...signals, timeoutMs === null ? undefined : AbortSignal.timeout(timeoutMs)];
-  const given = limits.filter((one) => one !== undefined);
-  const signal = given.length === 0 ? undefined : AbortSignal.any(given);
+  const optionalSignals = [...signals, timeoutMs === null ? undefined : AbortSignal.timeout(timeoutMs)];
+  const presentSignals = optionalSignals.filter((one) => one !== undefined);
+  const signal = presentSignals.length === 0 ? undefined : AbortSignal.any(presentSignals);
   return new Client({ host: url, headers, fetch: ollamaFetch(isStream, signal, fetch) });
 }
 
-function askOllama(request: ChatRequest, server: OllamaServer, asking: Asking): Promise<ChatReply> {
+function askOllama(request: ChatRequest, server: OllamaServer, settings: RequestSettings): Promise<ChatReply> {
   const { modelId, onDelta, signal } = request;
-  const identity = { api: "ollama", provider: asking.provider, model: modelId };
-  const draft = new ReplyDraft(identity, onDelta ?? null, asking.nextCallId);
-  const body = ollamaBody(request, asking);
+  const identity = { api: "ollama", provider: settings.provider, model: modelId };
+  const draft = new ReplyDraft(identity, onDelta ?? null, settings.nextCallId);
+  const body = ollamaBody(request, settings);
   // The SDK leaves the connection open if its reader stops early, so the end of the answer aborts it.
-  const ending = new AbortController();
+  const answerEnded = new AbortController();
   const answer = collectReply({
     request,
     draft,
     async open() {
-      const client = await connect(server, onDelta !== undefined, signal, ending.signal);
+      const client = await createClient(server, { isStream: onDelta !== undefined }, signal, answerEnded.signal);
       return onDelta === undefined
         ? [await client.chat({ ...body, stream: false })]
         : await client.chat({ ...body, stream: true });
@@ -156,36 +156,36 @@ function askOllama(request: ChatRequest, server: OllamaServer, asking: Asking): 
     // The SDK itself throws if the last line is missing; this error repeats its message.
     brokenOff: () => new Error("Did not receive done or success response in stream."),
   });
-  return answer.finally(() => ending.abort());
+  return answer.finally(() => answerEnded.abort());
 }
 
 function ollamaBody(
   { modelId, system, messages, tools = [], maxOutputTokens = null, thinkingLevel = "off" }: ChatRequest,
-  { windowTokens, keepAlive }: Asking,
+  { windowTokens, keepAlive }: RequestSettings,
 ): Omit<OllamaRequest, "stream"> & { readonly truncate: false; readonly shift: false } {
-  const limits = {
+  const bodyOptions = {
     ...(windowTokens === null ? {} : { num_ctx: windowTokens }),
     ...(maxOutputTokens === null ? {} : { num_predict: maxOutputTokens }),
   };
   return {
     model: modelId,
-    messages: withSystem(system, messages).map(ownImages) as Message[],
+    messages: withSystem(system, messages).map(copyIfImages) as Message[],
     truncate: false,
     shift: false,
-    think: thinkOf(modelId, thinkingLevel),
+    think: thinkSetting(modelId, thinkingLevel),
     ...(tools.length === 0 ? {} : { tools: tools.map(ollamaTool) }),
-    ...(Object.keys(limits).length === 0 ? {} : { options: limits }),
+    ...(Object.keys(bodyOptions).length === 0 ? {} : { options: bodyOptions }),
     ...(keepAlive === null ? {} : { keep_alive: keepAlive }),
   };
 }
 
-/** Copies messages with images, because the SDK modifies them and they belong to the caller. */
-function ownImages(message: unknown): unknown {
+/** Copies a message that has images: the SDK replaces its `images`, and the message belongs to the caller. */
+function copyIfImages(message: unknown): unknown {
   return isFields(message) && message["images"] !== undefined ? { ...message } : message;
 }
 
 /** Most models accept only on or off. The model gpt-oss always thinks and accepts a level. */
-function thinkOf(modelId: string, level: string): boolean | "high" | "medium" | "low" {
+function thinkSetting(modelId: string, level: string): boolean | "high" | "medium" | "low" {
   if (level === "off") return false;
   if (!modelId.includes("gpt-oss")) return true;
   return level === "high" || level === "medium" ? level : "low";

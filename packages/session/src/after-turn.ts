@@ -15,13 +15,13 @@ export interface AfterTurnContext {
 }
 
 /**
- * Runs background steps after a turn is closed. Their records are side records beside the branch, so they conflict with
- * no turn.
+ * Runs the `after-turn` steps in the background. They append side records only, which belong to no branch, so they
+ * cannot conflict with the next turn.
  */
-export async function afterTurn({ handle, settings, turn, counter, emit }: AfterTurnContext): Promise<void> {
-  const { log, closing } = handle;
+export async function runAfterTurnSteps({ handle, settings, turn, counter, emit }: AfterTurnContext): Promise<void> {
+  const { log, closing: sessionClosing } = handle;
   for (const step of settings.steps) {
-    if (step.when !== "after-turn" || closing.aborted) continue;
+    if (step.when !== "after-turn" || sessionClosing.aborted) continue;
     emit?.({ name: "step.started", step: step.name });
     try {
       await step.run({
@@ -31,7 +31,8 @@ export async function afterTurn({ handle, settings, turn, counter, emit }: After
         entry: log.entry,
         model: settings.model,
         gauge: turn.gauge,
-        signal: closing,
+        signal: sessionClosing,
+        // A closed turn has no turn request for direct appends to the store.
         turn: null,
         counter,
         calibration: readLearning(log.entry).calibration,
@@ -43,6 +44,7 @@ export async function afterTurn({ handle, settings, turn, counter, emit }: After
       });
       emit?.({ name: "step.finished", step: step.name });
     } catch (cause) {
+      // The turn is closed, so a failed step cannot fail it. The error becomes an event.
       emit?.({ name: "step.failed", step: step.name, cause });
     }
   }

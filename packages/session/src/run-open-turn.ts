@@ -2,7 +2,7 @@ import type { Message, StoredRecord } from "@throughline/core";
 import type { TokenCounter } from "@throughline/tokens/internal";
 import { createAheadCounter } from "@throughline/tokens/internal";
 import type { Turn, RunTurnOptions } from "./turn.ts";
-import { afterTurn } from "./after-turn.ts";
+import { runAfterTurnSteps } from "./after-turn.ts";
 import { finishedTurn } from "./finished-turn.ts";
 import { HeldTurn } from "./held-turn.ts";
 import { restoreHistory } from "./restore-history.ts";
@@ -97,7 +97,7 @@ function ended(context: RunOptions, end: TurnEnd, ledger: TurnLedger, counter: T
     settings.holdBack,
   );
   // A denied turn got no answer, so the steps after a turn have nothing to process.
-  if (end.denial === null) handle.track(afterTurn({ handle, settings, turn, counter, emit }));
+  if (end.denial === null) handle.track(runAfterTurnSteps({ handle, settings, turn, counter, emit }));
   return turn;
 }
 

@@ -3,29 +3,30 @@ import type { FormText } from "./wire-node.ts";
 
 /**
  * Describes a piece of a request body: literal text, a part by its hash, a run of messages, or one message in a
- * numbered form. That form becomes the message's newest form. Consecutive messages are joined by the separator.
+ * numbered form. A form is one way in which requests have written the message (`FormText`); a form that an entry
+ * numbers becomes the message's newest form. The separator joins consecutive messages.
  */
 export type FrameEntry =
   | string
   | {
-      /** Refers to a part in the log by its hash. */
+      /** Names a part by its hash. The log stores a part, such as the tools, once for all requests (`PromptData`). */
       readonly part: string;
     }
   | FrameRun
   | {
       /** Names a message in the log. */
       readonly id: string;
-      /** States the number of its form; 0 is the JSON of its record. */
+      /** States the number of the form; 0 is the JSON of the message's record. */
       readonly form: number;
     };
 
-/** Describes consecutive messages, each in its newest form. */
+/** Describes consecutive messages, each in its newest form unless `forms` states another. */
 export interface FrameRun {
   /** Names the last message of the run. */
   readonly last: string;
   /** Counts the messages of the run, backwards from `last` along their parents. */
   readonly count: number;
-  /** Lists the form numbers of the newest messages of the run, if they differ from the newest forms. */
+  /** Lists the form numbers of the last messages of the run, oldest first. All others have their newest form. */
   readonly forms?: readonly number[];
   /** Names the first message of the run. Only earlier versions write it. */
   readonly first?: string;
@@ -39,7 +40,7 @@ export interface CompactedHistory {
   readonly text?: string;
 }
 
-/** Holds the fields of a `throughline.exchange` that a request is rebuilt from. */
+/** Holds the fields of a `throughline.exchange` record from which `rebuildRequest` restores a request. */
 export interface ExchangeData {
   /** States the id of the call. Absent when it equals the record id without `x-`. */
   readonly callId?: string;
@@ -56,7 +57,10 @@ export interface ExchangeData {
   readonly rebuiltFrom?: string;
   /** Holds the summary that a rebuilt request contains. */
   readonly compacted?: CompactedHistory;
-  /** States the last seq that the writer of the frame had read. Forms of later records do not count in the frame. */
+  /**
+   * States the last seq that the writer of the frame had read. A form in a later record is not a newest form in this
+   * frame.
+   */
   readonly knownSeq: number;
   /** Holds the new forms of messages in this request, by message id. */
   readonly forms?: Readonly<Record<string, FormText>>;
@@ -65,7 +69,7 @@ export interface ExchangeData {
    * too.
    */
   readonly copies?: readonly string[];
-  /** Lists the pieces of the body in order. Empty when the body must not or cannot be stored. */
+  /** Lists the pieces of the request body in order. Empty when the body must not or cannot be stored. */
   readonly frame: readonly FrameEntry[];
   /** States the text between consecutive messages. Absent means a comma. */
   readonly separator?: string;
@@ -74,16 +78,17 @@ export interface ExchangeData {
    * whose frame would exceed a record has no entry either.
    */
   readonly encoding?: "base64";
-  /** Names the reply's message. */
+  /** Names the message of the reply in the log. */
   readonly replyId?: string;
   /** States the provider's id of the reply; absent when the provider gave none. */
   readonly responseId?: string;
   /** States the hash of the request's tools; absent when it has none. */
   readonly toolsHash?: string;
+  /** Holds the other fields of the exchange, such as `status` and `errorBody`. */
   readonly [field: string]: unknown;
 }
 
-/** Holds the fields of a `throughline.prompt`: a part of requests as a whole text, or as a patch of another part. */
+/** Holds the fields of a `throughline.prompt` record: a part of requests as a whole text, or as a patch of a part. */
 export type PromptData = {
   /** Names the request member that holds the part, such as `tools`, or `system`. */
   readonly name: string;

@@ -2,7 +2,7 @@ import type { CommandDefinition, OptionDefinition } from "../command.ts";
 import { exactKeyArgument, keyArgument, usualModels } from "../common-options.ts";
 import { parseCount, parseLimit } from "../option-values.ts";
 
-const byModel: readonly OptionDefinition[] = [
+const modelOptions: readonly OptionDefinition[] = [
   { flags: "--dry-run", description: "print what would be done; call no model, change nothing" },
   {
     flags: "--model <provider/name>",
@@ -18,7 +18,7 @@ export const summaryCommands: readonly CommandDefinition[] = [
     description: "replace the older part of a session by a summary; the log keeps every record",
     asksModel: true,
     arguments: [exactKeyArgument],
-    options: byModel,
+    options: modelOptions,
     examples: ["compact notes --dry-run --model offline", "compact notes --model offline --json"],
     load: () => import("../commands/compact.ts"),
   },
@@ -27,7 +27,7 @@ export const summaryCommands: readonly CommandDefinition[] = [
     description: "write down where a session stands: summary, topics, decisions, open questions",
     asksModel: true,
     arguments: [exactKeyArgument],
-    options: byModel,
+    options: modelOptions,
     examples: ["checkpoint notes --dry-run --model offline", "checkpoint notes --model offline --json"],
     load: () => import("../commands/checkpoint.ts"),
   },

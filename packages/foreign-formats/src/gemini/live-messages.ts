@@ -1,20 +1,20 @@
-/** The program would resume with this message. */
+/** Describes a message of the program's current conversation, which a rewind may still remove. */
 export interface LiveMessage {
-  /** The id is that of the message's first record in the conversation; null while it has none. */
+  /** Names the record that an edit of the message targets; null while there is none. */
   recordId: string | null;
+  /** States the head to which a rewind to this message returns. */
   readonly headBefore: string | null;
-  /**
-   * A later copy of the message may add calls. The first set holds those in the first record, and the second all that
-   * have records.
-   */
-  firstCalls: ReadonlySet<string>;
-  readonly calls: Set<string>;
-  hasUsage: boolean;
-  /** The hash differs when a later copy has other words, which become an edit. */
-  words: string;
+  /** Holds the ids of the calls in the message's first record. An edit of that record must keep them. */
+  firstCallIds: ReadonlySet<string>;
+  /** Holds the ids of all calls that have a record. A later copy of the message may add calls. */
+  readonly storedCallIds: Set<string>;
+  /** States whether a record holds the usage, so that a later copy does not count it again. */
+  isUsageStored: boolean;
+  /** Holds the hash of the content without calls. A later copy with another hash becomes an edit. */
+  contentHash: string;
 }
 
-/** A rewind removes a message and all later ones, so the order of first appearance is kept. */
+/** Keeps messages in the order of their first appearance, because a rewind also removes all later messages. */
 export class LiveMessages {
   readonly #messages = new Map<string, LiveMessage>();
 
@@ -37,10 +37,10 @@ export class LiveMessages {
       this.#messages.clear();
       return null;
     }
-    let isBehind = false;
-    for (const known of this.#messages.keys()) {
-      isBehind ||= known === id;
-      if (isBehind) this.#messages.delete(known);
+    let isRemoved = false;
+    for (const knownId of this.#messages.keys()) {
+      isRemoved ||= knownId === id;
+      if (isRemoved) this.#messages.delete(knownId);
     }
     return found.headBefore;
   }

@@ -145,7 +145,7 @@ class GeminiReader implements ForeignReader {
       this.#edit(unit, live, content, content);
       return;
     }
-    live.words = hashOf(content);
+    live.contentHash = hashOf(content);
     for (const part of bodies) {
       const id = this.#addPart(unit, part);
       if (part === said) live.recordId = id;
@@ -157,8 +157,8 @@ class GeminiReader implements ForeignReader {
     if (body !== null && live.recordId === null) this.#begin(unit, messageId, live, body, read);
     else if (body !== null) this.#continue(unit, messageId, live, body, read);
     for (const result of read.results) this.#addPart(unit, result);
-    if (usage === null || live.hasUsage) return;
-    live.hasUsage = true;
+    if (usage === null || live.isUsageStored) return;
+    live.isUsageStored = true;
     const { model } = (body?.["message"] ?? {}) as Fields;
     const author = { provider: "google", ...(typeof model === "string" ? { model } : {}) };
     unit.add({ type: "usage", kind: "gemini.call", usage, ...author });
@@ -166,10 +166,10 @@ class GeminiReader implements ForeignReader {
 
   #begin(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls, usage }: ReadReply): void {
     const message = body["message"] as Fields;
-    live.hasUsage = usage !== null;
-    for (const id of calls.keys()) live.calls.add(id);
-    live.firstCalls = new Set(calls.keys());
-    live.words = hashOf(withoutCalls(contentOf(body)));
+    live.isUsageStored = usage !== null;
+    for (const id of calls.keys()) live.storedCallIds.add(id);
+    live.firstCallIds = new Set(calls.keys());
+    live.contentHash = hashOf(withoutCalls(contentOf(body)));
     const counted = usage === null ? body : { ...body, message: { ...message, usage } };
     live.recordId = unit.add(partOf(counted, messageId, false));
   }
@@ -178,19 +178,19 @@ class GeminiReader implements ForeignReader {
   #continue(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls }: ReadReply): void {
     const content = contentOf(body) as readonly Fields[];
     const words = withoutCalls(content);
-    const kept = content.filter(({ type, id }) => type !== "toolCall" || live.firstCalls.has(asText(id)));
+    const kept = content.filter(({ type, id }) => type !== "toolCall" || live.firstCallIds.has(asText(id)));
     this.#edit(unit, live, words, kept);
-    const added = [...calls].filter(([id]) => !live.calls.has(id));
+    const added = [...calls].filter(([id]) => !live.storedCallIds.has(id));
     if (added.length === 0) return;
-    for (const [id] of added) live.calls.add(id);
+    for (const [id] of added) live.storedCallIds.add(id);
     const message = { ...(body["message"] as Fields), content: added.map(([, block]) => block) };
     unit.add(partOf({ ...body, message }, messageId, true));
   }
 
   #edit(unit: OpenUnit, live: LiveMessage, words: unknown, content: unknown): void {
     const hash = hashOf(words);
-    if (hash === live.words || live.recordId === null) return;
-    live.words = hash;
+    if (hash === live.contentHash || live.recordId === null) return;
+    live.contentHash = hash;
     unit.add({ type: "context_edit", targetId: live.recordId, replacement: { content } });
   }
 
@@ -218,7 +218,14 @@ interface LinePlace {
 }
 
 function liveMessage(headBefore: string | null): LiveMessage {
-  return { recordId: null, headBefore, firstCalls: new Set(), calls: new Set(), hasUsage: false, words: "" };
+  return {
+    recordId: null,
+    headBefore,
+    firstCallIds: new Set(),
+    storedCallIds: new Set(),
+    isUsageStored: false,
+    contentHash: "",
+  };
 }
 
 function contentOf(body: RecordBody): unknown {

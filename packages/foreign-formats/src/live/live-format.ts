@@ -20,25 +20,25 @@ export interface LivePlace {
   readonly records?: readonly SourcedRecord[];
 }
 
-/** Holds the drafts of one item. The first has the item as its source. */
+/** Holds the drafts of one item. The first draft has the item's JSON as its source. */
 export interface LiveDrafts {
   /** Holds a copy of the item after a round trip through JSON. */
   readonly item: Fields;
-  /** Holds at least one draft. An item that a model does not get becomes a side record. */
+  /** Holds at least one draft. An item that requests leave out becomes a side record. */
   readonly drafts: readonly [AppendDraft, ...AppendDraft[]];
-  /** States the id of the first record. */
+  /** States the id of the first draft's record. */
   readonly recordId: string;
   /** States the head after the drafts. */
   readonly headId: string | null;
 }
 
-/** Holds the records of a log that a program reads. */
+/** Holds the records of a session from which items are built. */
 export interface LiveSession {
   /** Holds the records in order of seq: all of them, or the end of the log that holds the context. */
   readonly records: readonly SourcedRecord[];
   /** States the last record of the active branch; null for a session without a main record. */
   readonly headId: string | null;
-  /** States the session's id. Rendered items state it, or derive their ids from it. */
+  /** States the session's id. Items that are built from records state it, or derive their ids from it. */
   readonly sessionId: string;
 }
 
@@ -46,7 +46,7 @@ export interface LiveSession {
 export interface LiveItem {
   /** Holds the item in the program's form, a JSON object. The caller may change it. */
   readonly value: Fields;
-  /** Lists the ids of the item's records; empty for a created item. */
+  /** Lists the ids of the item's records; empty for an item that no record stores. */
   readonly recordIds: readonly string[];
   /** States whether the program itself passed exactly this item. */
   readonly isNative: boolean;
@@ -66,12 +66,13 @@ export interface LiveFormat {
   drafts(items: readonly unknown[], place: LivePlace): readonly LiveDrafts[];
   /**
    * Returns the active branch as items. Items that the program passed are returned unchanged. Records of other
-   * programs, and edited or redacted items, are rendered. `onLoss` receives the data that the format cannot hold.
+   * programs, and edited or redacted items, are rendered: a new item is built from the records. `onLoss` receives the
+   * data that the format cannot hold.
    */
   items(session: LiveSession, options?: LiveItemsOptions): readonly LiveItem[];
 }
 
-/** Describes a change of a branch. */
+/** Describes how to change the active branch: the records to append, and the new head. */
 export interface LiveChange {
   /** Holds the drafts to append, in order; empty when nothing changes. */
   readonly drafts: readonly AppendDraft[];
@@ -90,22 +91,29 @@ export interface LiveItemsOptions extends Partial<WriteOptions> {
   readonly repaired?: boolean;
 }
 
+/** Renders turns as items. */
 export interface TurnWriter {
-  /** A turn may leave an item open, so only the complete items are returned. */
+  /** Returns the items that the turn completes. An item may stay open for the results of its calls. */
   turn(turn: ReplayTurn): readonly Fields[];
+  /** Returns the open item; empty when there is none. */
   close(): readonly Fields[];
 }
 
+/** Describes how one program's items are read and rendered. `liveFormat` builds a `LiveFormat` from it. */
 export interface LiveMapping {
   readonly name: string;
+  /** Creates the reader of items. A reader may remember earlier items, so each list gets a new one. */
   readonly createList: () => Pick<MessageList, "element">;
   readonly rules: ProviderRules;
   readonly createWriter: (session: LiveSession, conversation: WrittenConversation, losses: LossLog) => TurnWriter;
-  /** A result then has no item of its own, so an item with another program's result must be rendered. */
+  /**
+   * States whether an item holds the results of its own calls. An item whose result another program wrote must then be
+   * rendered.
+   */
   readonly holdsResults: boolean;
   /**
    * Adds an answer to each unanswered call of an item, for formats whose items hold the results of their calls. The
    * rest of the item stays. A format without this function renders the item again.
    */
-  readonly answered?: (item: Fields, isLast: boolean) => Fields;
+  readonly answerOpenCalls?: (item: Fields, isLast: boolean) => Fields;
 }

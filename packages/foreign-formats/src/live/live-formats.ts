@@ -61,7 +61,7 @@ export const aiSdkMessages: LiveFormat = liveFormat({
   createWriter: ({ sessionId, records }, conversation, losses) =>
     new UiMessageList(sessionId, conversation, losses, namesOfMessages(records)),
   holdsResults: true,
-  answered: answeredCalls,
+  answerOpenCalls: answeredCalls,
 });
 
 /** Returns the format of the messages that the AI SDK passes to a model, for provider specification 3 or 4. */

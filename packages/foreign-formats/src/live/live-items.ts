@@ -33,8 +33,8 @@ export function liveItems(
   const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses);
   const writer = mapping.createWriter(session, conversation, losses);
   const turns = [...conversation.context()].flatMap((turn) => (turn === undefined ? [] : piecesOf(turn)));
-  const { answered, holdsResults } = mapping;
-  const rendersUnanswered = repaired && answered === undefined;
+  const { answerOpenCalls, holdsResults } = mapping;
+  const rendersUnanswered = repaired && answerOpenCalls === undefined;
   const native = new NativeUnits(branch, turns, { holdsResults, repaired, rendersUnanswered });
   const items: LiveItem[] = [];
   let openIds: readonly string[] = [];
@@ -70,9 +70,9 @@ export function liveItems(
   }
   add(writer.close(), []);
   const all = [...items, ...native.rest().map(nativeItem)];
-  if (!repaired || answered === undefined) return all;
+  if (!repaired || answerOpenCalls === undefined) return all;
   return all.map((item, at) => {
-    const value = item.isNative ? answered(item.value, at === all.length - 1) : item.value;
+    const value = item.isNative ? answerOpenCalls(item.value, at === all.length - 1) : item.value;
     return value === item.value ? item : { ...item, value, isNative: false, source: null };
   });
 }

@@ -6,7 +6,7 @@ import { isBelow, namesBelow } from "./contained-path.ts";
 import { identityOf, lookUpDenied, type DeniedPlaces, type Identity } from "./denied-places.ts";
 import { holdFolder, orNull, systemDescriptors, type HeldFolder } from "./held-folder.ts";
 import { repositoryMarks, type PlaceUse } from "./hidden-names.ts";
-import { allowedDepth, isHidden, isWritable, writtenNames, type NameRules } from "./name-rules.ts";
+import { allowedDepth, isHiddenPath, isWritable, namesAsWritten, type NameRules } from "./name-rules.ts";
 import { quoted, refusalOf, WorkspaceToolRefusal } from "./tool-refusal.ts";
 
 /**
@@ -109,8 +109,8 @@ export function createWorkspaceFolder(options: WorkspaceFolderOptions): Workspac
   const { writable } = options;
   const rulesNow = (): Rules => ({
     denied: lookUpDenied({ trees, files }, seen),
-    allowed: writtenNames(root, allow),
-    writable: writable === undefined ? null : writtenNames(root, writable),
+    allowed: namesAsWritten(root, allow),
+    writable: writable === undefined ? null : namesAsWritten(root, writable),
   });
   const walk = async <Result>(
     place: Place,
@@ -197,7 +197,7 @@ async function assertOpenWay(
 async function holdPlace(root: string, opening: Opening, descriptors: string | null): Promise<HeldFolder> {
   const { place, use, depth, rules } = opening;
   const { path, names } = place;
-  if (isHidden(names, use, rules)) {
+  if (isHiddenPath(names, use, rules)) {
     const what = use === "read" ? "is not for tools" : "may not be written by tools";
     throw new WorkspaceToolRefusal("denied", `${quoted(path)} ${what}: it is hidden, and nobody allowed it by name.`);
   }
@@ -386,7 +386,7 @@ async function describe(folder: HeldFolder, entry: Dirent, { place, rules }: Ope
   const path = folder.at(name);
   const stats = await orNull(lstat(path, { bigint: true }), "ENOENT");
   const isDenied =
-    isHidden([...place.names, name], "read", rules) ||
+    isHiddenPath([...place.names, name], "read", rules) ||
     rules.denied.leadsInto(folder.identity, [name]) ||
     (stats !== null && rules.denied.holds(identityOf(stats)));
   const described = { name, sizeBytes: null, target: null, isDenied };
