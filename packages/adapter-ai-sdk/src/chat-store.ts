@@ -53,7 +53,7 @@ export interface ChatStoreOptions extends AdapterOptions, Pick<RunPolicyOptions,
 }
 
 /** Configures `saveChat`. */
-export interface SaveChatOptions {
+interface SaveChatOptions {
   /** Holds the id of the chat to save. A missing chat is created. */
   readonly chatId: string;
   /** Lists all messages of the chat in the program's state. */
@@ -63,7 +63,7 @@ export interface SaveChatOptions {
 }
 
 /** Describes a chat in a list. */
-export interface ListedChat {
+interface ListedChat {
   /** Holds the id that `loadChat` takes. */
   readonly id: string;
   /** Holds the label of the session, or its title without a label; null without both. */

@@ -56,7 +56,7 @@ export interface SdkConversationOptions extends RunPolicyOptions {
 }
 
 /** Configures one run. */
-export interface SendOptions {
+interface SendOptions {
   /** Ends the run with `ABORTED`; messages that have arrived are kept. @default none */
   readonly signal?: AbortSignal;
   /** Is called with every message of the SDK, unchanged. */
@@ -64,7 +64,7 @@ export interface SendOptions {
 }
 
 /** States how a run ended. */
-export interface SdkRun {
+interface SdkRun {
   /** Holds the answer of the SDK's result, or its errors line by line; empty when the run ended without a result. */
   readonly text: string;
   /** Holds the SDK's name for the end of the run, such as `success` or `error_max_turns`. */

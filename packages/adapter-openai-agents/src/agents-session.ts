@@ -41,7 +41,7 @@ import { userError, withSdkErrors } from "./sdk-errors.ts";
 import { asItem, checkTransaction, endsWith, operationRecordId, transactionTexts } from "./transactions.ts";
 
 /** Names the agent and namespace whose session a run uses. */
-export interface SessionScope {
+interface SessionScope {
   /** Names the agent of the session. @default the option `agentId` */
   readonly agentId?: string;
   /** Names the namespace of the session. @default the option `namespace` */

@@ -2,7 +2,7 @@ import { providerLimits, type LimitedApi, type NameLimit } from "./provider-limi
 import { ThroughlineError } from "./throughline-error.ts";
 
 /** Returns the rule of a wire shape. An unknown shape gets the rule that all providers accept. */
-export function toolNameRule(api: string): NameLimit {
+function toolNameRule(api: string): NameLimit {
   return Object.hasOwn(providerLimits, api)
     ? providerLimits[api as LimitedApi].toolName
     : providerLimits.openai.toolName;

@@ -66,7 +66,7 @@ export const fileOfLines: FileLayout = { unit: "line", lists: [], sessions: null
 export type FormatMatch = "certain" | "likely";
 
 /** Describes a file beside sessions that names or describes them. */
-export interface FormatCompanion {
+interface FormatCompanion {
   /** Returns the path of the file for a session's file; null for a session without one. */
   path(file: string): string | null;
   /** Returns fields of the session's entry, from the file's text. */

@@ -25,7 +25,7 @@ export interface TreeFiles {
 }
 
 /** Holds one session of such folders. */
-export interface TreeSession {
+interface TreeSession {
   /** Holds fields of the session's entry. */
   readonly entry: Readonly<Record<string, unknown>>;
   /** States the program's id of the session that spawned this one, or null. */

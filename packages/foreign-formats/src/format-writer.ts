@@ -41,7 +41,7 @@ export interface WrittenSession {
 }
 
 /** Holds the facts that the path of a session's file depends on. */
-export interface PlacedSession extends Pick<WrittenSession, "sessionId" | "cwd" | "createdAtMs"> {
+interface PlacedSession extends Pick<WrittenSession, "sessionId" | "cwd" | "createdAtMs"> {
   /** States the project's folder as the program noted it; null when it noted none. */
   readonly projectFolder: string | null;
 }

@@ -12,7 +12,7 @@ import { statusCategory } from "./status-category.ts";
 import { readTokenSizes, type TokenSizes } from "./token-sizes.ts";
 
 /** Adds facts that `classifyOverflow` cannot read from the error. */
-export interface ClassifyOptions {
+interface ClassifyOptions {
   /** Names the provider that answered, for errors that do not name it. @default null */
   readonly provider?: string | null;
 }

@@ -6,7 +6,7 @@ import type { SessionEntry } from "@throughline/core";
  * a leftover message gets its own turn. `steer-backlog` does both. `interrupt` aborts the running turn, and one turn
  * takes all waiting messages.
  */
-export type QueueBehavior = "followup" | "collect" | "steer" | "steer-backlog" | "interrupt";
+type QueueBehavior = "followup" | "collect" | "steer" | "steer-backlog" | "interrupt";
 
 export interface QueueSettings {
   readonly behavior: QueueBehavior;

@@ -5,7 +5,7 @@ import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
 import { isCycleStart } from "./window-facts.ts";
 
 /** Describes what was shortened for a call, with the record that holds it. */
-export interface ExplainedChange {
+interface ExplainedChange {
   /**
    * Holds the id of the record. Null when the change concerns several records, or a record before those that were read.
    */

@@ -70,7 +70,7 @@ export interface OpenTurnOptions {
 }
 
 /** States how a turn ended. */
-export interface CloseTurnOptions {
+interface CloseTurnOptions {
   /** Sets the outcome in the turn's closing mark. @default "done" */
   readonly outcome?: "done" | "aborted" | "failed" | "step-limit";
   /** Sets fields of the session entry in the same commit. */

@@ -28,7 +28,7 @@ export type { SessionModel } from "@throughline/core/internal";
 export type SessionContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
 
 /** Describes a call of a tool that is about to run. */
-export interface ToolCallRequest {
+interface ToolCallRequest {
   /** Holds the id of the call, as the model stated it. */
   readonly id: string;
   /** Holds the name of the tool. */
@@ -63,7 +63,7 @@ export interface ApprovalFacts {
  * Decides on a call. With `true` or `approve` the call runs. With `refuse` it does not run, and the model reads the
  * reason.
  */
-export type ToolDecision =
+type ToolDecision =
   | true
   | {
       /** Allows the call and adds these facts to its approval record. */

@@ -21,7 +21,7 @@ export function rowsLeft({ files, folder, indexed }: LeftRows): readonly Session
  * Denies sending in a session whose entry is lost, because the lost entry may have denied it. The denial lasts until
  * `sendPolicy` is set again.
  */
-export function denying(row: SessionRow): SessionRow & { readonly entry: SessionEntry } {
+function denying(row: SessionRow): SessionRow & { readonly entry: SessionEntry } {
   const entry: SessionEntry = { ...entryOf(row), sendPolicy: "deny" };
   return { ...row, entry, revision: row.revision + 1 };
 }

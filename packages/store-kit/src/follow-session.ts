@@ -10,7 +10,7 @@ export interface Reached {
 }
 
 /** The hub identifies the session by `key`, so each page carries it. */
-export interface FollowedPage extends RecordPage {
+interface FollowedPage extends RecordPage {
   readonly key: string;
 }
 

@@ -16,7 +16,7 @@ export interface OtlpOptions {
 }
 
 /** Holds the option kinds of `otlpLines`, for callers that validate the options themselves. */
-export const otlpTable: OptionTable<OtlpOptions> = {
+const otlpTable: OptionTable<OtlpOptions> = {
   includeContent: optionKinds.flag,
   serviceName: optionKinds.filledText,
   signal: optionKinds.signal,

@@ -15,7 +15,7 @@ export interface OpenSpan {
 }
 
 /** Declares the methods of an `@opentelemetry/api` tracer that this package uses. A tracer of any version 1 fits. */
-export interface SpanTracer<Span extends OpenSpan = OpenSpan, Context = never> {
+interface SpanTracer<Span extends OpenSpan = OpenSpan, Context = never> {
   /** Starts a span whose parent is the span of the context. */
   startSpan(
     name: string,
@@ -30,7 +30,7 @@ export interface SpanTracer<Span extends OpenSpan = OpenSpan, Context = never> {
 }
 
 /** Declares the methods of an `@opentelemetry/api-logs` logger that this package uses. */
-export interface EventLogger<Context = never> {
+interface EventLogger<Context = never> {
   /** Writes one event; `timestamp` is in milliseconds since 1970. */
   emit(event: {
     readonly eventName: string;

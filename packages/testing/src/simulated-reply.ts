@@ -39,7 +39,7 @@ interface ToolCallPart {
 export type ReplyStop = "end" | "length" | "tool-calls" | "refusal" | "context-window";
 
 /** Replaces the token counts that the simulator would report. */
-export interface ReplyUsage {
+interface ReplyUsage {
   /** Counts the prompt without its cached part. */
   readonly inputTokens?: number;
   /** Counts the answer with its thinking. */

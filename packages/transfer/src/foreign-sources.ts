@@ -38,7 +38,7 @@ export async function foreignBeginning(path: string, named?: ForeignFormat): Pro
   }
 }
 
-export async function sampleOf(file: SourceFile, path: string): Promise<FormatSample> {
+async function sampleOf(file: SourceFile, path: string): Promise<FormatSample> {
   const sampler = createHeadSampler();
   for await (const chunk of file.chunks()) if (!sampler.push(chunk)) return sampler.sample(path, false);
   return sampler.sample(path, true);

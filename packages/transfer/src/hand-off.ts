@@ -83,7 +83,7 @@ export interface HandedOffSession extends ExportedFile {
 }
 
 /** States why the program's own file cannot be resumed. */
-export interface CopyReason {
+interface CopyReason {
   /** `source-missing`: the file does not exist. `continued-here`: the session has records that the file lacks. */
   readonly why: "source-missing" | "continued-here";
   /** Names the file that the session was imported from. */

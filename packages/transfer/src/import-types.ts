@@ -69,7 +69,7 @@ export interface LostLine {
  * `unchanged`: nothing to import. `skipped`: not a session, or a session that was purged after an earlier import.
  * `refused`: see `error`; the source is unchanged, and lines imported before the refusal stay in the store.
  */
-export type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refused";
+type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refused";
 
 /** Describes the outcome for one source. */
 export interface ImportSource {

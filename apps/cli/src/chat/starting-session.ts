@@ -101,7 +101,7 @@ async function newestRef(context: CommandContext, store: SessionStore): Promise<
 }
 
 /** Tries `agent:<agent>:cli:direct:<folder>`, then the same with `-2`, and so on. */
-export async function newRef(context: CommandContext, store: SessionStore): Promise<SessionRef> {
+async function newRef(context: CommandContext, store: SessionStore): Promise<SessionRef> {
   const { namespace, agentId } = context.scope;
   // The root folder has no name.
   const key = terminalSessionKey(agentId, basename(conversationFolder(context)) || "chat");

@@ -78,7 +78,7 @@ export interface LogChange {
 }
 
 /** Holds the options of `openTurn`. */
-export interface TurnOptions {
+interface TurnOptions {
   /** Names the owner of the turn, for people who read the lock. */
   readonly owner: string;
   /**

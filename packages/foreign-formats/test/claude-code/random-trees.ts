@@ -1,7 +1,7 @@
 import { call, line, part, prompt, result, text, uuid, type Fields } from "./lines.ts";
 
 /** Numbers below a limit, the same ones of the same seed. */
-export function choices(seed: number): (limit: number) => number {
+function choices(seed: number): (limit: number) => number {
   let state = seed * 0x9e3779b1 + 1;
   return (limit) => {
     state = Math.imul(state ^ (state >>> 15), 0x85ebca6b) + 0x6d2b79f5;

@@ -4,7 +4,7 @@ import type { SessionEntry } from "@throughline/core";
 import type { Gauge } from "@throughline/tokens";
 
 /** Describes the state of a summarizer's breaker, as `createSummarizerBreakers` reports it. */
-export interface SummarizerState {
+interface SummarizerState {
   /** Holds the `name` of the summarizer. */
   readonly name: string;
   /**

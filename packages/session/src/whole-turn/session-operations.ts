@@ -27,7 +27,7 @@ export interface ManualCompactionOptions {
 }
 
 /** Reports that a turn is open. */
-export interface SessionBusy {
+interface SessionBusy {
   readonly kind: "busy";
   /** Describes the open turn; null for a turn of this handle. */
   readonly turn: RunningTurn | null;

@@ -8,13 +8,13 @@ import type { SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 /** Gives a topic detection access to the session after a turn: its address, its size, and the records of the window. */
-export type TopicContext = Pick<StepContext, "ref" | "sessionId" | "turnId" | "gauge" | "signal" | "records">;
+type TopicContext = Pick<StepContext, "ref" | "sessionId" | "turnId" | "gauge" | "signal" | "records">;
 
 /** Decides whether the conversation turned to another topic in the turn that just ended. */
 export type DetectTopicChange = (context: TopicContext) => boolean | Promise<boolean>;
 
 /** Sets when checkpoints are created, and by which writers. */
-export interface WholeTurnCheckpoint extends CheckpointSettings {
+interface WholeTurnCheckpoint extends CheckpointSettings {
   /**
    * Lists the writers in the order in which they are tried; a cheaper model goes first.
    * @default the session's model

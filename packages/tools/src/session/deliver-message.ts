@@ -3,7 +3,7 @@ import type { SessionMessage } from "./session-message.ts";
 import { quote, SessionToolRefusal } from "./tool-refusal.ts";
 
 /** Holds a message on its way from one session to another. */
-export interface SessionDelivery {
+interface SessionDelivery {
   /** Names the target session, which belongs to the same agent. */
   readonly ref: SessionRef;
   /** Holds the message, including its provenance, in the form that the target's transcript stores. */
