@@ -2,8 +2,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { findFiles, findPackages, repositoryRoot } from "./find-files.ts";
-import { proseOfMarkdown, proseOfSource, sentencesOf, wordCount, type ProsePiece } from "./prose.ts";
-import { allowedWords, dialect, mostCellCharacters, mostSentenceWords } from "./word-rules.ts";
+import { commentLines, proseOfMarkdown, proseOfSource, sentencesOf, wordCount, type ProsePiece } from "./prose.ts";
+import {
+  allowedWords,
+  dialect,
+  hangingWords,
+  mostCellCharacters,
+  mostSentenceWords,
+  vagueSubjects,
+} from "./word-rules.ts";
 
 /** What the check found in all texts. */
 export interface WordsReport {
@@ -11,6 +18,8 @@ export interface WordsReport {
   readonly patterns: number;
   readonly longSentences: number;
   readonly longCells: number;
+  /** Counts the lines of comments that start with a hanging word or name no subject. */
+  readonly fragments: number;
   readonly violations: readonly string[];
 }
 
@@ -55,7 +64,7 @@ export function checkWords(root: string): WordsReport {
     .flatMap((folder) => findFiles(root, `${folder}/src`, [".ts"]))
     .filter(isChecked);
   const violations: string[] = [];
-  const counts = { pattern: 0, sentence: 0, cell: 0 };
+  const counts = { pattern: 0, sentence: 0, cell: 0, fragment: 0 };
   const check = (path: string, pieces: readonly ProsePiece[]): void => {
     for (const piece of pieces)
       for (const { kind, text } of problemsOf(piece, path)) {
@@ -64,12 +73,21 @@ export function checkWords(root: string): WordsReport {
       }
   };
   for (const path of pages) check(path, proseOfMarkdown(readFileSync(join(root, path), "utf8")));
-  for (const path of sources) check(path, proseOfSource(path, readFileSync(join(root, path), "utf8")));
+  for (const path of sources) {
+    const text = readFileSync(join(root, path), "utf8");
+    check(path, proseOfSource(path, text));
+    for (const comment of commentLines(path, text))
+      if (hangingWords.test(comment.text) || vagueSubjects.test(comment.text)) {
+        counts.fragment += 1;
+        violations.push(`${path}:${comment.line} a comment needs a subject and a verb: ${comment.text.slice(0, 70)}`);
+      }
+  }
   return {
     files: pages.length + sources.length,
     patterns: counts.pattern,
     longSentences: counts.sentence,
     longCells: counts.cell,
+    fragments: counts.fragment,
     violations,
   };
 }
@@ -81,9 +99,9 @@ if (import.meta.main) {
   for (const violation of report.violations)
     if (wanted.length === 0 || wanted.some((path) => violation.startsWith(path)))
       process.stdout.write(`${violation}\n`);
-  const { files, patterns, longSentences, longCells } = report;
+  const { files, patterns, longSentences, longCells, fragments } = report;
   process.stdout.write(
-    `words: ${files} files, ${patterns} patterns, ${longSentences} long sentences, ${longCells} long cells\n`,
+    `words: ${files} files, ${patterns} patterns, ${longSentences} long sentences, ${longCells} long cells, ${fragments} fragments in comments\n`,
   );
   process.exitCode = report.violations.length === 0 ? 0 : 1;
 }

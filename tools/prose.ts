@@ -110,6 +110,18 @@ export function proseOfSource(path: string, text: string): readonly ProsePiece[]
   return pieces;
 }
 
+/** Returns each line of each comment of a TypeScript file, without its marks. */
+export function commentLines(path: string, text: string): readonly { readonly line: number; readonly text: string }[] {
+  const { comments } = parseSync(path, text, { lang: "ts", sourceType: "module" });
+  const lineOf = lineCounter(text);
+  return comments.flatMap(({ value, start }) =>
+    value
+      .split("\n")
+      .map((each, index) => ({ line: lineOf(start) + index, text: each.replace(/^[\s*]*/, "").trim() }))
+      .filter((each) => each.text !== ""),
+  );
+}
+
 /** A docstring in pieces: the summary, then each tag by itself; examples are code. */
 function docstringPieces(comment: string, line: number): readonly ProsePiece[] {
   const lines = comment.split("\n").map((each) => each.replace(/^\s*\*\s?/, ""));

@@ -36,6 +36,12 @@ export const dialect: readonly DialectRule[] = [
   },
 ];
 
+/** A comment whose line starts with one of these is a fragment without a subject. */
+export const hangingWords: RegExp = /^(?:Of|As|So|Where|What|Who|Whoever|Nobody|Somebody)\b/;
+
+/** These words hide which process, caller or program a comment means. */
+export const vagueSubjects: RegExp = /\b(?:nobody|whoever|somebody)\b/i;
+
 /** A file in which a rule does not hold, and why. */
 export interface AllowedWords {
   readonly path: string;

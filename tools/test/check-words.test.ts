@@ -76,6 +76,29 @@ describe("the check of words", () => {
     expect(report.violations[0]).toContain("write resumes or continues");
   });
 
+  it("finds lines of comments without a subject, in sources only", () => {
+    const source = [
+      "/**",
+      " * Returns the size.",
+      " * Of a file that nobody reads, it is 0.",
+      " */",
+      "export const size = 1; // What is left.",
+      "// The caller may be gone, so the size is stored.",
+      'export const text = "Who reads this?";',
+    ].join("\n");
+    const tree = temporaryTree({
+      "packages/a/package.json": "{}",
+      "packages/a/src/a.ts": source,
+      "packages/a/test/a.test.ts": "// What a test says.",
+    });
+    const report = checkWords(tree);
+    expect(report.fragments).toBe(2);
+    expect(report.violations.map((violation) => violation.slice(0, 23))).toEqual([
+      "packages/a/src/a.ts:3 a",
+      "packages/a/src/a.ts:5 a",
+    ]);
+  });
+
   it("finds nothing in plain text", () => {
     const tree = temporaryTree({ "README.md": "Throughline stores each record before the next step.\n" });
     expect(checkWords(tree).violations).toEqual([]);
