@@ -118,7 +118,9 @@ function survey(
   const ownHeader = !isHeader ? null : isSoundHeader(text) ? "whole" : "damaged";
   const place = { line, byteOffset, isTerminated };
   // The rest of a damaged header must not become a record, because other records would get it as a parent.
-  const shown = ownHeader === "damaged" ? plainHeader(owner.sessionId) : source;
+  // A sound header with a damaged envelope is read without the envelope, whose broken name may spoil the line's JSON.
+  const soundSource = ownHeader === "whole" && !isIntact ? text : source;
+  const shown = ownHeader === "damaged" ? plainHeader(owner.sessionId) : soundSource;
   const read =
     own !== null && clean === source
       ? readOwnRow(reader, text, { ...place, envelope })
@@ -158,8 +160,16 @@ function ownLineOf(line: OwnLine | null, codec: LineCodec, owner: LineOwner): St
 
 /** Returns a damaged envelope as it is, without the size of its append. A wrong size would report missing records. */
 function believedEnvelope({ envelope, isIntact }: OwnLine): StoreEnvelope {
+  if (isIntact) return envelope;
   const { batch: [index, count] = [1, 1], ...others } = envelope;
-  return isIntact || index === count ? envelope : others;
+  return withoutStrangeNumbers(index === count ? envelope : others);
+}
+
+/** Drops numbers that JSON cannot hold or that no member has, such as the time `17e600`, so that a copy can be read. */
+function withoutStrangeNumbers(envelope: StoreEnvelope): StoreEnvelope {
+  const { seq, ...others } = envelope;
+  const kept = Object.entries(others).filter(([, value]) => typeof value !== "number" || Number.isSafeInteger(value));
+  return { ...Object.fromEntries(kept), seq };
 }
 
 function cleanText(source: RecordSource): string {
