@@ -10,10 +10,10 @@ import { hostileFiles } from "../packages/foreign-formats/test/hostile-files.ts"
 import { programTotal, readTotal } from "../packages/foreign-formats/test/program-usage.ts";
 import { readUnits, refusals } from "../packages/foreign-formats/test/read-units.ts";
 import { detectForeignFormat, foreignFormats } from "../packages/foreign-formats/src/index.ts";
-import { type ForeignFormatName } from "../packages/foreign-formats/src/names.ts";
+import type { ForeignFormatName } from "../packages/foreign-formats/src/names.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { exportSession, importPaths } from "../packages/transfer/src/index.ts";
-import { type ExportFormat } from "../packages/transfer/src/export-types.ts";
+import type { ExportFormat } from "../packages/transfer/src/export-types.ts";
 import { skippedPrefix } from "../tools/long-suite.ts";
 
 /** Of a number of checks how many held; null where none applies. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import process from "node:process";
 import type { SessionRef, StoredRecord } from "../packages/core/src/index.ts";
 import { buildContext } from "../packages/history/src/index.ts";
-import { type NeutralMessage } from "../packages/history/src/neutral-message.ts";
+import type { NeutralMessage } from "../packages/history/src/neutral-message.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { importPaths } from "../packages/transfer/src/index.ts";
 import { skippedPrefix } from "../tools/long-suite.ts";

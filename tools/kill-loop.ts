@@ -5,8 +5,8 @@ import { join } from "node:path";
 import process from "node:process";
 import type { StoredRecord } from "../packages/core/src/index.ts";
 import { createProviderSimulator, type ReceivedRequest, type SimulatedReply } from "../packages/testing/src/index.ts";
-import { type Refusal } from "../packages/testing/src/simulator-options.ts";
-import { type ReplyPart } from "../packages/testing/src/simulated-reply.ts";
+import type { Refusal } from "../packages/testing/src/simulator-options.ts";
+import type { ReplyPart } from "../packages/testing/src/simulated-reply.ts";
 
 export interface KillLoopOptions {
   /** The program, which takes a question, the id of the message, and the path of its store. */

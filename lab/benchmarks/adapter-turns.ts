@@ -19,7 +19,7 @@ import process from "node:process";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { createChatStore, throughlineMiddleware } from "../../packages/adapter-ai-sdk/src/index.ts";
-import { type StoredMessage } from "../../packages/adapter-ai-sdk/src/chat-store.ts";
+import type { StoredMessage } from "../../packages/adapter-ai-sdk/src/chat-store.ts";
 import { createAgentsSession } from "../../packages/adapter-openai-agents/src/index.ts";
 import { sessionRef, type SessionStore } from "../../packages/core/src/index.ts";
 import { createMemoryStore } from "../../packages/store-memory/src/index.ts";

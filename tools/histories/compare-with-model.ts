@@ -7,7 +7,7 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "../../packages/core/src/index.ts";
-import { type ReadPayload, type RecordHead, type SourcedRecord } from "../../packages/core/src/stored-records.ts";
+import type { ReadPayload, RecordHead, SourcedRecord } from "../../packages/core/src/stored-records.ts";
 import {
   findSession,
   type ModelRecord,

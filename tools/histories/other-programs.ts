@@ -13,7 +13,7 @@ import { join } from "node:path";
 import type { SessionRecord } from "../../packages/core/src/index.ts";
 import type { DamageKind, ForeignLine, HistoryStep } from "./history-steps.ts";
 import { appendLineToModel } from "../../packages/store-conformance/src/model/append-to-model.ts";
-import { type ModelSession, type SessionModel } from "../../packages/store-conformance/src/model/session-model.ts";
+import type { ModelSession, SessionModel } from "../../packages/store-conformance/src/model/session-model.ts";
 
 /** What happens to the files of a JSON Lines store without its handles: all of it allowed by its README. */
 export interface OtherPrograms {

@@ -1,4 +1,4 @@
-import { awkwardTexts, randomFields, randomValue, type RandomChoices } from "./random-choices.ts";
+import { awkwardTexts, randomFields, randomValue, type RandomChoices, createRandomChoices } from "./random-choices.ts";
 import {
   historyKeys,
   type AppendStep,
@@ -12,7 +12,6 @@ import {
   type StepAddress,
   type TranscriptAct,
 } from "./history-steps.ts";
-import { createRandomChoices } from "./random-choices.ts";
 
 export interface HistoryPlan {
   readonly seed: number;

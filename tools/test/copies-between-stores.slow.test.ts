@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { forkSession } from "../../packages/core/src/fork-session.ts";
 import { resetSession } from "../../packages/core/src/open-session.ts";
-import { type SessionRef, type SessionStore } from "../../packages/core/src/index.ts";
+import type { SessionRef, SessionStore } from "../../packages/core/src/index.ts";
 import { loadEntryBlobs } from "../../packages/core/src/entry-blobs.ts";
 import { systemRandom } from "../../packages/core/src/node/system-ports.ts";
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";

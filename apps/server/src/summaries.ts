@@ -2,7 +2,7 @@ import { createCheckpointer, summarizerCheckpointWriter } from "@throughline/che
 import type { Checkpointer } from "@throughline/checkpoint/internal";
 import type { CheckpointWriter } from "@throughline/checkpoint";
 import { type CompactionSettings, type Compactor, createCompactor } from "@throughline/compaction";
-import { type RetryLimits } from "@throughline/compaction/internal";
+import type { RetryLimits } from "@throughline/compaction/internal";
 import type { Clock, SessionStore, Summarizer } from "@throughline/core";
 import { systemRandom } from "@throughline/core/internal";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";

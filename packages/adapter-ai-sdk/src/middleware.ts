@@ -1,4 +1,4 @@
-import { type Clock, type RandomSource, type SessionRef, type SessionStore } from "@throughline/core";
+import type { Clock, RandomSource, SessionRef, SessionStore } from "@throughline/core";
 import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
 import {
   adapterOptions,

@@ -5,7 +5,7 @@ import { hasErrorCode } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
 import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
-import { type AgentsSession } from "../src/agents-session.ts";
+import type { AgentsSession } from "../src/agents-session.ts";
 import { recordRun } from "../src/record-run.ts";
 import { answer, call, chargeTool, finish, newSession, outline, runner, scriptedAgent } from "./scripted.ts";
 

@@ -1,6 +1,6 @@
 import { findRecordProblem, isFlushMessage, outdatedSummaryIds, proseOf, type Steps } from "@throughline/core/internal";
 import { isRecordOfType, type StoredRecord } from "@throughline/core";
-import { type Context } from "@throughline/history";
+import type { Context } from "@throughline/history";
 import { contextSteps, renderTextPieces, walkSteps } from "@throughline/history/internal";
 
 export interface CheckpointMaterial {

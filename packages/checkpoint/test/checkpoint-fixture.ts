@@ -9,8 +9,8 @@ import {
   type SessionRef,
   type SessionStore,
   type StoredRecord,
+  ThroughlineError,
 } from "@throughline/core";
-import { ThroughlineError } from "@throughline/core";
 import { systemRandom, systemRecordIds } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryData } from "@throughline/store-memory/internal";

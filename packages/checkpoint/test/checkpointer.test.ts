@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadExisting, resetSession, systemRandom, throughlineDraft } from "@throughline/core/internal";
 import { redactRecords, type SessionEntry, type SessionStore } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import { type CheckpointEvent } from "../src/checkpoint-event.ts";
+import type { CheckpointEvent } from "../src/checkpoint-event.ts";
 import { createCheckpointer, listCheckpoints } from "@throughline/checkpoint";
 import { readCheckpointState } from "../src/checkpoint-state.ts";
 import {

@@ -1,8 +1,8 @@
 import { stoppingStore } from "@throughline/test-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadExisting, resetSession, systemRandom } from "@throughline/core/internal";
-import { type SessionStore } from "@throughline/core";
-import { type CheckpointEvent } from "../src/checkpoint-event.ts";
+import type { SessionStore } from "@throughline/core";
+import type { CheckpointEvent } from "../src/checkpoint-event.ts";
 import { type CheckpointWriter, createCheckpointer } from "@throughline/checkpoint";
 import { readCheckpointState } from "../src/checkpoint-state.ts";
 import {

@@ -2,7 +2,7 @@ import process from "node:process";
 import { describe, expect, it } from "vitest";
 import type { ChatModel, ChatRequest } from "@throughline/core";
 import { chatCheckpointWriter, summarizerCheckpointWriter } from "@throughline/checkpoint";
-import { type CheckpointReply } from "../src/checkpoint-writer.ts";
+import type { CheckpointReply } from "../src/checkpoint-writer.ts";
 import { parseCheckpoint } from "../src/checkpoint-prompt.ts";
 import { good } from "./checkpoint-fixture.ts";
 

@@ -1,6 +1,6 @@
 import type { RecordDraft, RecordIds, SessionState, StoredRecord } from "@throughline/core";
 import { isRecordOfType } from "@throughline/core";
-import { type NeutralMessage } from "@throughline/history/internal";
+import type { NeutralMessage } from "@throughline/history/internal";
 import { walkBranch } from "@throughline/history";
 import type { CompactionDetails, ExtractedDetails, SummarySource, SummaryUsage } from "./compaction-details.ts";
 import { extractDetailsInSlices, shorten, type ExtractOptions } from "./extract-details.ts";

@@ -6,7 +6,7 @@ import {
   updateEntry,
   withSystemPorts,
 } from "@throughline/core/internal";
-import { type Clock, type SessionRef, type SessionStore } from "@throughline/core";
+import type { Clock, SessionRef, SessionStore } from "@throughline/core";
 
 /** Lets one process at a time rewrite the summaries of a session. */
 export interface RetryLease {

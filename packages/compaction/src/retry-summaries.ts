@@ -6,7 +6,7 @@ import {
   portKinds,
   withSystemPorts,
 } from "@throughline/core/internal";
-import { type SessionRef } from "@throughline/core";
+import type { SessionRef } from "@throughline/core";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { readRetries } from "./retry-entry.ts";
 import type { SummaryRetryOptions, RetryOutcome } from "./retry-options.ts";

@@ -1,4 +1,4 @@
-import { type StoredRecord } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 import {
   isTombstone,
   outdatedSummaryIds,

@@ -17,7 +17,7 @@ import { createMemoryData } from "@throughline/store-memory/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
-import { type TokenCounter } from "@throughline/tokens/internal";
+import type { TokenCounter } from "@throughline/tokens/internal";
 import type { CompactionRequest } from "../src/compactor.ts";
 import type { CompactorOptions } from "@throughline/compaction";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { loadExisting, systemRecordIds } from "@throughline/core/internal";
-import { type SessionStore } from "@throughline/core";
+import type { SessionStore } from "@throughline/core";
 import { createCompactor } from "@throughline/compaction";
 import { createSummaryRetry } from "../src/retry-summaries.ts";
 import { readRetries } from "../src/retry-entry.ts";

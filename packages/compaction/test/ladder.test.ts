@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { openSession, type Clock, type RecordDraft, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/internal";
 import { type CompactionResult, type CompactorOptions, createCompactor } from "@throughline/compaction";
-import { type CompactionEvent } from "../src/compaction-event.ts";
+import type { CompactionEvent } from "../src/compaction-event.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import {
   allRecords,

@@ -1,7 +1,7 @@
 import { stoppingStore } from "@throughline/test-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadExisting, resetSession, systemRandom, systemRecordIds } from "@throughline/core/internal";
-import { type SessionStore, type Summarizer } from "@throughline/core";
+import type { SessionStore, Summarizer } from "@throughline/core";
 import { createCompactor } from "@throughline/compaction";
 import { createEntryLease } from "../src/retry-lease.ts";
 import { createSummaryRetry } from "../src/retry-summaries.ts";

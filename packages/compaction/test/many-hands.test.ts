@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { loadExisting, systemRecordIds } from "@throughline/core/internal";
-import { type SessionStore } from "@throughline/core";
+import type { SessionStore } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { createCompactor } from "@throughline/compaction";

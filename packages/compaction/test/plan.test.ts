@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSideRecord } from "@throughline/core/internal";
-import { type RecordDraft, type SessionRecord, type StoredRecord } from "@throughline/core";
+import type { RecordDraft, SessionRecord, StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import { type NeutralMessage } from "@throughline/history/internal";
+import type { NeutralMessage } from "@throughline/history/internal";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { type CompactionInput, type CompactionPlan, planCompaction } from "../src/plan-compaction.ts";
 import { settingsForWindow } from "../src/compaction-settings.ts";

@@ -1,5 +1,5 @@
 import { readSendPolicy } from "@throughline/policy";
-import { type PolicyProblem } from "@throughline/policy/internal";
+import type { PolicyProblem } from "@throughline/policy/internal";
 import type { SettingField, SettingKind, SettingValue } from "@throughline/core/internal";
 import { z } from "zod";
 import { describeKind } from "./setting-definition.ts";

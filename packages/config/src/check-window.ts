@@ -1,5 +1,5 @@
 import { type FlushThreshold, reachableThresholds, settingsForWindow } from "@throughline/compaction/internal";
-import { type CompactionSettings } from "@throughline/compaction";
+import type { CompactionSettings } from "@throughline/compaction";
 import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";

@@ -2,7 +2,7 @@ import type { CheckpointSettings } from "@throughline/checkpoint/internal";
 import type { CompactionSettings } from "@throughline/compaction";
 import type { MemoryFlushSettings, RetryLimits } from "@throughline/compaction/internal";
 import { readResetPolicy, readSendPolicy, type ResetPolicy, type SendPolicy } from "@throughline/policy";
-import { type SendPolicyMode } from "@throughline/policy/internal";
+import type { SendPolicyMode } from "@throughline/policy/internal";
 import type { SettingValue } from "@throughline/core/internal";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";

@@ -1,7 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { chatCheckpointWriter } from "@throughline/checkpoint";
 import { sessionSettings } from "@throughline/config";
-import { type HelperModel } from "../src/session-settings.ts";
+import type { HelperModel } from "../src/session-settings.ts";
 import type {
   AgentTool,
   AssistantMessage,
@@ -14,7 +14,7 @@ import type {
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 
 import { createMemoryStore } from "@throughline/store-memory";
-import { type ChainedSummarizer } from "@throughline/summarizer-providers/internal";
+import type { ChainedSummarizer } from "@throughline/summarizer-providers/internal";
 import {
   createChatSummarizer,
   createExtractiveSummarizer,

@@ -1,6 +1,6 @@
 import { type Config, resolveConfig } from "@throughline/config";
-import { type ResolveConfigOptions } from "../src/resolve-config.ts";
-import { type Setting } from "../src/setting-set.ts";
+import type { ResolveConfigOptions } from "../src/resolve-config.ts";
+import type { Setting } from "../src/setting-set.ts";
 
 /** What a test may say of where settings come from. */
 export interface Written {

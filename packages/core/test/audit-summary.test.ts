@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { auditSummary } from "../src/audit-summary.ts";
 import { isOutdatedSummary, outdatedSummaryIds, proseOf, summaryDetailsHeading } from "../src/summary-parts.ts";
 import { throughlineDraft } from "../src/throughline-record.ts";
-import { type StoredRecord } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 
 const good = "They built the importer and decided on JSON Lines. Open: how torn lines are shown.";
 

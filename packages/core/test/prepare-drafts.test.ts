@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { draftsFingerprint, headAfter, linkRecords, prepareDrafts, serializeRecord } from "../src/prepare-drafts.ts";
 import { isSideRecord } from "../src/is-side-record.ts";
 import { throughlineDraft } from "../src/throughline-record.ts";
-import { type AppendDraft } from "@throughline/core";
+import type { AppendDraft } from "@throughline/core";
 import { defaultStoreLimits } from "../src/store-capabilities.ts";
 
 function prepareOptions() {

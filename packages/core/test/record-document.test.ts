@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type SessionRecord } from "@throughline/core";
+import type { SessionRecord } from "@throughline/core";
 import { derivedFromOf, sourceFormatOf } from "../src/record-origin.ts";
 import { findRecordProblem } from "../src/find-record-problem.ts";
 import { isFromNewerVersion, throughlineKind, throughlineRecordRules } from "../src/throughline-record.ts";

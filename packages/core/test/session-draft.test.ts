@@ -7,7 +7,7 @@ import {
   toolResult,
   userMessage,
 } from "@throughline/core";
-import { type SessionDraft } from "../src/session-draft.ts";
+import type { SessionDraft } from "../src/session-draft.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const ref = sessionRef({ key: "home" });

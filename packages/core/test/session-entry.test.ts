@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { nextUpdatedAtMs, ownEntry, patchEntry } from "../src/session-entry.ts";
-import { type SessionEntry } from "@throughline/core";
+import type { SessionEntry } from "@throughline/core";
 import { applyRoute, normalizeDelivery } from "../src/delivery.ts";
 
 describe("patchEntry", () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { foreignFormats } from "@throughline/foreign-formats";
-import { type ForeignFormatName } from "../src/names.ts";
+import type { ForeignFormatName } from "../src/names.ts";
 import { describe, expect, it } from "vitest";
 import { corpusFiles, isDump } from "./corpus-files.ts";
 import { readUnits, refusals } from "./read-units.ts";

@@ -1,5 +1,5 @@
 import { createDocumentSplitter } from "@throughline/foreign-formats";
-import { type DocumentUnit, type ListPlace } from "../src/document-units.ts";
+import type { DocumentUnit, ListPlace } from "../src/document-units.ts";
 import { describe, expect, it } from "vitest";
 
 const lists: readonly ListPlace[] = [[], ["messages"], ["body", "messages"]];

@@ -1,6 +1,6 @@
 import { createHeadSampler } from "../src/head-sampler.ts";
 import { detectForeignFormat } from "@throughline/foreign-formats";
-import { type FormatSample } from "../src/foreign-format.ts";
+import type { FormatSample } from "../src/foreign-format.ts";
 import { describe, expect, it } from "vitest";
 import { foreignFormatNames } from "../src/names.ts";
 import { isText, sampleTexts, textOf } from "./sample-texts.ts";

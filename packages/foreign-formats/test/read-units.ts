@@ -7,8 +7,8 @@ import {
   type ForeignReader,
 } from "@throughline/foreign-formats";
 import { createTextSplitter } from "../src/text-units.ts";
-import { type ForeignFormatName } from "../src/names.ts";
-import { type UnitPlace } from "../src/foreign-format.ts";
+import type { ForeignFormatName } from "../src/names.ts";
+import type { UnitPlace } from "../src/foreign-format.ts";
 import { buildContext, type Context } from "@throughline/history";
 import { historyTargets, type NeutralBlock, type NeutralMessage } from "@throughline/history/internal";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";

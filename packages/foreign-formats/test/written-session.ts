@@ -1,6 +1,6 @@
 import { foreignFormats } from "@throughline/foreign-formats";
-import { type ForeignFormatName } from "../src/names.ts";
-import { type FormatLoss } from "../src/format-writer.ts";
+import type { ForeignFormatName } from "../src/names.ts";
+import type { FormatLoss } from "../src/format-writer.ts";
 import type { ReadSession } from "./read-units.ts";
 
 /** A session as a format writes it. */

@@ -2,7 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import { contextOverflowError } from "./context-overflow-error.ts";
 import { calibratedFactor, type Calibration } from "@throughline/tokens/internal";
-import { type ContextEstimate } from "@throughline/tokens";
+import type { ContextEstimate } from "@throughline/tokens";
 import { applyRemedy, replaceHistory, type Remedied } from "./apply-remedy.ts";
 import { classifyOverflow } from "./classify-overflow.ts";
 import { compactOnce } from "./compact-once.ts";

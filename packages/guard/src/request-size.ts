@@ -1,5 +1,5 @@
 import { type ContextEstimate, estimateContext } from "@throughline/tokens";
-import { type Actual, type Calibration, type TokenCounter } from "@throughline/tokens/internal";
+import type { Actual, Calibration, TokenCounter } from "@throughline/tokens/internal";
 import type { GuardedRequest, GuardRequest } from "./guard-options.ts";
 import type { OverflowKind } from "./overflow.ts";
 

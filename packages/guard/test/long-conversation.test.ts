@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import process from "node:process";
 import { createTokenEstimator, lastActual } from "@throughline/tokens";
-import { type Actual } from "@throughline/tokens/internal";
+import type { Actual } from "@throughline/tokens/internal";
 import { describe, expect, it } from "vitest";
 import { compactInFlight } from "../src/compact-in-flight.ts";
 import { guardCall } from "@throughline/guard";

@@ -1,5 +1,5 @@
 import { emptyCalibration, observe } from "@throughline/tokens";
-import { type Actual, type Calibration } from "@throughline/tokens/internal";
+import type { Actual, Calibration } from "@throughline/tokens/internal";
 import { readUsage } from "@throughline/core/internal";
 import { createGuardTurn } from "../src/guard-options.ts";
 import type { GuardChange } from "../src/guard-change.ts";

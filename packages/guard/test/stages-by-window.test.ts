@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { guardCall } from "@throughline/guard";
 import { createTokenEstimator } from "@throughline/tokens";
-import { type ModelName } from "@throughline/tokens/internal";
+import type { ModelName } from "@throughline/tokens/internal";
 import { stages } from "./guard-fixture.ts";
 import type { GuardedRequest, GuardEvent } from "../src/guard-options.ts";
 

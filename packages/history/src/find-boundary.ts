@@ -1,5 +1,5 @@
 import { createFinding, danglingTailBytes, findRecordProblem } from "@throughline/core/internal";
-import { type Finding, type StoredRecord } from "@throughline/core";
+import type { Finding, StoredRecord } from "@throughline/core";
 
 export interface Boundary {
   readonly at: number;

@@ -1,7 +1,12 @@
-import { isFromNewerVersion, runSteps, type Steps, throughlineKind } from "@throughline/core/internal";
+import {
+  isFromNewerVersion,
+  runSteps,
+  type Steps,
+  throughlineKind,
+  isContinueMessage,
+} from "@throughline/core/internal";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { contextStateSteps, modelOf, thinkingLevelOf, type Context, type ContextState } from "./build-context.ts";
-import { isContinueMessage } from "@throughline/core/internal";
 import { contributingTypes, contribution } from "./collect-messages.ts";
 import { reportLostOrigin } from "./lost-origin.ts";
 import type { NeutralMessage } from "./neutral-message.ts";

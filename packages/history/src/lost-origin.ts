@@ -1,5 +1,5 @@
 import { createFinding, derivedFromOf } from "@throughline/core/internal";
-import { type Finding, type StoredRecord } from "@throughline/core";
+import type { Finding, StoredRecord } from "@throughline/core";
 
 /** The origin usually stands directly before the records derived from it, so a short search finds it. */
 const nearbyRecords = 64;

@@ -5,8 +5,7 @@ import { dataUrl, textOf } from "./render-openai-chat.ts";
 import { assertRenderOptions } from "./render-options.ts";
 import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
 import type { RenderOptions } from "./render-options.ts";
-import { carriesNothing } from "./replay-rules.ts";
-import { usualRules } from "./replay-rules.ts";
+import { carriesNothing, usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 /** Holds an input item of the Responses API. It is assignable to the SDK's `ResponseInputItem`. */

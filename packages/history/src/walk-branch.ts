@@ -1,5 +1,5 @@
 import { createFinding, runSteps, type Steps } from "@throughline/core/internal";
-import { type Finding, type StoredRecord } from "@throughline/core";
+import type { Finding, StoredRecord } from "@throughline/core";
 
 /** Holds the records from the root to the head, and irregularities on the way. */
 interface BranchWalk {

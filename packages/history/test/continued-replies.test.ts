@@ -1,5 +1,5 @@
 import { throughlineDraft } from "@throughline/core/internal";
-import { type StoredRecord } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { buildContext, createHistory, type HistoryTarget } from "@throughline/history";
 import { historyTargets } from "../src/history-targets.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { buildContext, type HistoryTarget } from "@throughline/history";
 import { historyTargets } from "../src/history-targets.ts";
-import { type RenderOptions } from "../src/render-options.ts";
-import { type TargetName } from "../src/provider-mappings.ts";
+import type { RenderOptions } from "../src/render-options.ts";
+import type { TargetName } from "../src/provider-mappings.ts";
 import * as anthropic from "@throughline/history/anthropic";
 import * as bedrock from "@throughline/history/bedrock";
 import * as gemini from "@throughline/history/gemini";

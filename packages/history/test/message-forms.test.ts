@@ -1,7 +1,7 @@
 import { isRecordOfType, type SessionRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { historyTargets } from "../src/history-targets.ts";
-import { type TargetName } from "../src/provider-mappings.ts";
+import type { TargetName } from "../src/provider-mappings.ts";
 import * as anthropic from "@throughline/history/anthropic";
 import * as bedrock from "@throughline/history/bedrock";
 import * as gemini from "@throughline/history/gemini";

@@ -4,7 +4,7 @@ import { runSteps, sliceSteps, type Steps } from "@throughline/core/internal";
 import type { StoredRecord } from "@throughline/core";
 import { buildContext, type Context, createHistory } from "@throughline/history";
 import { historyTargets, validationSteps } from "../src/history-targets.ts";
-import { type TargetName } from "../src/provider-mappings.ts";
+import type { TargetName } from "../src/provider-mappings.ts";
 import { contextSteps } from "../src/build-context.ts";
 import { renderSteps } from "../src/replay-history.ts";
 

@@ -1,5 +1,5 @@
 import { isSideRecord } from "@throughline/core/internal";
-import { type SessionRecord, type StoredRecord } from "@throughline/core";
+import type { SessionRecord, StoredRecord } from "@throughline/core";
 
 /** A record as a test writes it: what is left out is filled in from its place. */
 export interface RecordSketch {

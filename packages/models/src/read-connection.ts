@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { type Environment } from "@throughline/core/internal";
+import type { Environment } from "@throughline/core/internal";
 import { systemEnvironment } from "./system-environment.ts";
 import { assertHeaderValues } from "./header-values.ts";
 import type { ConnectionOptions } from "./model-options.ts";

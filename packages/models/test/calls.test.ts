@@ -1,4 +1,4 @@
-import { type AnswerReply } from "@throughline/testing/internal";
+import type { AnswerReply } from "@throughline/testing/internal";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { adapters, attempt, question } from "./adapters.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { ThroughlineError } from "@throughline/core";
-import { type AnswerReply } from "@throughline/testing/internal";
+import type { AnswerReply } from "@throughline/testing/internal";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import type { ProviderSimulatorOptions } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 import type { ChatDelta, ToolDefinition } from "@throughline/core";
-import { type AnswerReply } from "@throughline/testing/internal";
+import type { AnswerReply } from "@throughline/testing/internal";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { adapters, attempt, question, type AdapterCase } from "./adapters.ts";

@@ -1,6 +1,6 @@
 import type { SessionEntry } from "@throughline/core";
 import { readSendPolicy, resolveSendPolicy } from "@throughline/policy";
-import { type SendAction, type SendPolicyMode } from "@throughline/policy/internal";
+import type { SendAction, SendPolicyMode } from "@throughline/policy/internal";
 
 /** Holds the parameters of `resolveSendPolicy`. */
 export interface SendPolicyParams {

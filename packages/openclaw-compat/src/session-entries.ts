@@ -1,6 +1,6 @@
 import { type DeliveryContext, mergeEntry, setBlobsAside, updateEntry } from "@throughline/core/internal";
 import { type InboundMessage, recordInbound, updateRoute } from "./inbound-message.ts";
-import { type SessionEntry } from "@throughline/core";
+import type { SessionEntry } from "@throughline/core";
 import { agentOf, hasBlobs, refOf, wholeEntry, type CompatContext } from "./compat-context.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { createFinding, type FindingCode, type FindingPlace } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 
 /**
  * Limits the findings kept for each code. Further ones are only counted, so that a file of garbage does not fill the

@@ -1,5 +1,5 @@
 import { assertKnownOptions, createFinding, type Fields, isFields, quote } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { readTimeMs } from "./read-time.ts";
 import { indexFileTable, parseIndex, type IndexFileOptions } from "./sessions-json.ts";
 

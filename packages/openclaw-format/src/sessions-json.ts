@@ -7,7 +7,7 @@ import {
   type OptionTable,
   quote,
 } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 
 /** Holds the content of a sessions.json by key. */
 interface SessionsJson {

@@ -8,7 +8,7 @@ import {
   type RecordSource,
   throughlineDraft,
 } from "@throughline/core/internal";
-import { type Finding, type SessionRecord } from "@throughline/core";
+import type { Finding, SessionRecord } from "@throughline/core";
 import { Buffer } from "node:buffer";
 import { FindingLog } from "./finding-log.ts";
 import { isFlatRecord } from "./flat-record.ts";

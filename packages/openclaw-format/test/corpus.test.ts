@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findRecordProblem } from "@throughline/core/internal";
-import { type SessionRecord } from "@throughline/core";
+import type { SessionRecord } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { encodeLine } from "../src/decode-line.ts";
 import { readTranscript, type ReadTranscript } from "./read-transcript.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 import { encodeLine } from "../src/decode-line.ts";
-import { type SplitLine } from "../src/line-splitter.ts";
+import type { SplitLine } from "../src/line-splitter.ts";
 
 function split(bytes: Uint8Array, cuts: readonly number[]): SplitLine[] {
   const splitter = createLineSplitter();

@@ -6,9 +6,9 @@ import {
   optionKinds,
   type OptionKind,
   type OptionTable,
+  assertKnownOptions,
 } from "@throughline/core/internal";
 import type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode } from "./send-policy.ts";
-import { assertKnownOptions } from "@throughline/core/internal";
 
 /** Describes the session for which a send policy is resolved. */
 export interface SendPolicyQuestion {

@@ -1,5 +1,5 @@
 import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
-import { type RecordDraft, type SessionRecord } from "@throughline/core";
+import type { RecordDraft, SessionRecord } from "@throughline/core";
 import type { ApprovalFacts } from "./session-options.ts";
 
 interface ApprovedCall {

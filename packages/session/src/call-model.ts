@@ -18,9 +18,9 @@ import {
   type ResultSettings,
 } from "@throughline/guard/internal";
 import { guardCall } from "@throughline/guard";
-import { type Actual, type Calibration, type TokenCounter } from "@throughline/tokens/internal";
+import type { Actual, Calibration, TokenCounter } from "@throughline/tokens/internal";
 import { type CallUsage, readUsage } from "@throughline/core/internal";
-import { type ContextEstimate } from "@throughline/tokens";
+import type { ContextEstimate } from "@throughline/tokens";
 import { answerInTime, statedWindow } from "./answer-in-time.ts";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
 import { differenceBetween, sameMessages } from "./call-splice.ts";

@@ -1,5 +1,5 @@
 import { throughlineDraft, throughlineKind, isFields } from "@throughline/core/internal";
-import { type RecordDraft, type SessionRecord } from "@throughline/core";
+import type { RecordDraft, SessionRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard/internal";
 import type { WindowCut } from "@throughline/history/internal";
 import type { ThinkingRange } from "./leave-thinking-out.ts";

@@ -12,7 +12,7 @@ import {
   type Spend,
   type ThresholdState,
 } from "@throughline/tokens/internal";
-import { type CallUsage } from "@throughline/core/internal";
+import type { CallUsage } from "@throughline/core/internal";
 import { emptyCalibration } from "@throughline/tokens";
 
 /**

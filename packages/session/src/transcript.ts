@@ -1,7 +1,7 @@
 import { loadExisting, optionKinds, type OptionTable, type RecordWindow } from "@throughline/core/internal";
 import { readWindow, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import { type NeutralMessage } from "@throughline/history/internal";
+import type { NeutralMessage } from "@throughline/history/internal";
 
 /** Sets the extent and the signal of `session.transcript`. */
 export interface TranscriptOptions {

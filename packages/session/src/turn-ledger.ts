@@ -2,7 +2,7 @@ import type { SessionEntry, Usage } from "@throughline/core";
 import type { LearnedLimits } from "@throughline/guard/internal";
 import { type Actual, beginCycle, crossThresholds, type TokenCounter } from "@throughline/tokens/internal";
 import { type ContextEstimate, type Gauge, observe } from "@throughline/tokens";
-import { type CallUsage } from "@throughline/core/internal";
+import type { CallUsage } from "@throughline/core/internal";
 import type { SessionLog } from "./session-log.ts";
 import { keptLearning, readLearning, spendMore, type SessionLearning } from "./session-learning.ts";
 import type { PromptPrefix } from "./prompt.ts";

@@ -1,5 +1,5 @@
 import { loadExisting } from "@throughline/core/internal";
-import { type StoredRecord } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";
 
 /** Holds a session's window with its records, for a turn of a program that builds its messages itself. */

@@ -1,6 +1,6 @@
 import type { SendDenial } from "./send-denial.ts";
 import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
-import { type RecordDraft, type SessionRecord } from "@throughline/core";
+import type { RecordDraft, SessionRecord } from "@throughline/core";
 
 export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit" | "denied" | "interrupted";
 

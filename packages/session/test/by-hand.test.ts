@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SessionStore } from "@throughline/core";
 import type { Session } from "@throughline/session";
 import { type AgentSessions, createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import {
   createExtractiveSummarizer,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChatModel, Summarizer } from "@throughline/core";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
+import type { WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator } from "@throughline/tokens";
 

@@ -1,8 +1,8 @@
 import { expect, it, describe } from "vitest";
 import { loadExisting, updateEntry } from "@throughline/core/internal";
-import { type SessionEntry, type SessionStore } from "@throughline/core";
+import type { SessionEntry, SessionStore } from "@throughline/core";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
+import type { WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { key, places, writeTool } from "./whole-turn-fixture.ts";
 

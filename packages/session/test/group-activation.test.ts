@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { updateEntry } from "@throughline/core/internal";
-import { type SessionStore } from "@throughline/core";
+import type { SessionStore } from "@throughline/core";
 import { createSessions } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";

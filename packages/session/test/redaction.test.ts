@@ -3,7 +3,7 @@ import { redactRecords, type SessionRef, type SessionStore } from "@throughline/
 import { withheldSummary } from "@throughline/core/internal";
 import { createSessions, type Session } from "@throughline/session";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
+import type { WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, key, places } from "./whole-turn-fixture.ts";

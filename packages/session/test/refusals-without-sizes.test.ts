@@ -3,7 +3,7 @@ import type { Summarizer, AgentTool } from "@throughline/core";
 import { createProviderSimulator, type SimulatedReply } from "@throughline/testing";
 import type { Session } from "@throughline/session";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
+import type { WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { key } from "./session-fixture.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel, type ScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import {

@@ -3,7 +3,7 @@ import type { MessageDraft, NewMessage } from "@throughline/core/internal";
 import { createSessions, type SessionsOptions, type SessionTurnEvent } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator, type TokenEstimator } from "@throughline/tokens";
-import { type CountMethod } from "@throughline/tokens/internal";
+import type { CountMethod } from "@throughline/tokens/internal";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { scriptedSessions, usageOf, words } from "./scripted-sessions.ts";
 import { echoTool, key } from "./session-fixture.ts";

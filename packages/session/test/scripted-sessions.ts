@@ -1,8 +1,8 @@
 import { ThroughlineError, type Clock, type SessionStore, type StoredRecord } from "@throughline/core";
 import type { Session } from "@throughline/session";
 import { type AgentSessions, createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
-import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import type { WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import type { ScriptedModel, ScriptedReply } from "./scripted-model.ts";
 import { echoTool } from "./session-fixture.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createProviderSimulator } from "@throughline/testing";
 import { createSessions, explainCalls, rebuildCall } from "@throughline/session";
-import { type SessionModel } from "@throughline/core/internal";
+import type { SessionModel } from "@throughline/core/internal";
 import { providerCases } from "./provider-cases.ts";
 import { allRecords, echoTool, key } from "./session-fixture.ts";
 

@@ -3,7 +3,7 @@ import type { AgentTool, SessionStore, StoredRecord } from "@throughline/core";
 import { createMemoryData } from "@throughline/store-memory/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createProviderSimulator, type ProviderSimulator, type SimulatedReply } from "@throughline/testing";
-import { type ReplyPart } from "@throughline/testing/internal";
+import type { ReplyPart } from "@throughline/testing/internal";
 import { createSessions, explainCalls, rebuildCall, type Session } from "@throughline/session";
 import { replaceMembers } from "@throughline/test-kit";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";

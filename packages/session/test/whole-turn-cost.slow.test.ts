@@ -1,6 +1,6 @@
 import type { ChatModel, ChatRequest } from "@throughline/core";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createChatSummarizer } from "@throughline/summarizer-providers";
 import { describe, expect, it } from "vitest";

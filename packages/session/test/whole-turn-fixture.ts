@@ -6,8 +6,8 @@ import { anthropic } from "@throughline/models/anthropic";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/testing";
 
 import { type AgentSessions, createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
-import { type WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import type { WholeTurnEvent } from "../src/whole-turn/whole-turn-event.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";

@@ -1,6 +1,6 @@
 import { endingStore } from "@throughline/test-kit";
 import { describe, expect, it } from "vitest";
-import { type SessionStore } from "@throughline/core";
+import type { SessionStore } from "@throughline/core";
 import { type AgentSessions, createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
 import { createMemoryData } from "@throughline/store-memory/internal";
 import { createMemoryStore } from "@throughline/store-memory";

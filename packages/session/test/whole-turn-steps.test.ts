@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasErrorCode } from "@throughline/core";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-import { type AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
+import type { AgentSessionsOptions } from "../src/whole-turn/whole-turn-options.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { anthropic } from "@throughline/models/anthropic";
 import { until } from "@throughline/test-kit";

@@ -4,7 +4,7 @@ import type { Clock, ErrorCode, RandomSource, SessionRef } from "@throughline/co
 import type { WriteOutcome } from "@throughline/core/internal";
 import { HttpProblem } from "./client/http-problem.ts";
 import { sessionPath } from "./client/session-path.ts";
-import { type HttpClient, type HttpRequest } from "./client/http-client.ts";
+import type { HttpClient, HttpRequest } from "./client/http-client.ts";
 
 interface WriteOperation<Answer> {
   readonly signal?: AbortSignal | undefined;

@@ -1,5 +1,5 @@
 import { createFinding, quote } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { HeldSession } from "./held-session.ts";
 import type { EntriesLog } from "./entries-log.ts";

@@ -1,5 +1,5 @@
 import { createFinding, refused } from "@throughline/core/internal";
-import { type Finding, type SessionRef, type SessionState } from "@throughline/core";
+import type { Finding, SessionRef, SessionState } from "@throughline/core";
 import { agentFolder, agentFolderExists, makeAgentFolder } from "./agent-folder.ts";
 import type { AgentAddress, AgentFolder } from "./agent-folder.ts";
 import { AgentPlace } from "./agent-place.ts";

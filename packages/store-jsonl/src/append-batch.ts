@@ -6,7 +6,7 @@ import {
   type SessionRef,
   type ThroughlineError,
 } from "@throughline/core";
-import { type AppendPlan, type AppendRequest } from "@throughline/store-kit/internal";
+import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { inFile, planHeld, stageAppend, writeEntry, type StagedAppend } from "./append-records.ts";
 import { afterCommit, fileError } from "./file-work.ts";

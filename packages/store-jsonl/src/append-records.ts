@@ -1,6 +1,6 @@
 import { type AppendedRecord, assertNotForgotten, quote, refused } from "@throughline/core/internal";
-import { type AppendResult, type SessionHead, type ThroughlineError } from "@throughline/core";
-import { type AppendPlan, type AppendRequest } from "@throughline/store-kit/internal";
+import type { AppendResult, SessionHead, ThroughlineError } from "@throughline/core";
+import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
 import { planAppend } from "@throughline/store-kit";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { EntriesLog } from "./entries-log.ts";

@@ -3,7 +3,7 @@ import { setImmediate as pause } from "node:timers/promises";
 import { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/internal";
 import { createLineSplitter } from "@throughline/openclaw-format";
-import { type SplitLine } from "@throughline/openclaw-format/internal";
+import type { SplitLine } from "@throughline/openclaw-format/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { lostEnd, type LostEnd } from "./lost-records.ts";

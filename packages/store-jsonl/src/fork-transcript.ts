@@ -1,7 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { type LinkedRecord, quote, refused, serializeRecord, throughlineKind } from "@throughline/core/internal";
-import { type SessionHead, type ThroughlineError } from "@throughline/core";
+import type { SessionHead, ThroughlineError } from "@throughline/core";
 import { decodeLine } from "@throughline/openclaw-format";
 import { detachEnvelope } from "@throughline/openclaw-format/internal";
 import type { HeldSession } from "./held-session.ts";

@@ -1,5 +1,5 @@
 import { createFinding } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import { ageMsOf, flushFolder, makeFolders, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";

@@ -1,5 +1,5 @@
 import { createFinding, defaultIdempotency } from "@throughline/core/internal";
-import { type Finding, type SessionRef } from "@throughline/core";
+import type { Finding, SessionRef } from "@throughline/core";
 import { parseObject } from "./json-members.ts";
 import type { AgentFolder } from "./agent-folder.ts";
 import { gather, replaceFile } from "./file-work.ts";

@@ -6,7 +6,7 @@ import {
   type RebuiltFile,
   type StoreMethodName,
 } from "@throughline/core/internal";
-import { type Finding, type MaintenanceFacet } from "@throughline/core";
+import type { Finding, MaintenanceFacet } from "@throughline/core";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.ts";

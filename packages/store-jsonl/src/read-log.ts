@@ -1,5 +1,5 @@
 import { createLineSplitter } from "@throughline/openclaw-format";
-import { type SplitLine } from "@throughline/openclaw-format/internal";
+import type { SplitLine } from "@throughline/openclaw-format/internal";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { LogDamage, LogImage, readLogLine, type LogReading } from "./log-image.ts";

@@ -1,5 +1,5 @@
 import { createFinding, quote, refused } from "@throughline/core/internal";
-import { type Finding, type SessionEntry } from "@throughline/core";
+import type { Finding, SessionEntry } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { DamagedEntry, entryOf } from "./sealed-entry.ts";

@@ -5,7 +5,7 @@ import {
   redactionTombstone,
   serializeRecord,
 } from "@throughline/core/internal";
-import { type RedactOptions, type RedactResult } from "@throughline/core";
+import type { RedactOptions, RedactResult } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";

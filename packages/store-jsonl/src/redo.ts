@@ -1,6 +1,6 @@
 import type { SessionRef } from "@throughline/core";
 import { patchEntry } from "@throughline/core/internal";
-import { type PayloadCoder } from "@throughline/store-kit/internal";
+import type { PayloadCoder } from "@throughline/store-kit/internal";
 import { entryOf, SealedChange, unlessSealed, withoutSealedChange } from "./sealed-entry.ts";
 import { decodePatch, type RowChange, type SessionRow } from "./session-row.ts";
 import type { EntryPatch } from "./store-envelope.ts";

@@ -1,5 +1,5 @@
 import { createFinding, quote, refused } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { appendAll, flushFolder, folderOf, makeFolders, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import { defaultIdempotency, refused } from "@throughline/core/internal";
-import { type PayloadCoder } from "@throughline/store-kit/internal";
+import type { PayloadCoder } from "@throughline/store-kit/internal";
 import { parseObject } from "./json-members.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
 import { DamagedEntry, entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";

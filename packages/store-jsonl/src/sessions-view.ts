@@ -1,5 +1,5 @@
 import { createFinding, systemClock } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import { appendAll, fileError, flushFolder, readWhole, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";

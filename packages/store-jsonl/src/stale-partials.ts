@@ -1,5 +1,5 @@
 import { createFinding, quote } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { unlessSealed } from "./sealed-entry.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { PartialFile } from "./partial-files.ts";

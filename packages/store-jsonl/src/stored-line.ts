@@ -5,7 +5,7 @@ import { noPromotedColumns, promotedColumns, type PromotedColumns } from "@throu
 import type { LinkedRecord } from "@throughline/core/internal";
 import type { PayloadCoder, PayloadOwner } from "@throughline/store-kit/internal";
 import { createTranscriptReader } from "@throughline/openclaw-format";
-import { type LineEnvelope } from "@throughline/openclaw-format/internal";
+import type { LineEnvelope } from "@throughline/openclaw-format/internal";
 import { parseObject } from "./json-members.ts";
 import { type OwnLine, sealLine, type StoreEnvelope } from "./store-envelope.ts";
 

@@ -1,5 +1,5 @@
 import { createFinding, quote, refused } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { appendAll, copyBytes, flushFolder, folderOf, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";

@@ -1,5 +1,5 @@
 import { createFinding, throughlineKind } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { lostMessage } from "./line-damage.ts";
 import { hasSeq, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 

@@ -1,9 +1,9 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { createFinding, type FindingCode, type RecordSource } from "@throughline/core/internal";
-import { type Finding, type SessionRecord } from "@throughline/core";
+import type { Finding, SessionRecord } from "@throughline/core";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import { type SplitLine, type TranscriptLine } from "@throughline/openclaw-format/internal";
+import type { SplitLine, TranscriptLine } from "@throughline/openclaw-format/internal";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { isOwnHeader } from "./line-damage.ts";

@@ -3,7 +3,7 @@ import { createFinding, nextUpdatedAtMs, RememberedAppends } from "@throughline/
 import type { AppendedRecord, FindingCode } from "@throughline/core/internal";
 import type { Finding, SessionHead, SessionRecord } from "@throughline/core";
 import { createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import { type TranscriptReader } from "@throughline/openclaw-format/internal";
+import type { TranscriptReader } from "@throughline/openclaw-format/internal";
 import { decodeStoredLine, type LineCodec, type LineHead, type LineOwner, type StoredLine } from "./stored-line.ts";
 import { damagedLineError, hasOtherEnd, isOwnHeader, lostMessage } from "./line-damage.ts";
 import type { EntryPatch, OwnLine, StoreEnvelope, TranscriptBase } from "./store-envelope.ts";

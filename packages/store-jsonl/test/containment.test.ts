@@ -8,8 +8,9 @@ import {
   statSync,
   symlinkSync,
   unlinkSync,
+  chmodSync,
+  writeFileSync,
 } from "node:fs";
-import { chmodSync, writeFileSync } from "node:fs";
 import type { SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { type Files, nodeFiles } from "../src/files.ts";

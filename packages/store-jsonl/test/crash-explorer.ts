@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { SessionStore } from "@throughline/core";
 import { createJsonlStore, type JsonlStoreOptions, type LockPort } from "@throughline/store-jsonl";
-import { type Files } from "../src/files.ts";
+import type { Files } from "../src/files.ts";
 import { crashStates, imageDigest, type CrashOptions } from "./crash-states.ts";
 import { createSimulatedDisk, type DiskImage, type DiskMoment, type SimulatedDisk } from "./simulated-disk.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type ReadOptions, sessionRef, type SessionStore } from "@throughline/core";
-import { type SourcedRecord } from "@throughline/core/internal";
+import type { SourcedRecord } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";

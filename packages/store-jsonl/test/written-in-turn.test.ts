@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import type { SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
-import { type Files } from "../src/files.ts";
+import type { Files } from "../src/files.ts";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";

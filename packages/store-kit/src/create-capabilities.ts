@@ -1,5 +1,5 @@
 import { defaultIdempotency, defaultStoreLimits, refused, type StoreLimits } from "@throughline/core/internal";
-import { type StoreCapabilities } from "@throughline/core";
+import type { StoreCapabilities } from "@throughline/core";
 
 /** Configures `createCapabilities`. */
 interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {

@@ -24,9 +24,9 @@ import type {
   RecordIds,
   SessionEvent,
   StoreCapabilities,
+  SessionEntry,
 } from "@throughline/core";
 import type { StoreLimits } from "@throughline/core/internal";
-import { type SessionEntry } from "@throughline/core";
 import { planEntry, type SessionFrame } from "./session-frame.ts";
 
 /** Holds an append that is prepared as far as possible before the session is locked. */

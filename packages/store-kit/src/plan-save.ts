@@ -1,8 +1,7 @@
 import { givenEntry, refused, sessionNotFound } from "@throughline/core/internal";
 import { assertNotArchived, planArchive } from "./plan-move.ts";
-import { type SessionEntry } from "@throughline/core";
+import type { SessionEntry, SaveOptions, SessionRef } from "@throughline/core";
 import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts";
-import type { SaveOptions, SessionRef } from "@throughline/core";
 
 /** Plans a save: an entry, and the session that it archives. */
 interface SavePlan extends EntryPlan {

@@ -1,9 +1,9 @@
 import type { AppendOptions, AppendResult, SessionEntry, TurnRequest } from "@throughline/core";
 
-import { type AppendTarget } from "../src/plan-append.ts";
+import type { AppendTarget } from "../src/plan-append.ts";
 import { createCapabilities, planAppend, prepareAppend } from "@throughline/store-kit";
 import { createRecordIds, RememberedAppends } from "@throughline/core/internal";
-import { type SessionFrame } from "../src/session-frame.ts";
+import type { SessionFrame } from "../src/session-frame.ts";
 import { describe, expect, it } from "vitest";
 
 const nowMs = 1_700_000_000_000;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type SessionRef, ThroughlineError } from "@throughline/core";
 import { systemClock as clock } from "@throughline/core/internal";
-import { type Watched } from "../src/watch-hub.ts";
+import type { Watched } from "../src/watch-hub.ts";
 import { WatchHub } from "@throughline/store-kit";
 import { describe, expect, it } from "vitest";
 

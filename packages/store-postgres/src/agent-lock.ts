@@ -1,7 +1,7 @@
 import { type Clock, ThroughlineError } from "@throughline/core";
 import { quote, refused, type StoreLockOptions } from "@throughline/core/internal";
 import { holdLock } from "@throughline/store-kit";
-import { type ReleaseLock } from "@throughline/store-kit/internal";
+import type { ReleaseLock } from "@throughline/store-kit/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { storeError } from "./postgres-errors.ts";
 import { ownNamesOnly } from "./statement-settings.ts";

@@ -1,6 +1,6 @@
 import type { AppendedRecord } from "@throughline/core/internal";
 import type { AppendResult, SessionRef } from "@throughline/core";
-import { type AppendRequest } from "@throughline/store-kit/internal";
+import type { AppendRequest } from "@throughline/store-kit/internal";
 import { lineBytes, type LinkedRecord, linkRecords, storedRecord } from "@throughline/core/internal";
 import { columnText, fromColumnText, type BatchColumns } from "./record-columns.ts";
 import { headOf, lineChecksum, numberOrNull, textOrNull, type DatabaseRow } from "./row-values.ts";

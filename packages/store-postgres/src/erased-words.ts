@@ -1,5 +1,5 @@
 import { createFinding } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import type { RunStatement } from "./connection-pool.ts";
 import { unsampledColumns } from "./policy-parts.ts";
 import { ownNamesInside } from "./statement-settings.ts";

@@ -1,5 +1,5 @@
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
-import { type WriteOutcome } from "@throughline/core/internal";
+import type { WriteOutcome } from "@throughline/core/internal";
 
 /** Returns the SQLSTATE of a server error or the code of a system error. Returns an empty text for other errors. */
 export function nativeCode(error: unknown): string {

@@ -1,7 +1,7 @@
 import type { MoveAction, RemoveOptions, SessionRef, SessionState } from "@throughline/core";
 import { planMove, planRemove } from "@throughline/store-kit";
 import { quote, refused, sessionNotFound } from "@throughline/core/internal";
-import { type SessionFrame } from "@throughline/store-kit/internal";
+import type { SessionFrame } from "@throughline/store-kit/internal";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";

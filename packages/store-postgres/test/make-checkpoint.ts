@@ -4,7 +4,7 @@ import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
 import { systemClock, systemRecordIds } from "@throughline/core/internal";
 import { createPostgresStore, type PostgresPool } from "@throughline/store-postgres";
-import { type PostgresConnection } from "../src/connection-pool.ts";
+import type { PostgresConnection } from "../src/connection-pool.ts";
 import pg from "pg";
 
 const [url = "", schema = "", keysText = "", stopAt = "", aheadText = "0"] = process.argv.slice(2);

@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { SessionRef } from "@throughline/core";
 import { createPostgresStore, type PostgresPool } from "@throughline/store-postgres";
-import { type PostgresConnection } from "../src/connection-pool.ts";
+import type { PostgresConnection } from "../src/connection-pool.ts";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
 import { newSchema } from "./store-under-test.ts";

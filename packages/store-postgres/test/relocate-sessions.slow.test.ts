@@ -6,7 +6,7 @@ import {
   type PostgresStoreOptions,
   relocateSessions,
 } from "@throughline/store-postgres";
-import { type RelocatedFamily } from "../src/relocate-sessions.ts";
+import type { RelocatedFamily } from "../src/relocate-sessions.ts";
 import pg from "pg";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";

@@ -8,7 +8,7 @@ import { copyRecords } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createXorCodec } from "@throughline/store-conformance";
 import { createPostgresStore, type PostgresPool } from "@throughline/store-postgres";
-import { type PostgresConnection } from "../src/connection-pool.ts";
+import type { PostgresConnection } from "../src/connection-pool.ts";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
 import { migrateSchema } from "../src/migrate-schema.ts";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { AppendedRecord } from "@throughline/core/internal";
 import type { AppendResult, SessionRef } from "@throughline/core";
-import { type AppendPlan, type AppendRequest } from "@throughline/store-kit/internal";
+import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
 import { planAppend } from "@throughline/store-kit";
 import { lineBytes, storedRecord } from "@throughline/core/internal";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";

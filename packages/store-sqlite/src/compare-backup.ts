@@ -1,5 +1,5 @@
 import { createFinding } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { databasePath } from "./file-facts.ts";
 import { backupsBeside, lookInto } from "./store-file.ts";
 import type { SqliteDriver } from "./connection.ts";

@@ -1,5 +1,5 @@
 import { createFinding } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { cutLog } from "./open-connection.ts";
 import type { Connection } from "./connection.ts";
 import type { LogRow } from "./statements.ts";

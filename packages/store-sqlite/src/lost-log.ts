@@ -1,6 +1,6 @@
 import { createFinding } from "@throughline/core/internal";
 import { inOneThread } from "@throughline/core/internal/node";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { frameHeaderBytes, headerBytes, sumsOf } from "./log-damage.ts";
 import { isInUse, isThere, keepCopy, lookInto, lostLogEnding, sizeOf } from "./store-file.ts";
 

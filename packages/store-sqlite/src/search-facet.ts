@@ -5,7 +5,7 @@ import {
   type SearchClause,
   type SearchScope,
 } from "@throughline/core/internal";
-import { type SearchFacet, type SearchHit, type SearchQuery } from "@throughline/core";
+import type { SearchFacet, SearchHit, SearchQuery } from "@throughline/core";
 import type { IndexFiller } from "./index-filler.ts";
 import type { SearchIndex } from "./search-index.ts";
 import { countMatches, isWide, mostExamined, rankMatches, type MatchCounts } from "./rank-matches.ts";

@@ -1,5 +1,5 @@
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
-import { type WriteOutcome } from "@throughline/core/internal";
+import type { WriteOutcome } from "@throughline/core/internal";
 
 /** Returns the code of an error of SQLite or of the operating system, or an empty text. */
 export function nativeCode(error: unknown): string {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { type SqliteDriver } from "../src/connection.ts";
+import type { SqliteDriver } from "../src/connection.ts";
 import { describe, expect, it } from "vitest";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";

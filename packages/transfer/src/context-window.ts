@@ -1,5 +1,5 @@
 import { findRecordProblem, SettingsSearch } from "@throughline/core/internal";
-import { type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
+import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 
 /**
  * Finds the oldest seq that the context at a head needs, reading from the end. It covers the messages and the records

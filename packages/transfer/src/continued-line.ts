@@ -1,5 +1,5 @@
 import { decodeLine } from "@throughline/openclaw-format";
-import { type SplitLine } from "@throughline/openclaw-format/internal";
+import type { SplitLine } from "@throughline/openclaw-format/internal";
 import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
 import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
 import type { SourceUnit } from "./source-units.ts";

@@ -16,7 +16,7 @@ import {
   transcriptFileNameOf,
 } from "@throughline/openclaw-format/internal";
 import { type ForeignFormat, foreignFormats } from "@throughline/foreign-formats";
-import { type ForeignFormatName, type WritableFormatName } from "@throughline/foreign-formats/internal";
+import type { ForeignFormatName, WritableFormatName } from "@throughline/foreign-formats/internal";
 import { foreignSessionId } from "./export-foreign.ts";
 import { sessionPieces } from "./export-session.ts";
 import {

@@ -7,10 +7,10 @@ import {
   type SourcedRecord,
   throughlineKind,
 } from "@throughline/core/internal";
-import { type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format/internal";
 import { foreignFormats } from "@throughline/foreign-formats";
-import { type ForeignFormatName } from "@throughline/foreign-formats/internal";
+import type { ForeignFormatName } from "@throughline/foreign-formats/internal";
 import { claw0Lines } from "./export-claw0.ts";
 import { foreignParts } from "./export-foreign.ts";
 import { otlpLines } from "@throughline/telemetry";

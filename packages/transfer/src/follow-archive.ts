@@ -1,5 +1,5 @@
 import { createFinding } from "@throughline/core/internal";
-import { type Finding, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import type { Finding, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { wentOn } from "./find-made-session.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import type { SessionWriter } from "./session-writer.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createFinding, systemClock } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
 import { findOddities } from "./goclaw-oddities.ts";

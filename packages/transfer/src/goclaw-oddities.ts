@@ -1,5 +1,5 @@
 import { createFinding, quote } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import { isBrokenList, knownRoles, listColumns, timeMs } from "./goclaw-rows.ts";
 import type { DatabaseRow, ForeignDatabase } from "./node/foreign-database.ts";
 

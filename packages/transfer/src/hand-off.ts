@@ -16,7 +16,7 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { type ForeignFormat, foreignFormats, type FormatWriter } from "@throughline/foreign-formats";
-import { type WritableFormatName } from "@throughline/foreign-formats/internal";
+import type { WritableFormatName } from "@throughline/foreign-formats/internal";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import { readIfThere } from "./companion-files.ts";
 import { exportToFile, piFilePath, type ExportedFile } from "./export-files.ts";

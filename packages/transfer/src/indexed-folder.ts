@@ -1,5 +1,5 @@
 import { createFinding, quote } from "@throughline/core/internal";
-import { type Finding } from "@throughline/core";
+import type { Finding } from "@throughline/core";
 import {
   agentOfSessionsDir,
   classifySessionFile,

@@ -1,7 +1,7 @@
 import { type Finding, isRecordOfType, type SessionRecord } from "@throughline/core";
 import { isSideRecord, type RecordSource } from "@throughline/core/internal";
 import { createTranscriptReader } from "@throughline/openclaw-format";
-import { type TranscriptLine } from "@throughline/openclaw-format/internal";
+import type { TranscriptLine } from "@throughline/openclaw-format/internal";
 import type { ForeignFormat } from "@throughline/foreign-formats";
 import type { UnitPlace } from "@throughline/foreign-formats/internal";
 import { oneLineSource } from "./one-line-source.ts";

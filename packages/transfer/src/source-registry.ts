@@ -1,4 +1,4 @@
-import { type RandomSource, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import type { RandomSource, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { handedOffOf } from "./handed-off.ts";
 import { createImportedSources, type ImportedSources } from "./imported-sources.ts";
 import { receiptOf } from "./import-receipt.ts";

@@ -1,7 +1,7 @@
 import { createDocumentSplitter } from "@throughline/foreign-formats";
 import { createTextSplitter, type DocumentPart, type FileLayout } from "@throughline/foreign-formats/internal";
 import { createLineSplitter } from "@throughline/openclaw-format";
-import { type SplitLine } from "@throughline/openclaw-format/internal";
+import type { SplitLine } from "@throughline/openclaw-format/internal";
 
 export interface SourceUnit extends SplitLine {
   /** Holds the offset at which the next item begins. */

@@ -5,7 +5,7 @@ import {
   type SourcedRecord,
   sourceFormatOf,
 } from "@throughline/core/internal";
-import { type SessionRecord } from "@throughline/core";
+import type { SessionRecord } from "@throughline/core";
 
 /**
  * Writes records of unknown types as their original line. A line without an id or a parent cannot be part of the chain.

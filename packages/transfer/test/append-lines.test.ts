@@ -3,7 +3,7 @@ import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { AppendDraft, AppendOptions, RecordDraft, SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { type Acknowledgement, appendLines, type AppendLinesOptions } from "../src/append-lines.ts";
-import { type DraftLine } from "../src/read-drafts.ts";
+import type { DraftLine } from "../src/read-drafts.ts";
 
 const ref = sessionRef({ key: "agent:main:main" });
 

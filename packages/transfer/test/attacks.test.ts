@@ -18,7 +18,7 @@ import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { exportAll, exportToFile } from "../src/export-files.ts";
-import { type ImportSource } from "../src/import-types.ts";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { aroundCalls } from "@throughline/test-kit";
 import {

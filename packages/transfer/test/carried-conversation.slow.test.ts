@@ -2,9 +2,9 @@ import { buildContext } from "@throughline/history";
 import { historyTargets, type NeutralMessage } from "@throughline/history/internal";
 import type { SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { type ExportFormat } from "../src/export-types.ts";
+import type { ExportFormat } from "../src/export-types.ts";
 import { exportSession } from "@throughline/transfer";
-import { type ImportSource } from "../src/import-types.ts";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { fixtureFolder, importAll, jsonLines, recordsOf, refOf, type FixtureFolder } from "./fixture-folder.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resetSession, systemRandom } from "@throughline/core/internal";
-import { type PayloadCodec, type SessionRef, type SessionStore } from "@throughline/core";
+import type { PayloadCodec, SessionRef, SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { copySessions, type CopyOptions } from "@throughline/transfer";
 import { aroundCalls } from "@throughline/test-kit";

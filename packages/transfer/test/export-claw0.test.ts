@@ -5,7 +5,7 @@ import { readWindow, type SessionRef, type SessionStore } from "@throughline/cor
 import { buildContext } from "@throughline/history";
 import { renderAnthropic } from "@throughline/history/anthropic";
 import { createMemoryStore } from "@throughline/store-memory";
-import { type ExportRemark } from "../src/export-types.ts";
+import type { ExportRemark } from "../src/export-types.ts";
 import { exportSession } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
 import { fixtureFolder, importAll, refOf } from "./fixture-folder.ts";

@@ -5,7 +5,7 @@ import { noteArchiving, systemClock } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { exportAll, exportToFile } from "../src/export-files.ts";
 import { exportSession } from "@throughline/transfer";
-import { type ExportRemark } from "../src/export-types.ts";
+import type { ExportRemark } from "../src/export-types.ts";
 import {
   exported,
   fixtureFolder,

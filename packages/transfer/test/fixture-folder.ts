@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import type { SourcedRecord } from "@throughline/core/internal";
-import { type ExportFormat } from "../src/export-types.ts";
+import type { ExportFormat } from "../src/export-types.ts";
 import { exportSession, type ImportOptions, importPaths } from "@throughline/transfer";
-import { type ImportSource } from "../src/import-types.ts";
+import type { ImportSource } from "../src/import-types.ts";
 import { replaceMembers } from "@throughline/test-kit";
 
 /** A directory that goes when the test does. */

@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createMemoryStore } from "@throughline/store-memory";
 import { importPaths } from "@throughline/transfer";
-import { type ImportSource } from "../src/import-types.ts";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { openclawFixture } from "./database-fixtures.ts";
 import { fixtureFolder, header, importAll, jsonLines, message, type FixtureFolder } from "./fixture-folder.ts";

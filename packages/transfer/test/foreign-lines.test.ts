@@ -5,7 +5,7 @@ import type { NeutralMessage } from "@throughline/history/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { type ExportFormat, type ExportRemark } from "../src/export-types.ts";
+import type { ExportFormat, ExportRemark } from "../src/export-types.ts";
 import { exportSession, importPaths } from "@throughline/transfer";
 import { exportToFile } from "../src/export-files.ts";
 import { describe, expect, it } from "vitest";

@@ -1,10 +1,10 @@
 import { buildContext } from "@throughline/history";
-import { type NeutralMessage } from "@throughline/history/internal";
+import type { NeutralMessage } from "@throughline/history/internal";
 import { writableFormatNames } from "@throughline/foreign-formats/internal";
 import { createMemoryStore } from "@throughline/store-memory";
-import { type ExportFormat } from "../src/export-types.ts";
+import type { ExportFormat } from "../src/export-types.ts";
 import { exportSession } from "@throughline/transfer";
-import { type ImportSource } from "../src/import-types.ts";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { fixtureFolder, header, importAll, jsonLines, recordsOf, refOf, type FixtureFolder } from "./fixture-folder.ts";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { importPaths } from "@throughline/transfer";
-import { type ImportSource } from "../src/import-types.ts";
+import type { ImportSource } from "../src/import-types.ts";
 import { aroundCalls, replaceMembers } from "@throughline/test-kit";
 
 let root: string;

@@ -1,10 +1,10 @@
 import { appendFileSync, truncateSync } from "node:fs";
 import { type SourcedRecord, throughlineKind } from "@throughline/core/internal";
-import { type SessionRef, type SessionStore } from "@throughline/core";
+import type { SessionRef, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { receiptOf } from "../src/import-receipt.ts";
-import { type ImportFormat, type ImportSource } from "../src/import-types.ts";
+import type { ImportFormat, ImportSource } from "../src/import-types.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { replaceMembers } from "@throughline/test-kit";

@@ -3,7 +3,7 @@ import type { SourcedRecord } from "@throughline/core/internal";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import { exportSession } from "@throughline/transfer";
-import { type ExportFormat } from "../src/export-types.ts";
+import type { ExportFormat } from "../src/export-types.ts";
 import { describe, expect, it } from "vitest";
 import { fixtureFolder, importAll, sessionId } from "./fixture-folder.ts";
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { resetSession, systemRandom } from "@throughline/core/internal";
-import { type SessionRef, type SessionStore } from "@throughline/core";
+import type { SessionRef, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { receiptOf } from "../src/import-receipt.ts";

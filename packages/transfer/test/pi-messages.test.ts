@@ -1,7 +1,7 @@
 import { createMemoryStore } from "@throughline/store-memory";
-import { type ExportFormat } from "../src/export-types.ts";
+import type { ExportFormat } from "../src/export-types.ts";
 import { exportSession } from "@throughline/transfer";
-import { type ImportSource } from "../src/import-types.ts";
+import type { ImportSource } from "../src/import-types.ts";
 import { describe, expect, it } from "vitest";
 import { exported, fixtureFolder, header, importAll, jsonLines, refOf } from "./fixture-folder.ts";
 

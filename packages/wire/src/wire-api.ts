@@ -1,5 +1,5 @@
 import { hasErrorCode } from "@throughline/core";
-import { type MessageDraft, type ReplyDraft } from "@throughline/core/internal";
+import type { MessageDraft, ReplyDraft } from "@throughline/core/internal";
 import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "@throughline/history/internal";
 import * as anthropic from "@throughline/history/anthropic";
 import * as ollama from "@throughline/history/ollama";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readReply } from "../src/read-reply.ts";
-import { type WireApi } from "../src/wire-api.ts";
+import type { WireApi } from "../src/wire-api.ts";
 
 const events = (list: readonly unknown[], end = "\n"): string =>
   list.map((data) => `data: ${typeof data === "string" ? data : JSON.stringify(data)}${end}${end}`).join("");

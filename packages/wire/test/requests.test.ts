@@ -6,11 +6,11 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { bodyText, splitRequest } from "../src/split-request.ts";
 import { planCall, planFrame } from "../src/plan-call.ts";
 import { WireLog } from "../src/wire-log.ts";
-import { type ExchangeData } from "../src/exchange-data.ts";
+import type { ExchangeData } from "../src/exchange-data.ts";
 import { planReply } from "../src/plan-reply.ts";
 import { readExchange, rebuildRequest } from "../src/rebuild-request.ts";
 import { readReply } from "../src/read-reply.ts";
-import { type WireApi } from "../src/wire-api.ts";
+import type { WireApi } from "../src/wire-api.ts";
 
 const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:gateway:direct:test" };
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");

@@ -1,5 +1,5 @@
 import { type SessionStore, ThroughlineError } from "@throughline/core";
-import { type RebuiltFile } from "@throughline/core/internal";
+import type { RebuiltFile } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 

@@ -1,4 +1,4 @@
-import { type HistoryTarget } from "@throughline/history";
+import type { HistoryTarget } from "@throughline/history";
 import { historyTargets, type TargetName } from "@throughline/history/internal";
 import type { WireApi } from "@throughline/wire/internal";
 

@@ -1,6 +1,6 @@
 import type { CallFacts } from "@throughline/session/internal";
 import type { GuardChange } from "@throughline/guard/internal";
-import type { RecordDraft } from "@throughline/core";
+import type { RecordDraft, AssistantMessage } from "@throughline/core";
 import { callDrafts } from "@throughline/session/internal";
 import {
   bodyText,
@@ -18,7 +18,6 @@ import { apiTargets, usualPaths } from "./api-targets.ts";
 import type { GatewayMode } from "./gateway-options.ts";
 import type { GuardAction } from "./rebuild-request.ts";
 import { throughlineDraft } from "@throughline/core/internal";
-import type { AssistantMessage } from "@throughline/core";
 
 export interface EndedCall {
   readonly recordId: string;

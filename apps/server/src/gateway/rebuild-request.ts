@@ -2,7 +2,7 @@ import type { RecordDraft, StoredRecord, Summarizer } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import { type Fields, isFields } from "@throughline/core/internal";
 import { classifyOverflow, guardCall } from "@throughline/guard";
-import { type GuardChange, type GuardedRequest } from "@throughline/guard/internal";
+import type { GuardChange, GuardedRequest } from "@throughline/guard/internal";
 import { buildContext } from "@throughline/history";
 import type { TokenEstimator } from "@throughline/tokens";
 import {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type Fields, isFields } from "@throughline/core/internal";
-import { type WireApi } from "@throughline/wire/internal";
+import type { WireApi } from "@throughline/wire/internal";
 import { peekAnswer, type PeekedAnswer, unread } from "./peek-answer.ts";
 
 /** Has the shape that `classifyOverflow` reads. */

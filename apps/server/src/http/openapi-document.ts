@@ -1,5 +1,5 @@
 import { errorCodes } from "@throughline/core/internal";
-import { type ErrorCode } from "@throughline/core";
+import type { ErrorCode } from "@throughline/core";
 import { z } from "zod";
 import { scopes } from "../security/scopes.ts";
 import { statusOf } from "./problem.ts";

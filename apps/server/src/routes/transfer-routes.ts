@@ -1,4 +1,4 @@
-import { type Finding, type SessionRef, type SessionStore } from "@throughline/core";
+import type { Finding, SessionRef, SessionStore } from "@throughline/core";
 import { loadExisting, refused, runInSlices, type Steps } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
 import { writableFormatNames } from "@throughline/foreign-formats/internal";

@@ -1,5 +1,11 @@
-import { hasErrorCode, openSession, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
-import { customRecord } from "@throughline/core";
+import {
+  hasErrorCode,
+  openSession,
+  type SessionRef,
+  type SessionStore,
+  type StoredRecord,
+  customRecord,
+} from "@throughline/core";
 import { refused, systemRandom } from "@throughline/core/internal";
 import { type GatewayMode, isGatewayMode } from "../gateway/gateway-options.ts";
 import { isScope, type Scope } from "./scopes.ts";

@@ -6,7 +6,7 @@ import { isFlushMessage, systemRandom } from "@throughline/core/internal";
 import { decideFlush, type FlushDecision, type FlushInput } from "../../src/memory-flush/decide-flush.ts";
 import { endFlush } from "../../src/memory-flush/observe-flush.ts";
 import { readFlushState } from "../../src/memory-flush/flush-state.ts";
-import { type MemoryFlushSettings } from "../../src/memory-flush/flush-settings.ts";
+import type { MemoryFlushSettings } from "../../src/memory-flush/flush-settings.ts";
 import { createMemoryData } from "@throughline/store-memory/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { firstColumn, specTables } from "@throughline/test-kit";

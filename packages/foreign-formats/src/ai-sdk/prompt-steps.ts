@@ -2,7 +2,7 @@ import type { AppendDraft, RecordDraft } from "@throughline/core";
 import type { SourcedRecord } from "@throughline/core/internal";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { buildContext, walkBranch } from "@throughline/history";
-import { type NeutralMessage } from "@throughline/history/internal";
+import type { NeutralMessage } from "@throughline/history/internal";
 import { aiSdkPrompt } from "../live/live-formats.ts";
 import type { LiveChange, LivePlace, LiveSession } from "../live/live-format.ts";
 import { PromptMessages } from "./prompt-messages.ts";

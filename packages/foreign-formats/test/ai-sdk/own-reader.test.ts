@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { foreignFormats } from "@throughline/foreign-formats";
-import { type FormatLoss } from "../../src/format-writer.ts";
+import type { FormatLoss } from "../../src/format-writer.ts";
 import { describe, expect, it } from "vitest";
 import { corpusFiles } from "../corpus-files.ts";
 import { jsonLines, readUnits, refusals, type ReadSession } from "../read-units.ts";

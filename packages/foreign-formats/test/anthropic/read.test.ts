@@ -1,5 +1,5 @@
 import { foreignFormats } from "@throughline/foreign-formats";
-import { type FormatLoss } from "../../src/format-writer.ts";
+import type { FormatLoss } from "../../src/format-writer.ts";
 import { validateAnthropic } from "@throughline/history/anthropic";
 import { describe, expect, it } from "vitest";
 import { readUnits, refusals, talk, type ReadSession } from "../read-units.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { renderGemini } from "@throughline/history/gemini";
-import { type GeminiContent } from "@throughline/history/internal";
+import type { GeminiContent } from "@throughline/history/internal";
 import { describe, expect, it } from "vitest";
 import { corpusFiles } from "../corpus-files.ts";
 import { jsonLines, readUnits, refusals, talk, type ReadSession } from "../read-units.ts";

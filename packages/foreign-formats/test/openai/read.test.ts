@@ -1,5 +1,5 @@
 import { foreignFormats } from "@throughline/foreign-formats";
-import { type FormatLoss } from "../../src/format-writer.ts";
+import type { FormatLoss } from "../../src/format-writer.ts";
 import { validateOpenAiChat } from "@throughline/history/openai";
 import { describe, expect, it } from "vitest";
 import { readUnits, refusals, talk } from "../read-units.ts";

@@ -1,4 +1,4 @@
-import { type CheckpointResult, type CheckpointStatus, type ListedCheckpoint } from "@throughline/checkpoint/internal";
+import type { CheckpointResult, CheckpointStatus, ListedCheckpoint } from "@throughline/checkpoint/internal";
 import { listCheckpoints } from "@throughline/checkpoint";
 import type {
   CompactionPlan,

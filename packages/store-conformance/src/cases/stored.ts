@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { throughlineKind } from "@throughline/core/internal";
-import { type AppendDraft, type AppendOptions, type AppendResult } from "@throughline/core";
+import type { AppendDraft, AppendOptions, AppendResult } from "@throughline/core";
 import { assertRefused, createSession, lineOf, noteDraft, readRecords, seqsOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 

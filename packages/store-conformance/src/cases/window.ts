@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 import { hasErrorCode, readWindow, type SessionStore } from "@throughline/core";
-import { type RecordWindow } from "@throughline/core/internal";
+import type { RecordWindow } from "@throughline/core/internal";
 import {
   abilityOf,
   assertFails,

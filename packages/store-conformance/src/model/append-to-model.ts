@@ -1,11 +1,11 @@
 import { isSideRecord, type SourcedDraft } from "@throughline/core/internal";
-import {
-  type AppendDraft,
-  type AppendOptions,
-  type RecordDraft,
-  type SessionRecord,
-  type SessionRef,
-  type TurnRequest,
+import type {
+  AppendDraft,
+  AppendOptions,
+  RecordDraft,
+  SessionRecord,
+  SessionRef,
+  TurnRequest,
 } from "@throughline/core";
 import {
   findSession,

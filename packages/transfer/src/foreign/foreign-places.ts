@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
 import { foreignFormats } from "@throughline/foreign-formats";
-import { type FormatPlace } from "@throughline/foreign-formats/internal";
+import type { FormatPlace } from "@throughline/foreign-formats/internal";
 import { rootOf, type UserPlaces } from "../program-places.ts";
 
 /** Describes a location with sessions of another program, from file metadata alone. */
