@@ -1,4 +1,5 @@
 // What the benchmarks of this folder share: the turn they write, and how figures are taken and shown.
+import process from "node:process";
 
 /** A turn: a question, a call of a tool, its result, the answer. */
 export const turnMessages: readonly unknown[] = [
@@ -27,4 +28,27 @@ export async function timesOf(count: number, work: () => Promise<unknown>): Prom
     times.push(performance.now() - startMs);
   }
   return times;
+}
+
+/** The CPU of this thread between two turns of the loop, because other programs of a busy machine delay the loop too. */
+export class Holds {
+  longestMs = 0;
+  #lastMs: number = cpuMs();
+  readonly #timer: NodeJS.Timeout = setInterval(() => this.#take(), 1);
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#take();
+  }
+
+  #take(): void {
+    const nowMs = cpuMs();
+    this.longestMs = Math.max(this.longestMs, nowMs - this.#lastMs);
+    this.#lastMs = nowMs;
+  }
+}
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }

@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { type SessionStore, sessionRef } from "../packages/core/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { createRandom } from "../tools/seeded-random.ts";
+import { Holds } from "./measure.ts";
 
 // How long searches, reads and checks of a SQLite store hold the event loop, beside a control that does nothing.
 // node --conditions=@throughline/source benchmarks/sqlite-event-loop.ts [--records 60000] [--rounds 5] [--text 400]
@@ -53,29 +54,6 @@ async function readAll(store: SessionStore): Promise<number> {
   const { sessions } = await store.list({ limit: 1000 });
   for (const { ref } of sessions) for await (const page of store.read(ref)) records += page.records.length;
   return records;
-}
-
-/** The CPU of this thread between two turns of the loop, because other programs of a busy machine delay the loop too. */
-class Holds {
-  longestMs = 0;
-  #lastMs = cpuMs();
-  readonly #timer = setInterval(() => this.#take(), 1);
-
-  end(): void {
-    clearInterval(this.#timer);
-    this.#take();
-  }
-
-  #take(): void {
-    const nowMs = cpuMs();
-    this.longestMs = Math.max(this.longestMs, nowMs - this.#lastMs);
-    this.#lastMs = nowMs;
-  }
-}
-
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
 }
 
 const operations: Readonly<Record<string, (store: SessionStore) => Promise<unknown>>> = {

@@ -11,6 +11,7 @@ import { writableFormatNames } from "../../packages/foreign-formats/src/names.ts
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
 import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
+import { Holds } from "../../benchmarks/measure.ts";
 import { fillSession, longKey, runTurns } from "./long-session.ts";
 
 // How long each route of the server, and a turn in process, hold the event loop on a session of 60,000 records: the most CPU of
@@ -55,29 +56,6 @@ interface Reply {
   readonly status: number;
   readonly bytes: number;
   readonly head: string;
-}
-
-/** The CPU of this thread between two turns of the loop: other programs of a busy machine do not count. */
-class Holds {
-  longestMs = 0;
-  #lastMs = cpuMs();
-  readonly #timer = setInterval(() => this.#take(), 1);
-
-  end(): void {
-    clearInterval(this.#timer);
-    this.#take();
-  }
-
-  #take(): void {
-    const nowMs = cpuMs();
-    this.longestMs = Math.max(this.longestMs, nowMs - this.#lastMs);
-    this.#lastMs = nowMs;
-  }
-}
-
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
 }
 
 let collected: { readonly ms: number; readonly kind: number }[] = [];
