@@ -2,7 +2,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { findFiles, findPackages, repositoryRoot } from "./find-files.ts";
-import { commentLines, proseOfMarkdown, proseOfSource, sentencesOf, wordCount, type ProsePiece } from "./prose.ts";
+import {
+  commentLines,
+  parseSource,
+  proseOfMarkdown,
+  proseOfSource,
+  sentencesOf,
+  wordCount,
+  type ProsePiece,
+} from "./prose.ts";
 import {
   allowedWords,
   dialect,
@@ -74,9 +82,9 @@ export function checkWords(root: string): WordsReport {
   };
   for (const path of pages) check(path, proseOfMarkdown(readFileSync(join(root, path), "utf8")));
   for (const path of sources) {
-    const text = readFileSync(join(root, path), "utf8");
-    check(path, proseOfSource(path, text));
-    for (const comment of commentLines(path, text))
+    const source = parseSource(path, readFileSync(join(root, path), "utf8"));
+    check(path, proseOfSource(source));
+    for (const comment of commentLines(source))
       if (hangingWords.test(comment.text) || vagueSubjects.test(comment.text)) {
         counts.fragment += 1;
         violations.push(`${path}:${comment.line} a comment needs a subject and a verb: ${comment.text.slice(0, 70)}`);

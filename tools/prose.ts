@@ -1,4 +1,4 @@
-import { parseSync } from "oxc-parser";
+import { parseSync, type ParseResult } from "oxc-parser";
 import { isSyntaxNode, lineCounter, walkSyntax } from "./syntax-tree.ts";
 
 /** A piece of text that a person reads: a paragraph, a list item, a cell of a table, a message, a docstring. */
@@ -7,6 +7,11 @@ export interface ProsePiece {
   /** The line on which it begins, from 1. */
   readonly line: number;
   /** Without marks: code and links to code count as one word. */
+  readonly text: string;
+}
+
+/** A TypeScript file with its syntax tree and its comments. */
+export interface ParsedSource extends Pick<ParseResult, "program" | "comments"> {
   readonly text: string;
 }
 
@@ -90,9 +95,14 @@ function literalText(node: Readonly<Record<string, unknown>>): string | null {
   return quasis.map(({ value }) => value.cooked ?? "").join(` ${placeholder} `);
 }
 
-/** The messages and docstrings of a TypeScript file. Statements in SQL and examples in docstrings are left out. */
-export function proseOfSource(path: string, text: string): readonly ProsePiece[] {
+/** Parses a TypeScript file, once for all questions about its texts. */
+export function parseSource(path: string, text: string): ParsedSource {
   const { program, comments } = parseSync(path, text, { lang: "ts", sourceType: "module" });
+  return { text, program, comments };
+}
+
+/** The messages and docstrings of a TypeScript file. Statements in SQL and examples in docstrings are left out. */
+export function proseOfSource({ text, program, comments }: ParsedSource): readonly ProsePiece[] {
   const lineOf = lineCounter(text);
   const pieces: ProsePiece[] = comments
     .filter(({ type, value }) => type === "Block" && value.startsWith("*"))
@@ -111,8 +121,10 @@ export function proseOfSource(path: string, text: string): readonly ProsePiece[]
 }
 
 /** Returns each line of each comment of a TypeScript file, without its marks. */
-export function commentLines(path: string, text: string): readonly { readonly line: number; readonly text: string }[] {
-  const { comments } = parseSync(path, text, { lang: "ts", sourceType: "module" });
+export function commentLines({
+  text,
+  comments,
+}: ParsedSource): readonly { readonly line: number; readonly text: string }[] {
   const lineOf = lineCounter(text);
   return comments.flatMap(({ value, start }) =>
     value

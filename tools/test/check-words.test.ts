@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkWords } from "../check-words.ts";
-import { proseOfMarkdown, proseOfSource, sentencesOf, wordCount } from "../prose.ts";
+import { parseSource, proseOfMarkdown, proseOfSource, sentencesOf, wordCount } from "../prose.ts";
 import { temporaryTree } from "./temporary-tree.ts";
 
 const long = `${Array.from({ length: 31 }, (_, index) => `word${index}`).join(" ")}.`;
@@ -38,7 +38,7 @@ describe("the prose of a source file", () => {
       'const sql = "SELECT what is none FROM records";',
       'const key = "two words";',
     ].join("\n");
-    expect(proseOfSource("a.ts", text).map(({ kind, text: piece }) => [kind, piece])).toEqual([
+    expect(proseOfSource(parseSource("a.ts", text)).map(({ kind, text: piece }) => [kind, piece])).toEqual([
       ["docstring", "Reads a file."],
       ["message", "The file Code is not there."],
     ]);
