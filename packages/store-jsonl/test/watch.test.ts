@@ -126,8 +126,10 @@ describe("watching a session", () => {
       await following;
       const before = ["1 m1", "2 m2", "3 m3", "4 m4", "5 m5"].slice(afterSeq);
       expect(seen).toEqual([...before, "4 lost", "5 lost", "6 n1", "7 n2", "8 n3", "9 n4", "10 n5"]);
-      // What the transcript has lost, and what this watch had given or was to give.
-      expect(findingCodesOf(events)).toEqual(["RECORD_MISSING", "RECORD_MISSING"]);
+      const findings = events.flatMap((event) => (event.name === "finding" ? [event.finding] : []));
+      expect(findings.filter(({ message }) => message.includes("The watch continues"))).toHaveLength(1);
+      // A scan does not report missing records when the file grows during the scan.
+      expect(["RECORD_MISSING", "RECORD_MISSING,RECORD_MISSING"]).toContain(findingCodesOf(events).join());
       await writer.close();
       await store.close();
     },
