@@ -1,4 +1,5 @@
 import type { SearchClause, SearchPlan } from "./search-plan.ts";
+import { stemOf } from "./search-stems.ts";
 import { searchWords, type SearchWords } from "./search-words.ts";
 
 interface SearchMatches {
@@ -9,11 +10,15 @@ interface SearchMatches {
   readonly ranges: readonly { readonly start: number; readonly end: number; readonly clauses: readonly number[] }[];
 }
 
-/** Finds every match of a plan. Returns null when a clause has no match, or when the plan has no clause. */
+/**
+ * Finds every match of a plan. Returns null when the plan has no clause, when no clause matches, and when a clause of a
+ * plan that needs all has no match.
+ */
 export function findMatches(plan: SearchPlan, text: string): SearchMatches | null {
   const words = searchWords(text);
   const found = plan.clauses.map((clause) => rangesOf(clause, words));
-  if (found.length === 0 || found.some((ranges) => ranges.length === 0)) return null;
+  const matching = found.filter((ranges) => ranges.length > 0).length;
+  if (matching === 0 || (plan.needs === "all" && matching < found.length)) return null;
   const all = found
     .flatMap((ranges, clause) => ranges.map(([start, end]) => ({ start, end, clauses: [clause] })))
     .toSorted((one, other) => one.start - other.start);
@@ -31,6 +36,12 @@ export function findMatches(plan: SearchPlan, text: string): SearchMatches | nul
 
 function rangesOf(clause: SearchClause, { words, names }: SearchWords): [start: number, end: number][] {
   const ranges: [number, number][] = [];
+  if (clause.isStem) {
+    for (const { word, kind, start, end } of words)
+      if (kind !== "last" && (word === clause.name || stemOf(word) === clause.words[0])) ranges.push([start, end]);
+    for (const { name, start, end } of names) if (name === clause.name) ranges.push([start, end]);
+    return ranges;
+  }
   const wanted = clause.words;
   const last = wanted.length - 1;
   const fits = (word: string, at: number): boolean =>

@@ -1,21 +1,27 @@
+import { refused } from "./refused.ts";
+import { stemOf } from "./search-stems.ts";
 import { searchWords, toolWord } from "./search-words.ts";
 import type { SearchQuery } from "./store-facets.ts";
 import { assertStoreOptions } from "./store-option-tables.ts";
 
-/** Holds words that must follow each other. */
+/** Holds words that must follow each other, or one stem. */
 export interface SearchClause {
-  /** Holds the words in the form that an index has. */
+  /** Holds the words in the form that an index has; of a stem, the stem alone. */
   readonly words: readonly string[];
+  /** States whether the clause is a stem, which every word with this stem matches. */
+  readonly isStem: boolean;
   /** States whether words that start with the last word match too. */
   readonly isPrefix: boolean;
   /** Holds the words as one identifier, which may occur in their place; null when they form no identifier. */
   readonly name: string | null;
 }
 
-/** Describes a search, in which every clause must match. */
+/** Describes the words of a search. */
 export interface SearchPlan {
   /** Holds the clauses of the query, in its order. */
   readonly clauses: readonly SearchClause[];
+  /** States whether a record must match every clause or at least one. */
+  readonly needs: "all" | "any";
 }
 
 /** Holds the filters of a query, checked and with their defaults. */
@@ -38,8 +44,28 @@ export interface SearchScope {
  */
 export function readSearchQuery(query: SearchQuery): SearchScope {
   assertStoreOptions("search", query);
-  const { text, namespace = "", state = "any", limit = 20, tool } = query;
-  return { plan: parseSearch(text), namespace, state, limit, toolWord: tool === undefined ? null : toolWord(tool) };
+  const { text, anyOf, namespace = "", state = "any", limit = 20, tool } = query;
+  if ((text === undefined) === (anyOf === undefined))
+    throw refused("INPUT_INVALID", "A search takes either text or anyOf.", { text, anyOf });
+  const plan = anyOf === undefined ? parseSearch(text ?? "") : parseAnyOf(anyOf);
+  return { plan, namespace, state, limit, toolWord: tool === undefined ? null : toolWord(tool) };
+}
+
+/**
+ * Converts words to their stems, each once. An identifier of several parts gives the stems of its parts, and matches in
+ * one piece too.
+ */
+export function parseAnyOf(words: readonly string[]): SearchPlan {
+  const clauses = new Map<string, SearchClause>();
+  const add = (text: string, name: string): void => {
+    if (!clauses.has(text)) clauses.set(text, { words: [text], isStem: true, isPrefix: false, name });
+  };
+  for (const given of words) {
+    const found = searchWords(given);
+    for (const { word, kind } of found.words) if (kind !== "last") add(stemOf(word), word);
+    for (const { name } of found.names) add(name, name);
+  }
+  return { clauses: [...clauses.values()], needs: "any" };
 }
 
 /**
@@ -53,7 +79,7 @@ export function parseSearch(text: string): SearchPlan {
     const isWordStart = quoted === undefined && piece.endsWith("*");
     clauses.push(...clausesOf(quoted ?? piece, isWordStart));
   }
-  return { clauses };
+  return { clauses, needs: "all" };
 }
 
 function clausesOf(text: string, isWordStart: boolean): SearchClause[] {
@@ -75,6 +101,7 @@ function clausesOf(text: string, isWordStart: boolean): SearchClause[] {
   const name = filled.length === 1 && filled[0]?.words.join("") === names[0]?.name ? (names[0]?.name ?? null) : null;
   return filled.map((group, index) => ({
     words: group.words,
+    isStem: false,
     isPrefix: group.isSingle || (isWordStart && index === filled.length - 1),
     name,
   }));

@@ -1,3 +1,5 @@
+import { stemOf } from "./search-stems.ts";
+
 /** A run holds letters and digits up to any other character: `parse_sessionKey` has two runs. */
 const runs = /[\p{L}\p{N}\p{M}]+/uy;
 
@@ -64,15 +66,27 @@ export function searchWords(text: string): SearchWords {
 }
 
 interface SearchIndexText {
+  /** Holds the words in their order. */
   readonly words: string;
+  /** Holds each identifier of several parts once, in one piece. */
   readonly names: string;
+  /** Holds the stem of each word that differs from its stem, in their order. Other words are their own stems. */
+  readonly stems: string;
 }
 
 export function searchIndexText(text: string): SearchIndexText {
   const names = new Set<string>();
   let words = "";
-  scanWords(text, { word: (word) => (words += `${word} `), name: (name) => names.add(name) });
-  return { words: words.trimEnd(), names: [...names].join(" ") };
+  let stems = "";
+  scanWords(text, {
+    word: (word) => {
+      words += `${word} `;
+      const stem = stemOf(word);
+      if (stem !== word) stems += `${stem} `;
+    },
+    name: (name) => names.add(name),
+  });
+  return { words: words.trimEnd(), names: [...names].join(" "), stems: stems.trimEnd() };
 }
 
 /** Nearly all text is ASCII letters and digits, mostly in lower case, so these take the fast path. */

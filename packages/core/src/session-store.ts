@@ -255,8 +255,13 @@ export interface ListQuery {
   readonly namespace?: string;
   /** Limits the list to sessions of this agent. @default all agents */
   readonly agentId?: string;
-  /** Sets whether current sessions, archived sessions or both are listed. @default "active" */
+  /**
+   * Sets whether current sessions, archived sessions or both are listed.
+   * @default "active"; "any" with `importedFrom`
+   */
   readonly state?: "active" | "archived" | "any";
+  /** Limits the list to sessions that were imported from this source. Upper and lower case of `sourceId` are equal. */
+  readonly importedFrom?: ImportSource;
   /** Limits the list to keys with this prefix; upper and lower case differ. */
   readonly keyPrefix?: string;
   /** Limits the list to sessions updated at or after this time, in UTC milliseconds. */
@@ -271,6 +276,17 @@ export interface ListQuery {
   readonly cursor?: string;
   /** Aborts the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
+}
+
+/**
+ * Names the source of an imported session. The entry of the session states it as `importedFrom.format` and
+ * `importedFrom.sessionId`.
+ */
+export interface ImportSource {
+  /** Names the format of the source, such as `claude-code`. */
+  readonly format: string;
+  /** States the id that the session has in its source. */
+  readonly sourceId: string;
 }
 
 /** Sets how to wait for a lock that a store holds for maintenance. */
@@ -289,6 +305,13 @@ export interface SessionPage {
   readonly sessions: readonly SessionState[];
   /** Holds the `cursor` of the next page; null after the last page. */
   readonly nextCursor: string | null;
+  /**
+   * States when a session of the source in `importedFrom` was purged last, in UTC milliseconds of the store's clock;
+   * null when none was. A purge keeps this mark, without the name of the source, so that a repeated import can leave
+   * the session purged. Present exactly when the query has `importedFrom` and no `keyPrefix`, because the mark has no
+   * key. `agentId` limits it; times and `state` do not.
+   */
+  readonly purgedAtMs?: number | null;
 }
 
 /** Describes a change of a session's address: renamed, archived or restored. */

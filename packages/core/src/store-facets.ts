@@ -3,10 +3,17 @@ import type { SessionState } from "./session-state.ts";
 import type { RecordPage } from "./stored-records.ts";
 import type { SessionRef } from "./session-ref.ts";
 
-/** Sets the text of a search, and the sessions and records that it covers. */
+/** Sets the words of a search, and the sessions and records that it covers. Either `text` or `anyOf` is set. */
 export interface SearchQuery {
   /** Sets the text: words that must all occur, `"words that stand together"`, `beginn*`. At most 1,000 characters. */
-  readonly text: string;
+  readonly text?: string;
+  /**
+   * Sets words of which at least one must occur, in any inflection: `compactions` finds `compaction`. Identifiers match
+   * in one piece or by their parts. Records with rarer words, and with more of the words, come first; equal ones newest
+   * first. A store may leave out words that very many records hold, as long as three rarer words remain. At most 64
+   * words, with at most 1,000 characters altogether.
+   */
+  readonly anyOf?: readonly string[];
   /** Names the namespace that is searched. @default "" */
   readonly namespace?: string;
   /** Limits the search to sessions of this agent. @default all agents */

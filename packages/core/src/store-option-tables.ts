@@ -74,6 +74,7 @@ const list: OptionTable<ListQuery> = {
   keyPrefix: text,
   sinceMs: bound,
   untilMs: bound,
+  importedFrom: objectOf<NonNullable<ListQuery["importedFrom"]>>({ format: required(text), sourceId: required(text) }),
   sort: oneOf(["updated", "key"]),
   limit: integer({ min: 1 }),
   cursor: text,
@@ -87,7 +88,12 @@ const exclusively: OptionTable<StoreLockOptions> = {
 };
 
 const search: OptionTable<SearchQuery> = {
-  text: required({ ...text, expected: "a text of at most 1,000 characters", accepts: isQuestion }),
+  text: { ...text, expected: "a text of at most 1,000 characters", accepts: isQuestion },
+  anyOf: {
+    ...text,
+    expected: "a list of at most 64 words with at most 1,000 characters altogether",
+    accepts: areWords,
+  },
   namespace: text,
   agentId: text,
   key: text,
@@ -103,6 +109,12 @@ const search: OptionTable<SearchQuery> = {
 
 function isQuestion(value: unknown): boolean {
   return typeof value === "string" && value.length <= 1000;
+}
+
+function areWords(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length > 64) return false;
+  const words: readonly unknown[] = value;
+  return words.every((word) => typeof word === "string") && words.join("").length <= 1000;
 }
 
 const signalOnly: OptionTable<LoadOptions> = { signal };

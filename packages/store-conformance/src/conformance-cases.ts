@@ -15,6 +15,7 @@ import { idempotencyCases } from "./cases/idempotency.ts";
 import { isolationCases } from "./cases/isolation.ts";
 import { lifecycleCases } from "./cases/lifecycle.ts";
 import { limitCases, pagingCases } from "./cases/limits.ts";
+import { importedFromCases } from "./cases/imported-from.ts";
 import { listCases } from "./cases/list.ts";
 import { maintenanceCases } from "./cases/maintenance.ts";
 import { manifestCases } from "./cases/manifest.ts";
@@ -26,6 +27,7 @@ import { partialCases } from "./cases/partials.ts";
 import { redactCases } from "./cases/redact.ts";
 import { refusalCases } from "./cases/refusals.ts";
 import { searchCases } from "./cases/search.ts";
+import { searchAnyOfCases } from "./cases/search-any-of.ts";
 import { sourceCases } from "./cases/sources.ts";
 import { storedCases } from "./cases/stored.ts";
 import { textCopyCases } from "./cases/text-copies.ts";
@@ -51,6 +53,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...exclusivelyCases,
   ...entryCases,
   ...listCases,
+  ...importedFromCases,
   ...isolationCases,
   ...moveCases,
   ...removeCases,
@@ -70,6 +73,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...copyCases,
   ...eventCases,
   ...searchCases,
+  ...searchAnyOfCases,
   ...forkCases,
   ...watchCases,
   ...partialCases,

@@ -45,6 +45,7 @@ async function* sessionsOf(store: SessionStore, namespace = ""): AsyncGenerator<
 async function* scan(store: SessionStore, query: SearchQuery): AsyncGenerator<SearchHit> {
   const { plan, namespace, state, limit, toolWord: tool } = readSearchQuery(query);
   const hits = new Map<string, SearchHit>();
+  const holders: Set<string>[] = [];
   const sessions: SessionState[] = [];
   for await (const session of sessionsOf(store, namespace)) sessions.push(session);
   // What is shared has the same seq and id in every copy, and counts where it was written first.
@@ -67,12 +68,28 @@ async function* scan(store: SessionStore, query: SearchQuery): AsyncGenerator<Se
         if (atMs >= (query.untilMs ?? Infinity) || (tool !== null && !found.toolNames.map(toolWord).includes(tool)))
           continue;
         const score = matches.ranges.length / (found.text.length + 100);
+        for (const clause of new Set(matches.ranges.flatMap(({ clauses }) => clauses)))
+          holders[clause] = (holders[clause] ?? new Set()).add(`${seq} ${id}`);
         const hit = { ref, sessionId, seq, id, role: found.role, tsMs, score, ...searchSnippet(plan, found.text) };
         if (!hits.has(`${seq} ${id}`)) hits.set(`${seq} ${id}`, hit);
       }
     }
   }
-  yield* [...hits.values()].toSorted((one, other) => other.score - one.score).slice(0, limit);
+  const rated = plan.needs === "all" ? [...hits.values()] : byRareWords([...hits], holders);
+  yield* rated.toSorted((one, other) => other.score - one.score).slice(0, limit);
+}
+
+/** Rates each hit by how few records hold its words, the newest first. */
+function byRareWords(
+  hits: readonly (readonly [string, SearchHit])[],
+  holders: readonly ReadonlySet<string>[],
+): SearchHit[] {
+  return hits
+    .map(([name, hit]) => {
+      const rarity = holders.map((names) => (names.has(name) ? 1 / names.size : 0));
+      return { ...hit, score: rarity.reduce((sum, each) => sum + each, 0) };
+    })
+    .toReversed();
 }
 
 /** Which seq an append stated as the beginning of the window, and where it stands. */

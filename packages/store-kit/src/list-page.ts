@@ -1,11 +1,13 @@
 import type { ListQuery, SessionRef } from "@throughline/core";
-import { assertStoreOptions } from "@throughline/core/internal";
+import { assertStoreOptions, importSourceDigest } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 
 export interface ListedSession {
   readonly ref: SessionRef;
   readonly sessionId: string;
   readonly updatedAtMs: number;
+  /** Holds the `entrySourceDigest` of the entry. Only stores that find sessions by `sessionsBehind` need it. */
+  readonly sourceDigest?: string | null;
   /** True when more sessions follow whose entries do not fit the page. @default false */
   readonly endsPage?: boolean;
 }
@@ -17,6 +19,12 @@ export type ListPosition = readonly (string | number)[];
 export interface ListPlan {
   /** Sets the order: newest first, or by agent, key and session id. */
   readonly sort: "updated" | "key";
+  /** Sets whether current sessions, archived sessions or both are listed. */
+  readonly state: "active" | "archived" | "any";
+  /** Holds the digest of the source whose sessions are listed; null lists the sessions of any source, and of none. */
+  readonly sourceDigest: string | null;
+  /** Holds the digest of the source whose last purge the page states; null for a page without that time. */
+  readonly purgedSource: string | null;
   /** Limits the number of sessions on the page. */
   readonly limit: number;
   /** Sets the position after which the page starts; null starts at the first session. */
@@ -32,14 +40,23 @@ export interface ListPlan {
 export function planList(query: ListQuery): ListPlan {
   assertStoreOptions("list", query);
   const { sort = "updated", limit = 50, cursor } = query;
-  const { namespace, agentId, state, keyPrefix, sinceMs, untilMs } = query;
-  const queryText = JSON.stringify([namespace, agentId, state, keyPrefix, sinceMs, untilMs, sort]);
+  const { namespace, agentId, keyPrefix, sinceMs, untilMs } = query;
+  const { state, sourceDigest } = listedSource(query);
+  const queryText = JSON.stringify([namespace, agentId, state, keyPrefix, sinceMs, untilMs, sort, sourceDigest]);
   return {
     sort,
+    state,
+    sourceDigest,
+    purgedSource: (keyPrefix ?? "") === "" ? sourceDigest : null,
     limit: Math.min(limit, 1000),
     after: cursor === undefined ? null : readCursor(cursor, queryText),
     cursorAt: (position) => writeCursor(queryText, position),
   };
+}
+
+function listedSource({ state, importedFrom }: ListQuery): Pick<ListPlan, "state" | "sourceDigest"> {
+  if (importedFrom === undefined) return { state: state ?? "active", sourceDigest: null };
+  return { state: state ?? "any", sourceDigest: importSourceDigest(importedFrom) };
 }
 
 /**
@@ -82,17 +99,23 @@ export function sessionsBehind<Session extends ListedSession>(
   after: ListPosition | null,
 ): readonly Session[] {
   const { sort = "updated" } = query;
+  const source = listedSource(query);
   return Array.from(all)
-    .filter((session) => isListed(session, query))
+    .filter((session) => isListed(session, query, source))
     .map((session) => ({ session, position: listPosition(session, sort) }))
     .filter(({ position }) => after === null || comparePositions(position, after) > 0)
     .toSorted((one, other) => comparePositions(one.position, other.position))
     .map(({ session }) => session);
 }
 
-function isListed({ ref, updatedAtMs }: ListedSession, query: ListQuery): boolean {
-  const { namespace = "", agentId, state = "active", keyPrefix = "", sinceMs = -Infinity, untilMs = Infinity } = query;
+function isListed(
+  { ref, updatedAtMs, sourceDigest: from = null }: ListedSession,
+  query: ListQuery,
+  { state, sourceDigest }: Pick<ListPlan, "state" | "sourceDigest">,
+): boolean {
+  const { namespace = "", agentId, keyPrefix = "", sinceMs = -Infinity, untilMs = Infinity } = query;
   return (
+    (sourceDigest === null || from === sourceDigest) &&
     ref.namespace === namespace &&
     (agentId === undefined || ref.agentId === agentId) &&
     (state === "any" || (state === "archived") === (ref.archiveId !== undefined)) &&

@@ -1,3 +1,4 @@
+import type { ListQuery } from "@throughline/core";
 import { IdClaims, type SessionFrame } from "@throughline/store-kit/internal";
 import { RememberedAppends, sessionRefText } from "@throughline/core/internal";
 import type { KeptPayload, RecordRow } from "@throughline/store-kit/internal";
@@ -8,6 +9,8 @@ export interface MemorySession {
   frame: SessionFrame;
   /** Holds the entry in its stored form: encoded when the store has a codec. */
   entry: KeptPayload;
+  /** Holds the digest of the source that the entry states; null for a session that was not imported. */
+  source: string | null;
   /** Holds the records; the record with seq n is at index n - 1. */
   readonly rows: RecordRow[];
   /** Maps each record id to its seq. */
@@ -29,6 +32,8 @@ export interface MemorySession {
 export interface MemoryData {
   /** Maps `sessionRefText` of a session's ref to the session. An archived session has its session id as `archiveId`. */
   readonly sessions: Map<string, MemorySession>;
+  /** Maps the digest of a purged source, with its namespace and agent, to the time of the purge, in UTC milliseconds. */
+  readonly purged: Map<string, number>;
   /** Holds the session ids that are in use. */
   readonly ids: IdClaims;
   /** Holds the agents whose lock is taken, as `namespace/agentId`. */
@@ -37,11 +42,29 @@ export interface MemoryData {
 
 /** Creates data that can outlive the stores over it. */
 export function createMemoryData(): MemoryData {
-  return { sessions: new Map(), ids: new IdClaims(), locked: new Set() };
+  return { sessions: new Map(), purged: new Map(), ids: new IdClaims(), locked: new Set() };
 }
 
-export function emptySession(frame: SessionFrame, entry: KeptPayload): MemorySession {
-  return { frame, entry, rows: [], seqById: new Map(), remembered: new RememberedAppends(), partial: null };
+export function emptySession(frame: SessionFrame, entry: KeptPayload, source: string | null): MemorySession {
+  return { frame, entry, source, rows: [], seqById: new Map(), remembered: new RememberedAppends(), partial: null };
+}
+
+/** Notes that a session was purged, so that its source can stay purged. */
+export function notePurge({ purged }: MemoryData, { frame, source }: MemorySession, nowMs: number): void {
+  if (source !== null) purged.set(JSON.stringify([frame.ref.namespace, source, frame.ref.agentId]), nowMs);
+}
+
+/** Returns the time of the last purge of a source, or null. Without an agent, the purges of all agents count. */
+export function purgedAtMs(
+  { purged }: MemoryData,
+  source: string,
+  { namespace = "", agentId }: Pick<ListQuery, "namespace" | "agentId">,
+): number | null {
+  const times = purged.entries().flatMap(([name, atMs]) => {
+    const [inNamespace, digest, ofAgent] = JSON.parse(name) as readonly string[];
+    return inNamespace === namespace && digest === source && (agentId ?? ofAgent) === ofAgent ? [atMs] : [];
+  });
+  return times.reduce<number | null>((last, atMs) => Math.max(last ?? atMs, atMs), null);
 }
 
 /**

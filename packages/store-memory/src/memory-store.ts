@@ -4,6 +4,7 @@ import type * as core from "@throughline/core";
 import {
   assertKnownOptions,
   assertStoreOptions,
+  entrySourceDigest,
   optionKinds,
   type OptionTable,
   refused,
@@ -49,7 +50,15 @@ import {
   prepareAppend,
   readPages,
 } from "@throughline/store-kit";
-import { createMemoryData, emptySession, placeSession, type MemoryData, type MemorySession } from "./memory-data.ts";
+import {
+  createMemoryData,
+  emptySession,
+  notePurge,
+  placeSession,
+  purgedAtMs,
+  type MemoryData,
+  type MemorySession,
+} from "./memory-data.ts";
 
 /** Configures `createMemoryStore`. */
 export interface MemoryStoreOptions {
@@ -150,7 +159,8 @@ class MemoryStore implements core.SessionStore {
     const rows = linked.map((item, index) =>
       this.#coder.encodeRecord(frame, item, { seq: firstSeq + index, storedAtMs: nowMs }),
     );
-    if (entry !== null) session.entry = this.#coder.encodeEntry(frame, entry);
+    if (entry !== null)
+      Object.assign(session, { entry: this.#coder.encodeEntry(frame, entry), source: entrySourceDigest(entry) });
     session.rows.push(...rows);
     for (const { id, seq } of rows) session.seqById.set(id, seq);
     session.frame = frame;
@@ -198,7 +208,8 @@ class MemoryStore implements core.SessionStore {
     if (plan.isNew) this.#data.ids.claim(plan.frame);
     if (current !== undefined && plan.archived !== null) placeSession(this.#data, current, plan.archived);
     const goesOn = current !== undefined && !plan.isNew;
-    const session = goesOn ? Object.assign(current, { entry }) : emptySession(plan.frame, entry);
+    const source = entrySourceDigest(plan.entry);
+    const session = goesOn ? Object.assign(current, { entry, source }) : emptySession(plan.frame, entry, source);
     placeSession(this.#data, session, plan.frame);
     this.#life.announce(...plan.events);
     return this.#state(session);
@@ -207,10 +218,10 @@ class MemoryStore implements core.SessionStore {
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     const plan = planList(query);
     this.#life.begin(query.signal);
-    const frames = this.#data.sessions.values().map(({ frame }) => frame);
-    const behind = [...sessionsBehind(frames, query, plan.after)];
+    const sessions = this.#data.sessions.values().map(({ frame, source }) => ({ ...frame, sourceDigest: source }));
+    const behind = [...sessionsBehind(sessions, query, plan.after)];
     const { pageBytes } = this.capabilities.limits;
-    return this.#listed.page(plan, {
+    const page = await this.#listed.page(plan, {
       find: (_after, limit) => {
         const found = withinBytes(behind.slice(0, limit), ({ ref }) => this.#found(ref).entry.length, pageBytes);
         behind.splice(0, found.length);
@@ -219,6 +230,8 @@ class MemoryStore implements core.SessionStore {
       stateOf: ({ ref }) => this.#state(this.#found(ref)),
       path: null,
     });
+    if (plan.purgedSource === null) return page;
+    return { ...page, purgedAtMs: purgedAtMs(this.#data, plan.purgedSource, query) };
   }
 
   async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {
@@ -238,6 +251,7 @@ class MemoryStore implements core.SessionStore {
     this.#life.begin();
     const session = this.#found(ref);
     const { frame, events } = planRemove(session.frame, options);
+    if (frame === null) notePurge(this.#data, session, this.#clock.nowMs());
     placeSession(this.#data, session, frame);
     this.#life.announce(...events);
   }
@@ -255,7 +269,8 @@ class MemoryStore implements core.SessionStore {
       entryFields.length === 0 ? null : planFieldRemoval(frame, this.#entry(session), entryFields, info.redactedAtMs);
     const entry = plan === null ? session.entry : this.#coder.encodeEntry(plan.frame, plan.entry);
     for (const row of redacted) if (row !== null) rows[row.seq - 1] = row;
-    Object.assign(session, { entry, frame: plan?.frame ?? frame, partial: null });
+    const source = plan === null ? session.source : entrySourceDigest(plan.entry);
+    Object.assign(session, { entry, source, frame: plan?.frame ?? frame, partial: null });
     this.#life.announce(...events, ...(plan?.events ?? []));
     return { seqs };
   }

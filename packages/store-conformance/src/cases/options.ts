@@ -46,7 +46,11 @@ function ownMethods(store: SessionStore, ref: SessionRef): readonly (Method | fa
       valid: { ifRevision: 1 },
       call: async (options) => store.save(ref, { sessionId: "session-other" }, options),
     },
-    { name: "list", valid: {}, call: async (options) => store.list(options) },
+    {
+      name: "list",
+      valid: { importedFrom: { format: "pi", sourceId: "s1" } },
+      call: async (options) => store.list(options),
+    },
     { name: "remove", valid: {}, call: async (options) => store.remove(ref, options) },
     { name: "redact", valid: { reason: "test" }, call: async (options) => store.redact(ref, ["r1"], options) },
     exclusively !== undefined && {

@@ -1,56 +1,15 @@
 import assert from "node:assert/strict";
-import type {
-  ForkFacet,
-  SearchFacet,
-  SearchHit,
-  SearchQuery,
-  SessionRef,
-  SessionStore,
-  StoreCapabilities,
-} from "@throughline/core";
-import { abilityOf, assertFails, createSession, refOf, userDraft, type NewSession } from "../case-tools.ts";
+import { abilityOf, assertFails, createSession, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
-
-const requires = ({ search }: StoreCapabilities): boolean => search;
-
-function facetOf({ search }: SessionStore): SearchFacet {
-  assert.ok(search !== undefined, "a store that declares search has the facet");
-  return search;
-}
-
-function forkOf({ fork }: SessionStore): ForkFacet {
-  assert.ok(fork !== undefined, "a store that declares fork has the facet");
-  return fork;
-}
-
-async function hitsOf(store: SessionStore, query: string | SearchQuery): Promise<SearchHit[]> {
-  const hits: SearchHit[] = [];
-  const asked = typeof query === "string" ? { text: query } : query;
-  for await (const hit of facetOf(store).search(asked)) hits.push(hit);
-  return hits;
-}
-
-/** Returns the hits as `<session id>/<seq>`, sorted. */
-async function foundBy(store: SessionStore, query: string | SearchQuery): Promise<string[]> {
-  return (await hitsOf(store, query)).map(({ sessionId, seq }) => `${sessionId}/${seq}`).toSorted();
-}
-
-/** Creates the session `session-<name>` with one user message per text. */
-async function saying(
-  store: SessionStore,
-  name: string,
-  texts: readonly string[],
-  options: NewSession = {},
-): Promise<SessionRef> {
-  const ref = await createSession(store, name, options);
-  await store.append(
-    ref,
-    texts.map((text) => userDraft(text)),
-  );
-  return ref;
-}
-
-const timed = (text: string, timestamp: string): ReturnType<typeof userDraft> => userDraft(text, { timestamp });
+import {
+  forkOf,
+  foundBy,
+  hitsOf,
+  requiresSearch as requires,
+  saying,
+  searchOf as facetOf,
+  timed,
+} from "../search-tools.ts";
 
 export const searchCases: readonly ConformanceCase[] = [
   {

@@ -1,7 +1,9 @@
+import { anyOfMutants } from "./any-of-mutants.ts";
 import { appendMutants } from "./append-mutants.ts";
 import { codecMutants } from "./codec-mutants.ts";
 import { entryMutants } from "./entry-mutants.ts";
 import { exclusivelyMutants } from "./exclusively-mutants.ts";
+import { importedFromMutants } from "./imported-from-mutants.ts";
 import { forkMutants, watchMutants } from "./facet-mutants.ts";
 import { searchMutants } from "./search-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
@@ -43,6 +45,7 @@ export const mutants: readonly Mutant[] = [
   ...exclusivelyMutants,
   ...entryMutants,
   ...listMutants,
+  ...importedFromMutants,
   ...isolationMutants,
   ...moveMutants,
   ...redactMutants,
@@ -58,6 +61,7 @@ export const mutants: readonly Mutant[] = [
   ...copyMutants,
   ...eventMutants,
   ...searchMutants,
+  ...anyOfMutants,
   ...forkMutants,
   ...watchMutants,
   ...maintenanceMutants,

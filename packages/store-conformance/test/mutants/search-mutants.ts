@@ -27,6 +27,8 @@ function asking(change: (query: SearchQuery) => SearchQuery): BrokenHandle {
   return searching((search) => (query) => search(change(query)));
 }
 
+const textOf = ({ text = "" }: SearchQuery): string => text;
+
 function without(query: SearchQuery, name: keyof SearchQuery): SearchQuery {
   const { [name]: _left, ...rest } = query;
   return rest as SearchQuery;
@@ -41,9 +43,9 @@ function remembering(isKept: (inner: SessionStore, hit: SearchHit) => Promise<bo
       search: {
         lag: () => facet.lag(),
         search: async function* (query) {
-          const found = (kept.get(query.text) ?? []).slice();
+          const found = (kept.get(textOf(query)) ?? []).slice();
           if (found.length === 0) for await (const hit of facet.search(query)) found.push(hit);
-          for (const hit of found) if (await isKept(inner, hit)) kept.set(query.text, found);
+          for (const hit of found) if (await isKept(inner, hit)) kept.set(textOf(query), found);
           yield* found;
         },
       },
@@ -60,7 +62,7 @@ export const searchMutants: readonly Mutant[] = [
   {
     name: "search finds the beginning of words",
     foundBy: "search/finds-words",
-    handle: asking((query) => ({ ...query, text: query.text.replaceAll(/(\w)(?=\s|$)/g, "$1*") })),
+    handle: asking((query) => ({ ...query, text: textOf(query).replaceAll(/(\w)(?=\s|$)/g, "$1*") })),
   },
   {
     name: "search finds any of the words",
@@ -68,14 +70,14 @@ export const searchMutants: readonly Mutant[] = [
     handle: searching(
       (search) =>
         async function* (query) {
-          for (const text of query.text.split(" ")) yield* search({ ...query, text });
+          for (const text of textOf(query).split(" ")) yield* search({ ...query, text });
         },
     ),
   },
   {
     name: "search takes quotes for spaces",
     foundBy: "search/every-word",
-    handle: asking((query) => ({ ...query, text: query.text.replaceAll('"', " ") })),
+    handle: asking((query) => ({ ...query, text: textOf(query).replaceAll('"', " ") })),
   },
   {
     name: "search counts highlights in characters",
@@ -94,7 +96,7 @@ export const searchMutants: readonly Mutant[] = [
     handle: searching(
       (search) =>
         async function* (query) {
-          if (!query.text.includes("_")) yield* search(query);
+          if (!textOf(query).includes("_")) yield* search(query);
         },
     ),
   },
@@ -104,7 +106,7 @@ export const searchMutants: readonly Mutant[] = [
     handle: searching(
       (search) =>
         async function* (query) {
-          if (!/\p{Script=Han}/u.test(query.text)) yield* search(query);
+          if (!/\p{Script=Han}/u.test(textOf(query))) yield* search(query);
         },
     ),
   },
@@ -136,7 +138,7 @@ export const searchMutants: readonly Mutant[] = [
       (search, inner) =>
         async function* (query) {
           const writers = new Map<string, string>();
-          for await (const hit of search({ text: query.text })) writers.set(hit.id, hit.sessionId);
+          for await (const hit of search({ text: textOf(query) })) writers.set(hit.id, hit.sessionId);
           for await (const hit of search(query)) {
             const isShared = (await inner.load(hit.ref))?.entry["forkedFrom"] !== undefined;
             if (!isShared || writers.get(hit.id) === hit.sessionId) yield hit;
@@ -151,7 +153,7 @@ export const searchMutants: readonly Mutant[] = [
       (search) =>
         async function* (query) {
           const writers = new Map<string, SearchHit>();
-          for await (const hit of search({ text: query.text })) writers.set(hit.id, hit);
+          for await (const hit of search({ text: textOf(query) })) writers.set(hit.id, hit);
           for await (const hit of search(query)) {
             const { ref, sessionId } = writers.get(hit.id) ?? hit;
             yield { ...hit, ref, sessionId };
@@ -170,7 +172,7 @@ export const searchMutants: readonly Mutant[] = [
     handle: searching(
       (search) =>
         async function* (query) {
-          for (const text of query.text.split(" OR ")) yield* search({ ...query, text });
+          for (const text of textOf(query).split(" OR ")) yield* search({ ...query, text });
         },
     ),
   },

@@ -1,0 +1,25 @@
+import type { SessionEntry } from "./session-entry.ts";
+import type { ImportSource } from "./session-store.ts";
+import { sha256Hex } from "./sha256.ts";
+
+/** Returns the source that an entry states, or null for a session that was not imported. */
+function importSourceOf(entry: SessionEntry): ImportSource | null {
+  const stated = entry["importedFrom"];
+  if (typeof stated !== "object" || stated === null) return null;
+  const { format, sessionId } = stated as Readonly<Record<string, unknown>>;
+  return typeof format === "string" && typeof sessionId === "string" ? { format, sourceId: sessionId } : null;
+}
+
+/**
+ * Returns the 32 hex digits by which stores find the sessions of a source. A store keeps them after a purge, so they
+ * do not reveal the source.
+ */
+export function importSourceDigest({ format, sourceId }: ImportSource): string {
+  return sha256Hex(JSON.stringify([format, sourceId.toLowerCase()])).slice(0, 32);
+}
+
+/** Returns the digest of the source that an entry states, or null for a session that was not imported. */
+export function entrySourceDigest(entry: SessionEntry): string | null {
+  const source = importSourceOf(entry);
+  return source === null ? null : importSourceDigest(source);
+}

@@ -1,0 +1,17 @@
+import { stem } from "porter2";
+
+const englishLetters = /^[a-z]+$/;
+const lettersOnly = /^\p{L}[\p{L}\p{M}]*$/u;
+/** Inflections of most languages stand behind the first letters. */
+const keptLetters = 5;
+
+/**
+ * Returns the part of a word that its inflections share, so that `compactions` is found as `compaction`. The word has
+ * the form of `searchWords`. English letters are reduced by the rules of Porter2. Of other letters the first five
+ * stay. A word with digits, and a pair of an unspaced script, stay as they are.
+ */
+export function stemOf(word: string): string {
+  if (englishLetters.test(word)) return stem(word);
+  if (word.length <= keptLetters || !lettersOnly.test(word)) return word;
+  return Array.from(word).slice(0, keptLetters).join("");
+}
