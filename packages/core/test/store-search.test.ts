@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { findMatches, searchSnippet } from "../src/search-match.ts";
-import { parseSearch, readSearchQuery } from "../src/search-plan.ts";
+import { parseAnyOf, parseSearch, readSearchQuery } from "../src/search-plan.ts";
 import { searchText } from "../src/search-text.ts";
 import { searchIndexText, toolWord } from "../src/search-words.ts";
 import type { SessionRecord } from "../src/record.ts";
@@ -161,5 +161,40 @@ describe("what of a record is searched", () => {
     [{ message: null }, null],
   ])("%j", (fields, expected) => {
     expect(searchText(record(fields))).toEqual(expected);
+  });
+});
+
+describe("a search for any of some words", () => {
+  it.each([
+    [["compactions"], "it was compacted", ["compacted"]],
+    [["missing", "fox"], "the quick brown foxes", ["foxes"]],
+    [["parseSessionKey"], "the parsesessionkey", ["parsesessionkey"]],
+    [["parseSessionKey"], "keys of a session", ["keys", "session"]],
+    [["utf8"], "utf81", null],
+    [["сообщения"], "Это сообщение", ["сообщение"]],
+    [["会话层"], "这是会话", ["会话"]],
+    [["层"], "这是会话层", null],
+    [[], "anything", null],
+    [["!!!"], "anything", null],
+  ])("%j in %j marks %j", (words, text, expected) => {
+    const ranges = findMatches(parseAnyOf(words), text)?.ranges;
+    expect(ranges?.map(({ start, end }) => text.slice(start, end)) ?? null).toEqual(expected);
+  });
+
+  it("takes each stem once", () => {
+    expect(parseAnyOf(["runs", "running", "run"]).clauses.map(({ words }) => words)).toEqual([["run"]]);
+  });
+
+  it("indexes the stems that differ from their words, in their order", () => {
+    expect(searchIndexText("Compactions run; compactions ran over utf8 сообщение")).toEqual({
+      words: "compactions run compactions ran over utf8 сообщение",
+      names: "",
+      stems: "compact compact сообщ",
+    });
+  });
+
+  it("takes time in proportion to the text", () => {
+    const texts = ["ing".repeat(40_000), "y".repeat(120_000), "ational ".repeat(20_000), "ё".repeat(120_000)];
+    for (const text of texts) expect(searchIndexText(text).stems.length).toBeLessThan(text.length);
   });
 });
