@@ -48,7 +48,7 @@ function defaultSteps(): readonly Step[] {
   return [
     { name: "start", command: process.execPath, args: ["tools/check-first-start.mjs", "--once"], isAlone: true },
     ...staticSteps,
-    tool("types"),
+    { name: "types", command: "tsc", args: ["-p", "."] },
     { name: "tests", command: "vitest", args: ["run", ...withoutSlowTests], isAlone: true },
     tool("docs", ["--changed"]),
   ];
@@ -58,7 +58,7 @@ function defaultSteps(): readonly Step[] {
 function allSteps(): readonly Step[] {
   return [
     ...staticSteps,
-    tool("types", ["--force"]),
+    { name: "types", command: "tsc", args: ["-p", ".", "--incremental", "false"] },
     { name: "tests", command: "vitest", args: ["run"], isAlone: true },
     tool("docs"),
   ];

@@ -16,7 +16,7 @@ export interface OpenSessionOptions {
 }
 
 /** Selects the sessions that `list` returns. */
-export interface SessionQuery extends Omit<ListQuery, "namespace" | "agentId"> {
+export interface SessionQuery extends Omit<ListQuery, "namespace" | "agentId" | "importedFrom"> {
   /** Includes the sessions of every agent in the namespace. @default false: only the agent of this `Sessions` */
   readonly allAgents?: boolean;
 }
