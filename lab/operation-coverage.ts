@@ -1,0 +1,110 @@
+import { Session, type Profiler } from "node:inspector/promises";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import process from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { AppendDraft, SessionStore } from "../packages/core/src/index.ts";
+import { offline } from "../packages/models/src/offline-model.ts";
+import { createSessions } from "../packages/session/src/index.ts";
+import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
+import { createMemoryStore } from "../packages/store-memory/src/index.ts";
+import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+import { repositoryRoot } from "../tools/find-files.ts";
+
+/**
+ * Prints how many files and functions of this repository one operation enters when it has run before. A reader follows
+ * these from the public method to the first byte. `--list append/jsonl` names the files with their functions.
+ */
+const stores: Readonly<Record<string, (folder: string) => SessionStore>> = {
+  memory: () => createMemoryStore(),
+  sqlite: (folder) => createSqliteStore({ path: join(folder, "store.db") }),
+  jsonl: (folder) => createJsonlStore({ root: folder }),
+};
+
+const ref = { namespace: "", agentId: "main", key: "agent:main:coverage" };
+const drafts: readonly AppendDraft[] = [{ type: "message", message: { role: "user", content: "a message" } }];
+
+/** Each operation prepares what it needs and returns the call that is measured. */
+const operations: Readonly<Record<string, (store: SessionStore) => Promise<() => Promise<unknown>>>> = {
+  append: async (store) => {
+    await store.save(ref, { sessionId: "session-1" }, { ifRevision: null });
+    return () => store.append(ref, drafts);
+  },
+  list: async (store) => {
+    for (const name of ["a", "b", "c"])
+      await store.save({ ...ref, key: `agent:main:${name}` }, { sessionId: `session-${name}` }, { ifRevision: null });
+    return () => store.list();
+  },
+  turn: async (store) => {
+    const sessions = createSessions({ store, model: offline() });
+    const session = await sessions.open("coverage");
+    return () => session.runTurn("hello");
+  },
+};
+
+type Entered = ReadonlyMap<string, readonly string[]>;
+
+/** Runs an operation several times, and returns the functions that its last run entered, by file. */
+async function enteredBy(operation: string, storeName: string): Promise<Entered> {
+  const folder = mkdtempSync(join(tmpdir(), "throughline-coverage-"));
+  const store = stores[storeName]?.(folder);
+  const prepare = operations[operation];
+  if (store === undefined || prepare === undefined) throw new Error(`There is no ${operation}/${storeName}.`);
+  const inspector = new Session();
+  inspector.connect();
+  try {
+    const run = await prepare(store);
+    for (let warm = 0; warm < 3; warm++) await run();
+    // Work behind the log ends before the count begins.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await inspector.post("Profiler.enable");
+    await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+    await inspector.post("Profiler.takePreciseCoverage");
+    await run();
+    const { result } = await inspector.post("Profiler.takePreciseCoverage");
+    return byFile(result);
+  } finally {
+    inspector.disconnect();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function byFile(result: readonly Profiler.ScriptCoverage[]): Entered {
+  const own = pathToFileURL(`${repositoryRoot}/`).href;
+  const files = new Map<string, readonly string[]>();
+  for (const { url, functions } of result) {
+    if (!url.startsWith(own) || url.includes("/node_modules/") || url.endsWith("/operation-coverage.ts")) continue;
+    // The function without a name is the module itself.
+    const entered = functions.flatMap(({ functionName, ranges }) =>
+      functionName !== "" && (ranges[0]?.count ?? 0) > 0 ? [functionName] : [],
+    );
+    const unnamed = functions.filter(
+      ({ functionName, ranges }) => functionName === "" && (ranges[0]?.count ?? 0) > 0 && ranges[0]?.startOffset !== 0,
+    );
+    const all = [...entered, ...unnamed.map(() => "(unnamed)")];
+    if (all.length > 0) files.set(relative(repositoryRoot, fileURLToPath(url)), all);
+  }
+  return files;
+}
+
+function count(files: Entered): string {
+  return `${files.size} files, ${[...files.values()].flat().length} functions`;
+}
+
+async function main(asked: string | undefined): Promise<void> {
+  if (asked !== undefined) {
+    const [operation = "", storeName = ""] = asked.split("/");
+    for (const [path, names] of await enteredBy(operation, storeName)) console.log(`${path}: ${names.join(", ")}`);
+    return;
+  }
+  for (const operation of Object.keys(operations))
+    for (const storeName of Object.keys(stores)) {
+      const files = await enteredBy(operation, storeName);
+      const own = new Map([...files].filter(([path]) => path.startsWith(`packages/store-${storeName}/`)));
+      console.log(`${operation} ${storeName}: ${count(files)}; the store's own: ${count(own)}`);
+    }
+}
+
+await main(process.argv[2] === "--list" ? process.argv[3] : undefined);
