@@ -16,7 +16,8 @@ interface SearchMatches {
  */
 export function findMatches(plan: SearchPlan, text: string): SearchMatches | null {
   const words = searchWords(text);
-  const found = plan.clauses.map((clause) => rangesOf(clause, words));
+  const stems = plan.clauses.some(({ isStem }) => isStem) ? words.words.map(({ word }) => stemOf(word)) : [];
+  const found = plan.clauses.map((clause) => rangesOf(clause, words, stems));
   const matching = found.filter((ranges) => ranges.length > 0).length;
   if (matching === 0 || (plan.needs === "all" && matching < found.length)) return null;
   const all = found
@@ -34,11 +35,16 @@ export function findMatches(plan: SearchPlan, text: string): SearchMatches | nul
   return { ranges: merged };
 }
 
-function rangesOf(clause: SearchClause, { words, names }: SearchWords): [start: number, end: number][] {
+/** `stems` holds the stem of each word where the clause is a stem. */
+function rangesOf(
+  clause: SearchClause,
+  { words, names }: SearchWords,
+  stems: readonly string[],
+): [start: number, end: number][] {
   const ranges: [number, number][] = [];
   if (clause.isStem) {
-    for (const { word, kind, start, end } of words)
-      if (kind !== "last" && (word === clause.name || stemOf(word) === clause.words[0])) ranges.push([start, end]);
+    for (const [index, { word, kind, start, end }] of words.entries())
+      if (kind !== "last" && (word === clause.name || stems[index] === clause.words[0])) ranges.push([start, end]);
     for (const { name, start, end } of names) if (name === clause.name) ranges.push([start, end]);
     return ranges;
   }

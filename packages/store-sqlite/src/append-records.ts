@@ -8,7 +8,15 @@ import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";
 import { placeOf } from "./rows.ts";
-import { advanceSession, entryOf, foundSession, frameOf, storeEntry, withFrame } from "./session-rows.ts";
+import {
+  advanceSession,
+  entryOf,
+  foundSession,
+  frameOf,
+  placeInSource,
+  storeEntry,
+  withFrame,
+} from "./session-rows.ts";
 import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 
@@ -24,20 +32,23 @@ export function appendRecords(
   lookedFor: () => void = () => undefined,
 ): AppendResult {
   const { statements, known } = context.connection;
-  const session = known.find(ref) ?? foundSession(statements, ref);
+  const found = known.find(ref) ?? foundSession(statements, ref);
   const nowMs = context.clock.nowMs();
-  const plan = planned(context, session, { request, lookedFor }, nowMs);
+  const plan = planned(context, found, { request, lookedFor }, nowMs);
   if (plan.result.replayed) return plan.result;
-  const place = placeOf(session);
+  const place = placeOf(found);
   // A codec may refuse a record, so all records are coded before the first one is written.
   const isPlain = !context.isCoded && plan.linked.every(isPlainRecord);
   const coded = isPlain
     ? []
     : plan.linked.map((item, index) =>
-        codedRecord(context.rows, place, item, { seq: session.last_seq + index + 1, storedAtMs: nowMs }),
+        codedRecord(context.rows, place, item, { seq: found.last_seq + index + 1, storedAtMs: nowMs }),
       );
   const entry = plan.entry === null ? null : context.rows.encodeEntry(place, plan.entry);
-  if (entry !== null) storeEntry(statements, session.session, entry);
+  if (entry !== null) storeEntry(statements, found.session, entry);
+  // Most changes of an entry leave its source, and the digest of a source costs as much as a record.
+  const hasSource = request.options.entry !== undefined && Object.hasOwn(request.options.entry, "importedFrom");
+  const session = plan.entry === null || !hasSource ? found : placeInSource(statements, found, plan.entry);
   for (const each of coded) insertRecord(statements, session.session, each);
   let seq = session.last_seq;
   if (isPlain) for (const item of plan.linked) insertPlainRecord(statements, session.session, item, ++seq, nowMs);

@@ -2,7 +2,7 @@ import { hasErrorCode } from "@throughline/core";
 import type Database from "better-sqlite3";
 import { rowOf } from "./record-rows.ts";
 import { schemaDamage } from "./check-schema.ts";
-import { assertContent, checkedEntry, checkedSession } from "./row-checksums.ts";
+import { assertContent, checkedEntry, checkedPurge, checkedSession } from "./row-checksums.ts";
 import { purgedNamespace } from "./rows.ts";
 import type { EntryRow, RecordContentRow, Session, SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
@@ -43,6 +43,12 @@ export function* checkRows(database: Database.Database): Generator<null, string 
     for (let rows = records.all(0); rows.length > 0; rows = records.all(rows.at(-1)?.record ?? 0)) {
       for (const row of rows) checkRecord(statements, row);
       yield null;
+    }
+    const { nextPurges } = statements;
+    for (let rows = nextPurges.all(0, sliceRows); rows.length > 0;) {
+      rows.forEach(checkedPurge);
+      yield null;
+      rows = nextPurges.all(rows.at(-1)?.purge ?? 0, sliceRows);
     }
     const key = database.prepare<[], string>(missingRecords).pluck().get();
     return key === undefined ? null : `Records of ${key} are missing.`;

@@ -18,21 +18,28 @@ const rowsBehind = `SELECT s.*,
   AND EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_updated WHERE i.namespace = s.namespace
     AND i.archived = s.archived AND i.updated_slot = s.updated_slot AND i.session = s.session)
   AND (s.archived <> 0
-    OR EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_current WHERE ${key} AND i.archived = 0)) AS isIndexed
+    OR EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_current WHERE ${key} AND i.archived = 0))
+  AND (s.source_digest IS NULL
+    OR EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_source
+      WHERE i.namespace = s.namespace AND i.source_digest = s.source_digest AND i.session = s.session)) AS isIndexed
   FROM store_sessions s NOT INDEXED WHERE s.session > ? ORDER BY s.session LIMIT ${sliceRows}`;
 
 /**
- * Counts the rows of the table up to a session, all rows, and the rows of active sessions, then the rows of each index
- * that lists use.
+ * Counts rows of the table: those up to a session, all, the active and the imported ones. Then it counts the rows of each
+ * index that lists use.
  */
 const counts = `SELECT t.*,
   (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_key WHERE namespace >= '') AS byKey,
   (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_updated WHERE namespace >= '') AS byTime,
-  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_current WHERE archived = 0) AS byCurrent
-  FROM (SELECT coalesce(sum(session <= ?), 0) AS seen, count(*) AS rows, coalesce(sum(archived = 0), 0) AS active
+  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_current WHERE archived = 0) AS byCurrent,
+  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_source WHERE source_digest IS NOT NULL) AS bySource
+  FROM (SELECT coalesce(sum(session <= ?), 0) AS seen, count(*) AS rows, coalesce(sum(archived = 0), 0) AS active,
+    coalesce(sum(source_digest IS NOT NULL), 0) AS imported
     FROM store_sessions NOT INDEXED) t`;
 
-type Counts = Readonly<Record<"seen" | "rows" | "active" | "byKey" | "byTime" | "byCurrent", number>>;
+type Counts = Readonly<
+  Record<"seen" | "rows" | "active" | "imported" | "byKey" | "byTime" | "byCurrent" | "bySource", number>
+>;
 
 /**
  * Compares the table of the sessions with its checksums and with the indexes that lists read. A changed bit in an index
@@ -105,9 +112,11 @@ export class SessionCheck {
 }
 
 /**
- * Sessions that were purged meanwhile count as visited. A damaged row may count under another state, so the number of
- * active sessions is not compared then.
+ * Sessions that were purged meanwhile count as visited. A damaged row may count under another state or
+ * source, so the numbers of active and of imported sessions are not compared then.
  */
-function isWhole({ seen, rows, active, byKey, byTime, byCurrent }: Counts, visited: number, isNamed: boolean): boolean {
-  return seen <= visited && byKey === rows && byTime === rows && (byCurrent === active || isNamed);
+function isWhole(counts: Counts, visited: number, isNamed: boolean): boolean {
+  const { seen, rows, active, imported, byKey, byTime, byCurrent, bySource } = counts;
+  const arePartsWhole = (byCurrent === active && bySource === imported) || isNamed;
+  return seen <= visited && byKey === rows && byTime === rows && arePartsWhole;
 }

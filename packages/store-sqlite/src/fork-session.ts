@@ -56,8 +56,7 @@ function forkSession(context: WriteContext, from: SessionRef, target: ForkTarget
     },
   };
   const fork = { origin: owner.session, origin_seq: atSeq, message_count: messages, ids_to_seq: atSeq };
-  const row = insertSession(context, frame, atSeq === 0 ? {} : fork);
-  writeEntry(statements, rows, row, plan.entry);
+  const row = writeEntry(statements, rows, insertSession(context, frame, atSeq === 0 ? {} : fork), plan.entry);
   storeSession(statements, row);
   context.announce(...plan.events);
   return stateNow(context, row);

@@ -5,6 +5,7 @@ import { ListedStates, planList, withinBytes } from "@throughline/store-kit/inte
 import { SessionCheck } from "./check-sessions.ts";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
+import { lastPurgeMs } from "./purged-sources.ts";
 import { checkedEntry } from "./row-checksums.ts";
 import { purgedNamespace, refOf } from "./rows.ts";
 import type { EntryRow, SessionRow } from "./rows.ts";
@@ -45,7 +46,8 @@ export class SessionLists {
   async page(query: ListQuery): Promise<SessionPage> {
     const { path, rows, limits } = this.#handle.context;
     const plan = planList(query);
-    if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null };
+    const purge = await this.#purgeOf(plan.purgedSource, query);
+    if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null, ...purge };
     let isFirst = true;
     const page = await this.#listed.page(plan, {
       find: async (after, limit) => {
@@ -65,7 +67,14 @@ export class SessionLists {
       path,
     });
     if (page.nextCursor === null) await this.#check.run(isOfAll(query), query.signal);
-    return page;
+    return { ...page, ...purge };
+  }
+
+  async #purgeOf(source: string | null, query: ListQuery): Promise<Pick<SessionPage, "purgedAtMs">> {
+    if (source === null) return {};
+    return {
+      purgedAtMs: await this.#handle.read((connection) => lastPurgeMs(connection, source, query), query.signal),
+    };
   }
 }
 
@@ -89,8 +98,8 @@ function foundSessions(
   }));
 }
 
-function isOfAll({ keyPrefix = "", sinceMs, untilMs }: ListQuery): boolean {
-  return keyPrefix === "" && sinceMs === undefined && untilMs === undefined;
+function isOfAll({ keyPrefix = "", importedFrom, sinceMs, untilMs }: ListQuery): boolean {
+  return keyPrefix === "" && importedFrom === undefined && sinceMs === undefined && untilMs === undefined;
 }
 
 /**
@@ -116,32 +125,31 @@ function isIntact(row: SessionRow): boolean {
 }
 
 /** Asks for at most `limit` sessions behind `after`. */
-type FoundPlan = Pick<ListPlan, "sort" | "after" | "limit">;
+type FoundPlan = Pick<ListPlan, "sort" | "state" | "sourceDigest" | "after" | "limit">;
 
 /** Returns the statement of a query. It is exported for the test of its plan. */
 export function listStatement(query: ListQuery, plan: FoundPlan): Condition {
-  const conditions = [...filters(query), ...(plan.after === null ? [] : [behind(plan.sort, plan.after)])];
+  const conditions = [...filters(query, plan), ...(plan.after === null ? [] : [behind(plan.sort, plan.after)])];
   const order =
     plan.sort === "updated"
       ? "s.updated_slot DESC, s.updated_at_ms DESC, s.agent_id, s.key, s.session_id"
       : "s.agent_id, s.key, s.session_id";
+  // A source has few sessions. Without the name, SQLite may read all sessions in the order of the list instead.
+  const table = plan.sourceDigest === null ? "store_sessions s" : "store_sessions s INDEXED BY store_sessions_source";
   const where = conditions.map(({ sql }) => sql).join(" AND ");
   // SQLite reads the size of an entry from its header, without the content.
   const sql = `SELECT s.*, coalesce(octet_length(e.entry), 0) AS entryBytes
-    FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
+    FROM (SELECT s.* FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ?) s
     LEFT JOIN store_entries e ON e.session = s.session ORDER BY ${order}`;
   return { sql, values: [...conditions.flatMap(({ values }) => values), plan.limit] };
 }
 
-function filters({
-  namespace = "",
-  agentId,
-  state = "active",
-  keyPrefix = "",
-  sinceMs,
-  untilMs,
-}: ListQuery): Condition[] {
+function filters(
+  { namespace = "", agentId, keyPrefix = "", sinceMs, untilMs }: ListQuery,
+  { state, sourceDigest }: FoundPlan,
+): Condition[] {
   const found: Condition[] = [{ sql: "s.namespace = ?", values: [namespace] }];
+  if (sourceDigest !== null) found.push({ sql: "s.source_digest = ?", values: [sourceDigest] });
   if (state !== "any") found.push({ sql: "s.archived = ?", values: [state === "archived" ? 1 : 0] });
   if (agentId !== undefined) found.push({ sql: "s.agent_id = ?", values: [agentId] });
   if (keyPrefix !== "") found.push({ sql: "s.key >= ? AND s.key <= ?", values: [keyPrefix, keyPrefix + lastKey] });

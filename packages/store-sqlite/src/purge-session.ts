@@ -6,6 +6,7 @@ import { settleChildren } from "./child-index.ts";
 import type { Connection } from "./connection.ts";
 import { copyToForks } from "./fork-session.ts";
 import type { IndexFiller } from "./index-filler.ts";
+import { notePurge } from "./purged-sources.ts";
 import { dropPayloads } from "./record-rows.ts";
 import { deleteOldIndexSlice, hasOldIndex } from "./search-index.ts";
 import { foundSession, frameOf } from "./session-rows.ts";
@@ -41,7 +42,7 @@ interface Remnants {
 }
 
 /**
- * Hides the session from every reader in one commit. Its forks get the records that they share. The rest stays in a
+ * Hides the session from every reader in one commit, which also notes its source. Its forks get the records that they share. The rest stays in a
  * namespace that no caller can name, until `purgeSlice` has deleted it. If the process is killed, the next one
  * continues. Returns false, without any change, while a renamed index is still to be deleted.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
@@ -55,6 +56,7 @@ function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnant
   if (isBegunAnew && !search.beginAnew(connection)) return false;
   copyToForks(context, row);
   context.partials.drop(connection, row.session);
+  notePurge(connection, row, context.clock.nowMs());
   markPurged(connection, row);
   // Most sessions fit into this first slice.
   deleteSlice(context, row.session);
@@ -99,7 +101,7 @@ function markPurged({ database }: Connection, { session }: SessionRow): void {
   database
     .prepare<[string, Session]>(
       `UPDATE store_sessions SET namespace = ?, agent_id = '', key = '', archived = 1, session_id = session,
-         head_id = NULL, turn = NULL, origin = NULL, origin_seq = NULL WHERE session = ?`,
+         head_id = NULL, turn = NULL, origin = NULL, origin_seq = NULL, source_digest = NULL WHERE session = ?`,
     )
     .run(purgedNamespace, session);
 }

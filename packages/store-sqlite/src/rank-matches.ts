@@ -48,14 +48,21 @@ export function countMatches(
 const [saturation, lengthWeight] = [1.2, 0.75];
 
 /**
- * Sorts by BM25, the best first, without the weights of words. Every match has every word of the query, so weights
- * would change little. Equal matches keep their order. A lower rank is better, the same as in SQLite.
+ * Sorts by BM25, the best first. A word that fewer of these matches have weighs more; a word that all have weighs one.
+ * Equal matches keep their order. A lower rank is better, the same as in SQLite.
  */
 export function rankMatches(matches: readonly MatchCounts[]): RankedRecord[] {
+  const holders: number[] = [];
+  for (const { clauses } of matches)
+    for (const [index, count] of clauses.entries()) holders[index] = (holders[index] ?? 0) + Math.min(count, 1);
+  const weights = holders.map((count) => 1 + Math.log(matches.length / Math.max(count, 1)));
   const mean = matches.reduce((sum, { length }) => sum + length, 0) / Math.max(matches.length, 1);
   const ranked = matches.map(({ session, seq, clauses, length }) => {
     const norm = saturation * (1 - lengthWeight + (lengthWeight * length) / Math.max(mean, 1));
-    const score = clauses.reduce((sum, count) => sum + (count * (saturation + 1)) / (count + norm), 0);
+    const score = clauses.reduce(
+      (sum, count, index) => sum + ((weights[index] ?? 1) * count * (saturation + 1)) / (count + norm),
+      0,
+    );
     return { session, seq, rank: -score };
   });
   return ranked.toSorted((one, other) => one.rank - other.rank);
@@ -70,9 +77,8 @@ const mostPlaces = 25_000;
 /** A query with such a prefix reads this many of the newest records. A prefix that common needs few of them. */
 export const mostExamined = 20_000;
 
-/** Returns whether a clause asks for a prefix that is too common to be looked up. */
-export function isWide({ database }: Connection, { isPrefix, words }: SearchClause): boolean {
-  if (!isPrefix) return false;
+/** Returns whether the prefix of a clause is too common to be looked up. */
+export function isWide({ database }: Connection, { words }: SearchClause): boolean {
   // The table shows the words of the index and is no part of the file.
   database.exec(
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.store_search_places USING fts5vocab (main, store_search, instance)",

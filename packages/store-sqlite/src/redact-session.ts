@@ -50,8 +50,7 @@ function removeFields(context: WriteContext, number: SessionRow["session"], fiel
   if (session === undefined) return;
   const plan = planFieldRemoval(frameOf(session), entryOf(statements, rows, session), fields, clock.nowMs());
   if (plan === null) return;
-  writeEntry(statements, rows, session, plan.entry);
-  storeSession(statements, withFrame(session, plan.frame));
+  storeSession(statements, withFrame(writeEntry(statements, rows, session, plan.entry), plan.frame));
   context.announce(...plan.events);
 }
 

@@ -1,14 +1,17 @@
 import { hasErrorCode } from "@throughline/core";
-import type { KeptPayload } from "@throughline/store-kit/internal";
+import { entrySourceDigest } from "@throughline/core/internal";
+import type { KeptPayload, RowCoder } from "@throughline/store-kit/internal";
 import { firstSweepAt } from "./keyed-appends.ts";
 import { pageBytes } from "./open-connection.ts";
 import { schemaDamage } from "./check-schema.ts";
 import { openPages } from "./check-pages.ts";
+import { purgedSources } from "./purged-sources.ts";
 import { readable, RecordReader } from "./record-reader.ts";
 import type { CodedRecord } from "./record-rows.ts";
 import { Salvage } from "./salvage.ts";
 import { slotOf } from "./session-rows.ts";
-import type { Session, SessionRow } from "./rows.ts";
+import { placeOf } from "./rows.ts";
+import type { PurgedSourceRow, Session, SessionRow } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
 import { databasePath } from "./file-facts.ts";
 import { openRaw } from "./store-file.ts";
@@ -79,8 +82,27 @@ export class RepairSource {
     return bySqlite ?? this.salvage.entry(row);
   }
 
+  async *purgedSources(): AsyncGenerator<readonly PurgedSourceRow[]> {
+    try {
+      if (this.#reader !== null) return yield* purgedSources(this.#handle, this.#signal);
+    } catch (error) {
+      if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
+    }
+    yield this.salvage.purgedSources();
+  }
+
   async record(row: SessionRow, seq: number): Promise<CodedRecord | undefined> {
     return (await this.#reader?.read(row, seq)) ?? this.salvage.record(row, seq);
+  }
+}
+
+/** Returns the source that an entry states, or null where the entry cannot be decoded. */
+export function statedSource(coder: RowCoder, row: SessionRow, entry: KeptPayload): string | null {
+  try {
+    return entrySourceDigest(coder.decodeEntry(placeOf(row), entry));
+  } catch (error) {
+    if (hasErrorCode(error, "CODEC_FAILED")) return null;
+    throw error;
   }
 }
 
@@ -126,6 +148,7 @@ export function recreatedRow(session: Session, salvage: Salvage, { clock, random
     keyed_horizon_ms: nowMs,
     origin: null,
     origin_seq: null,
+    source_digest: null,
     crc: null,
   };
   let [messages, headId]: [number, string | null] = [0, null];

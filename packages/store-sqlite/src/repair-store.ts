@@ -13,12 +13,13 @@ import type { Connection, OpenOptions } from "./connection.ts";
 import { openConnection } from "./open-connection.ts";
 import { insertRecord } from "./record-rows.ts";
 import type { CodedRecord } from "./record-rows.ts";
-import { isReadable, recreatedRow, renamedRow, RepairSource } from "./repair-source.ts";
+import { isReadable, recreatedRow, renamedRow, RepairSource, statedSource } from "./repair-source.ts";
+import { isIntactPurge } from "./row-checksums.ts";
 import { believedLastSeq } from "./salvage.ts";
 import { placeOf } from "./rows.ts";
 import { sealSession, storeEntry } from "./session-rows.ts";
 import { nativeCode } from "./sqlite-errors.ts";
-import type { SessionRow } from "./rows.ts";
+import type { PurgedSourceRow, SessionRow } from "./rows.ts";
 import { databasePath } from "./file-facts.ts";
 import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
@@ -123,6 +124,7 @@ async function* writeCopy(
       const known = row ?? recreatedRow(session, context.source.salvage, handle.context);
       yield* copySession(handle, copy, known, { ...context, isRecreated: row === null }, recovery);
     }
+    for await (const rows of context.source.purgedSources()) copyPurges(copy, rows);
     copy.database.pragma("wal_checkpoint(TRUNCATE)");
     const [wrong] = checkDatabase(copy.database, { mostAnswers: 1, references: true });
     if (wrong !== undefined)
@@ -130,6 +132,13 @@ async function* writeCopy(
   } finally {
     copy.database.close();
   }
+}
+
+function copyPurges({ statements }: Connection, rows: readonly PurgedSourceRow[]): void {
+  statements.begin.run();
+  for (const { namespace, agent_id, source_digest, purged_at_ms, crc } of rows.filter(isIntactPurge))
+    statements.notePurge.run({ namespace, agent_id, source_digest, purged_at_ms, crc });
+  statements.commit.run();
 }
 
 async function* copySession(
@@ -146,13 +155,14 @@ async function* copySession(
   copy.statements.begin.run();
   const session = insertSession(copy, { ...found, last_seq: lastSeq });
   const place = { path: target, key: session.key, repaired: true };
+  const isKept = entry !== undefined && session.key === found.key;
   storeEntry(
     copy.statements,
     session.session,
-    entry !== undefined && session.key === found.key
-      ? entry
-      : context.rows.encodeEntry(placeOf(session), { sessionId: session.session_id }),
+    isKept ? entry : context.rows.encodeEntry(placeOf(session), { sessionId: session.session_id }),
   );
+  // The row may be damaged, so the source is read from the entry.
+  copy.statements.setSource.run(isKept ? statedSource(context.rows, found, entry) : null, session.session);
   sealSession(copy.statements, session.session);
   copy.statements.commit.run();
   if (isRecreated) {

@@ -3,7 +3,7 @@ import { quote, refused } from "@throughline/core/internal";
 import type { KeptPayload } from "@throughline/store-kit/internal";
 import type { RecordHead } from "@throughline/core/internal";
 import { purgedNamespace } from "./rows.ts";
-import type { EntryRow, Session, SessionRow } from "./rows.ts";
+import type { EntryRow, PurgedSourceRow, Session, SessionRow } from "./rows.ts";
 
 /**
  * Lists the columns of a session's row that decide what a reader gets. The columns of keyed appends are not covered.
@@ -17,13 +17,30 @@ export function sessionChecksum(row: CheckedSession): number {
   const { session, namespace, agent_id: agentId, key, archived, session_id: sessionId, revision } = row;
   const { last_seq: lastSeq, head_id: headId, window_seq: windowSeq, fence, turn, message_count: messages } = row;
   const { created_at_ms: createdAtMs, updated_at_ms: updatedAtMs, ids_to_seq: idsToSeq, origin } = row;
-  const address = [session, namespace, agentId, key, archived, sessionId, createdAtMs, origin, row.origin_seq];
+  const { origin_seq: originSeq, source_digest: source } = row;
+  const address = [session, namespace, agentId, key, archived, sessionId, createdAtMs, origin, originSeq, source];
   return checksumOf(address.concat(revision, lastSeq, headId, windowSeq, fence, turn, messages, updatedAtMs, idsToSeq));
 }
 
 /** The number of the session is part of the checksum, so an entry under another session does not match. */
 export function entryChecksum(session: Session, entry: KeptPayload): number {
   return crc32(String(session), crc32(entry));
+}
+
+export function purgeChecksum(row: Omit<PurgedSourceRow, "crc">): number {
+  return checksumOf([row.namespace, row.agent_id, row.source_digest, row.purged_at_ms]);
+}
+
+/** Returns the row if it matches its checksum. @throws {ThroughlineError} STORE_CORRUPT */
+export function checkedPurge(row: PurgedSourceRow): PurgedSourceRow {
+  if (isIntactPurge(row)) return row;
+  throw refused("STORE_CORRUPT", `A purged source of agent ${quote(row.agent_id)} is damaged.`, {
+    agentId: row.agent_id,
+  });
+}
+
+export function isIntactPurge(row: PurgedSourceRow): boolean {
+  return row.crc === purgeChecksum(row);
 }
 
 /**

@@ -40,6 +40,8 @@ export interface SessionRow {
   readonly origin: Session | null;
   /** States the last shared seq of the origin. */
   readonly origin_seq: number | null;
+  /** Holds the `entrySourceDigest` of the entry, by which an imported session is found. */
+  readonly source_digest: string | null;
   /** CRC-32 of the row; null while the row is being created. */
   readonly crc: number | null;
 }
@@ -77,6 +79,16 @@ export interface EntryRow {
   readonly entry: KeptPayload;
   /** CRC-32 of the entry and the number of its session. */
   readonly crc: number | null;
+}
+
+/** States when a session of a source was purged last from an agent. */
+export interface PurgedSourceRow {
+  readonly namespace: string;
+  readonly agent_id: string;
+  readonly source_digest: string;
+  readonly purged_at_ms: number;
+  /** CRC-32 of the other columns. */
+  readonly crc: number;
 }
 
 export interface KeyedAppendRow {

@@ -5,10 +5,10 @@ import { isTombstone } from "@throughline/core/internal";
 import type { KeptPayload, RecordRow } from "@throughline/store-kit/internal";
 import type { PageFile } from "./check-pages.ts";
 import { recordOf, textForm } from "./record-rows.ts";
-import { headChecksum } from "./row-checksums.ts";
+import { headChecksum, isIntactPurge } from "./row-checksums.ts";
 import type { CodedRecord } from "./record-rows.ts";
 import { placeOf, purgedNamespace } from "./rows.ts";
-import type { RecordContentRow, Session, SessionRow } from "./rows.ts";
+import type { PurgedSourceRow, RecordContentRow, Session, SessionRow } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
 import { rowAt, rowCount } from "./table-cells.ts";
 import type { CellValue, TableRow } from "./table-cells.ts";
@@ -37,6 +37,7 @@ export class Salvage {
   readonly #payloads = new Map<number, Place>();
   /** Lists sessions that are being purged, so that their rest does not come back. */
   readonly #purged = new Set<Session>();
+  readonly #purgedSources = new Map<string, PurgedSourceRow>();
 
   private constructor(file: PageFile, context: StoreContext) {
     this.#file = file;
@@ -64,6 +65,10 @@ export class Salvage {
       .filter((session) => !this.#purged.has(session))
       .toSorted((one, other) => one - other)
       .map((session) => ({ session, row: this.#sessions.get(session) ?? null }));
+  }
+
+  purgedSources(): readonly PurgedSourceRow[] {
+    return [...this.#purgedSources.values()];
   }
 
   /** Returns the highest seq with a record, or 0. */
@@ -116,6 +121,15 @@ export class Salvage {
       this.#entries.set(found.session, [...(this.#entries.get(found.session) ?? []), place]);
     else if (found?.kind === "payload") this.#payloads.set(found.payload, place);
     else if (found?.kind === "record") this.#enterRecord(found.row, place);
+    else if (found?.kind === "purge") this.#enterPurge(found.row);
+  }
+
+  #enterPurge(row: PurgedSourceRow): void {
+    const name = JSON.stringify([row.namespace, row.source_digest, row.agent_id]);
+    const before = this.#purgedSources.get(name);
+    // A free page may still hold an earlier purge of the source.
+    if (isIntactPurge(row) && (before === undefined || before.purged_at_ms < row.purged_at_ms))
+      this.#purgedSources.set(name, row);
   }
 
   #enterSession(row: SessionRow): void {
@@ -196,7 +210,8 @@ type SalvagedRow =
   | { readonly kind: "session"; readonly row: SessionRow }
   | { readonly kind: "record"; readonly row: SalvagedRecord }
   | { readonly kind: "entry"; readonly session: Session; readonly entry: string | Uint8Array }
-  | { readonly kind: "payload"; readonly payload: number; readonly content: string | Uint8Array };
+  | { readonly kind: "payload"; readonly payload: number; readonly content: string | Uint8Array }
+  | { readonly kind: "purge"; readonly row: PurgedSourceRow };
 
 /** Column kinds: t text, i integer, b bytes, c text or bytes. Upper case: may also be null. */
 type ColumnKind = "t" | "i" | "b" | "c" | "T" | "I" | "C";
@@ -227,7 +242,16 @@ const sessionColumns: TableColumns = [
   ["keyed_horizon_ms", "i"],
   ["origin", "I"],
   ["origin_seq", "I"],
+  ["source_digest", "T"],
   ["crc", "I"],
+];
+
+const purgeColumns: TableColumns = [
+  ["namespace", "t"],
+  ["agent_id", "t"],
+  ["source_digest", "t"],
+  ["purged_at_ms", "i"],
+  ["crc", "i"],
 ];
 
 const recordColumns: TableColumns = [
@@ -267,6 +291,9 @@ function salvagedRow({ rowid, values }: TableRow): SalvagedRow | null {
     const row = record as unknown as SalvagedRecord;
     return row.session > 0 && row.seq > 0 && row.id !== "" ? { kind: "record", row } : null;
   }
+  const purge = named(purgeColumns, columns);
+  // `named` has checked the kind of each column.
+  if (purge !== null) return { kind: "purge", row: purge as unknown as PurgedSourceRow };
   const [first, second] = columns;
   const isPair = columns.length === 2;
   if (isPair && isKind(first, "c") && isKind(second, "I")) return { kind: "entry", session: rowid, entry: first };

@@ -5,7 +5,7 @@ import { views } from "./schema-views.ts";
 export const applicationId = 0x546c6e65;
 
 /** The version of the schema below. It changes with every change of a table, an index or a view. */
-export const schemaVersion = 7;
+export const schemaVersion = 8;
 
 /**
  * Each append writes the row of its session, so that row stays small: the entry, which may be large, has a table of its
@@ -39,6 +39,7 @@ const sessionTables = [
   keyed_horizon_ms INTEGER NOT NULL,
   origin INTEGER,
   origin_seq INTEGER,
+  source_digest TEXT,
   crc INTEGER
 ) STRICT`,
   ),
@@ -53,6 +54,8 @@ const sessionTables = [
   // Lists are sorted by the minute of the last change: an index of the time itself would add a page to each append.
   index("store_sessions_updated", "store_sessions", "(namespace, archived, updated_slot DESC)"),
   index("store_sessions_origin", "store_sessions", "(origin, origin_seq) WHERE origin IS NOT NULL"),
+  // Only an entry with another source writes the column, so other writes leave this index alone.
+  index("store_sessions_source", "store_sessions", "(namespace, source_digest) WHERE source_digest IS NOT NULL"),
   table(
     "store_entries",
     `CREATE TABLE store_entries (
@@ -82,6 +85,19 @@ const sessionTables = [
   fence INTEGER NOT NULL,
   turn_id TEXT NOT NULL,
   partial ANY NOT NULL
+) STRICT`,
+  ),
+  // This table outlives its sessions. It has a rowid, because repair finds only rows of such tables on damaged pages.
+  table(
+    "store_purged_sources",
+    `CREATE TABLE store_purged_sources (
+  purge INTEGER PRIMARY KEY,
+  namespace TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  source_digest TEXT NOT NULL,
+  purged_at_ms INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
+  UNIQUE (namespace, source_digest, agent_id)
 ) STRICT`,
   ),
 ];
@@ -139,13 +155,17 @@ const recordTables = [
   index("store_records_source_payload", "store_records", "(source_payload) WHERE source_payload IS NOT NULL"),
 ];
 
+/** Numbers the rules by which core makes words and stems. Other rules require a new index. */
+export const searchRules = 2;
+
 /**
  * The search index has no content and is filled behind the log, up to the record number `indexed_to`. Core makes the
- * words, so the tokenizer only splits at spaces.
+ * words, so the tokenizer only splits at spaces. `stems` holds the stems that differ from their word, because a search
+ * for a stem reads `words` too.
  */
 const searchIndex = table(
   "store_search",
-  `CREATE VIRTUAL TABLE store_search USING fts5 (words, names, tools, content = '', tokenize = "ascii tokenchars '_'")`,
+  `CREATE VIRTUAL TABLE store_search USING fts5 (words, names, tools, stems, content = '', tokenize = "ascii tokenchars '_'")`,
 );
 
 /**
@@ -196,7 +216,7 @@ const statementsOf = (objects: readonly SchemaObject[]): string => objects.map((
 
 /** Creates the whole schema with its first rows in an empty database. */
 export const createSchemaText: string = `${statementsOf([storeInfo, ...sessionTables, ...recordTables])}${createSearchIndex}
-${statementsOf([...derivedTables, ...views])}INSERT INTO store_search_state VALUES (1, 0, 1, 0);
+${statementsOf([...derivedTables, ...views])}INSERT INTO store_search_state VALUES (1, 0, ${searchRules}, 0);
 INSERT INTO store_children_state VALUES (1, 0);`;
 
 const constraintIndex = (on: string): SchemaObject => ({
@@ -215,6 +235,7 @@ export const schemaObjects: readonly SchemaObject[] = [
   ...sessionTables,
   table("sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"),
   ...recordTables,
+  constraintIndex("store_purged_sources"),
   constraintIndex("store_records"),
   constraintIndex("store_payloads"),
   searchIndex,

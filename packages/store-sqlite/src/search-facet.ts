@@ -8,26 +8,24 @@ import {
 import type { SearchFacet, SearchHit, SearchQuery } from "@throughline/core";
 import type { IndexFiller } from "./index-filler.ts";
 import type { SearchIndex } from "./search-index.ts";
+import { rankAnyOf } from "./rank-any-of.ts";
 import { countMatches, isWide, mostExamined, rankMatches, type MatchCounts } from "./rank-matches.ts";
 import { IndexFinder, LogFinder, type RecordFinder } from "./record-finders.ts";
 import {
+  bestPassing,
   hitOf,
   isWorthRanking,
-  passing,
   prepareSearch,
-  rankedNumbers,
   type FoundRecord,
   type RankedRecord,
   type RecordSearch,
+  type Step,
 } from "./search-query.ts";
 import { SessionFilter } from "./session-filter.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** A search is repeated at most so often when the index is emptied meanwhile. */
 const mostAttempts = 5;
-
-/** One step filters this many of the best matches. */
-const passedAtOnce = 1024;
 
 /**
  * Searches a store, after it indexes the records that the index lacks. Each step takes a few milliseconds, and other
@@ -50,28 +48,25 @@ export class StoreSearch implements SearchFacet {
     this.#handle.life.begin(signal);
     if (scope.plan.clauses.length === 0) return;
     const sessions = new SessionFilter(query, scope);
-    for (const each of await this.#ranked(query, scope)) {
-      const hit = await this.#handle.read(
-        (connection) => hitOf(this.#handle.context, connection, scope.plan, sessions, each),
-        signal,
-      );
+    const step = this.#steps(signal);
+    for (const each of await this.#ranked(query, scope, step)) {
+      const hit = await step((connection) => hitOf(this.#handle.context, connection, scope.plan, sessions, each));
       if (hit !== null) yield hit;
-      await othersTurn();
     }
   }
 
   /** Returns the records that answer a query, the best first. It starts again if the index was emptied meanwhile. */
-  async #ranked(query: SearchQuery, scope: SearchScope): Promise<readonly RankedRecord[]> {
+  async #ranked(query: SearchQuery, scope: SearchScope, step: Step): Promise<readonly RankedRecord[]> {
     const { signal } = query;
     for (let attempt = 1; ; attempt++) {
       const changes = await this.#changes(signal);
       const indexedTo = await this.#indexedTo(signal);
-      const narrow = await this.#withoutWideBeginnings(scope, signal);
+      const narrow = await withoutWideBeginnings(scope, step);
       const search = await this.#handle.read((connection) => prepareSearch(connection, query, narrow ?? scope), signal);
       const isExact = narrow === null && indexedTo === Infinity;
       const ranked = isExact
-        ? await this.#indexed(search, scope, signal)
-        : await this.#lookedThrough(search, scope, { indexedTo, isWide: narrow !== null }, signal);
+        ? await this.#indexed(search, scope, step)
+        : await this.#lookedThrough(search, scope, { indexedTo, isWide: narrow !== null }, step);
       // Redactions change the number too. The limit keeps constant redactions from blocking a search.
       if (attempt === mostAttempts || (await this.#changes(signal)) === changes) return ranked;
     }
@@ -100,53 +95,30 @@ export class StoreSearch implements SearchFacet {
     return indexedTo;
   }
 
-  /** Returns the query without the prefixes that are too common to be looked up, or null when it has none. */
-  async #withoutWideBeginnings(scope: SearchScope, signal: AbortSignal | undefined): Promise<SearchScope | null> {
-    const narrow: SearchClause[] = [];
-    for (const clause of scope.plan.clauses) {
-      if (!(await this.#handle.read((connection) => isWide(connection, clause), signal))) narrow.push(clause);
+  /** Runs each step of a search, and lets other work run after it. */
+  #steps(signal: AbortSignal | undefined): Step {
+    return async (step) => {
+      const result = await this.#handle.read(step, signal);
       await othersTurn();
-    }
-    return narrow.length === scope.plan.clauses.length ? null : { ...scope, plan: { clauses: narrow } };
+      return result;
+    };
   }
 
   /**
    * Returns the best matches of the index: of all matches where SQLite ranks them quickly, else of the newest matches.
    */
-  async #indexed(
-    search: RecordSearch,
-    scope: SearchScope,
-    signal: AbortSignal | undefined,
-  ): Promise<readonly RankedRecord[]> {
+  async #indexed(search: RecordSearch, scope: SearchScope, step: Step): Promise<readonly RankedRecord[]> {
+    if (scope.plan.needs === "any") return rankAnyOf(search, step);
     const newest: FoundRecord[] = [];
     const finder = new IndexFinder(search, Infinity);
     while (newest.length < search.most) {
-      const found = await this.#next(finder, signal);
+      const found = await step((connection) => finder.next(connection));
       if (found === null) break;
       newest.push(...found);
     }
-    if (newest.length >= search.most) {
-      if (await this.#handle.read((connection) => isWorthRanking(connection, search), signal))
-        return this.#rankedBySqlite(search, signal);
-    }
-    return rankMatches(await this.#count(scope, newest, search.most, signal)).slice(0, scope.limit);
-  }
-
-  async #rankedBySqlite(search: RecordSearch, signal: AbortSignal | undefined): Promise<readonly RankedRecord[]> {
-    const ranked = await this.#handle.read((connection) => rankedNumbers(connection, search), signal);
-    const best: RankedRecord[] = [];
-    for (let from = 0; from < ranked.length && best.length < search.limit; from += passedAtOnce) {
-      await othersTurn();
-      const some = ranked.slice(from, from + passedAtOnce);
-      const numbers = some.map(({ record }) => record);
-      const found = await this.#handle.read((connection) => passing(connection, search, numbers), signal);
-      const places = new Map(found.map((each) => [each.record, each]));
-      for (const { record, rank } of some) {
-        const place = places.get(record);
-        if (place !== undefined) best.push({ session: place.session, seq: place.seq, rank });
-      }
-    }
-    return best.slice(0, search.limit);
+    if (newest.length >= search.most && (await step((connection) => isWorthRanking(connection, search))))
+      return bestPassing(search, step);
+    return rankMatches(await this.#count(scope, newest, search.most, step)).slice(0, scope.limit);
   }
 
   /**
@@ -157,7 +129,7 @@ export class StoreSearch implements SearchFacet {
     search: RecordSearch,
     scope: SearchScope,
     { indexedTo, isWide: isCut }: { readonly indexedTo: number; readonly isWide: boolean },
-    signal: AbortSignal | undefined,
+    step: Step,
   ): Promise<readonly RankedRecord[]> {
     const finders: { readonly finder: RecordFinder; readonly most: number }[] = [];
     if (indexedTo !== Infinity) finders.push({ finder: new LogFinder(search, indexedTo), most: Infinity });
@@ -169,38 +141,23 @@ export class StoreSearch implements SearchFacet {
     const counted: MatchCounts[] = [];
     for (const { finder, most } of finders) {
       for (let examined = 0; examined < most && counted.length < search.most;) {
-        const found = await this.#next(finder, signal);
+        const found = await step((connection) => finder.next(connection));
         if (found === null) break;
         examined += found.length;
-        counted.push(...(await this.#count(scope, found, search.most - counted.length, signal)));
+        counted.push(...(await this.#count(scope, found, search.most - counted.length, step)));
       }
     }
     return rankMatches(counted).slice(0, scope.limit);
   }
 
-  async #next(finder: RecordFinder, signal: AbortSignal | undefined): Promise<readonly FoundRecord[] | null> {
-    const found = await this.#handle.read((connection) => finder.next(connection), signal);
-    await othersTurn();
-    return found;
-  }
-
   /** Counts matches in the texts of records, a few at a time, until enough records match. */
-  async #count(
-    scope: SearchScope,
-    found: readonly FoundRecord[],
-    most: number,
-    signal: AbortSignal | undefined,
-  ): Promise<MatchCounts[]> {
+  async #count(scope: SearchScope, found: readonly FoundRecord[], most: number, step: Step): Promise<MatchCounts[]> {
     const counted: MatchCounts[] = [];
     for (let from = 0; from < found.length && counted.length < most;) {
       const rest = found.slice(from, from + 64);
-      const { counts, taken } = await this.#handle.read(
-        (connection) => countMatches(this.#handle.context, connection, scope, rest),
-        signal,
-      );
+      const { counts, taken } = await step((connection) => countMatches(this.#handle.context, connection, scope, rest));
       counted.push(...counts.slice(0, most - counted.length));
       from += taken;
-      await othersTurn();
     }
     return counted;
   }
@@ -222,6 +179,15 @@ export class StoreSearch implements SearchFacet {
     this.#handle.life.begin(options.signal);
     return this.#filler.rebuild(options);
   }
+}
+
+/** Returns the query without the prefixes that are too common to be looked up, or null when it has none. */
+async function withoutWideBeginnings(scope: SearchScope, step: Step): Promise<SearchScope | null> {
+  const { clauses } = scope.plan;
+  const narrow: SearchClause[] = [];
+  for (const clause of clauses)
+    if (!clause.isPrefix || !(await step((connection) => isWide(connection, clause)))) narrow.push(clause);
+  return narrow.length === clauses.length ? null : { ...scope, plan: { ...scope.plan, clauses: narrow } };
 }
 
 function othersTurn(): Promise<void> {

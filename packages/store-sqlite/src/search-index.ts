@@ -3,10 +3,7 @@ import { searchIndexText, searchText, toolWord } from "@throughline/core/interna
 import type Database from "better-sqlite3";
 import type { Connection } from "./connection.ts";
 import type { Session, SessionRow } from "./rows.ts";
-import { createSearchIndex } from "./schema.ts";
-
-/** Numbers the rules by which core makes words. Other rules require a new index. */
-const searchRules = 1;
+import { createSearchIndex, searchRules } from "./schema.ts";
 
 /** A batch takes a few milliseconds to read, to split into words and to write. */
 const batchRows = 128;
@@ -35,7 +32,10 @@ interface IndexDocument {
   readonly words: string;
   readonly names: string;
   readonly tools: string;
+  readonly stems: string;
 }
+
+type IndexRow = [record: number, words: string, names: string, tools: string, stems: string];
 
 /** Holds records that were split into words before the write lock is taken. */
 export interface IndexBatch {
@@ -51,8 +51,8 @@ interface SearchStatements {
   readonly next: Database.Statement<[number], IndexedRow>;
   readonly ofRecord: Database.Statement<[Session, number], IndexedRow>;
   readonly ofSession: Database.Statement<[Session, number, number], IndexedRow>;
-  readonly insert: Database.Statement<[number, string, string, string]>;
-  readonly remove: Database.Statement<[number, string, string, string]>;
+  readonly insert: Database.Statement<IndexRow>;
+  readonly remove: Database.Statement<IndexRow>;
   readonly clear: Database.Statement<[]>;
   readonly merge: Database.Statement<[number]>;
   readonly changes: Database.Statement<[], number>;
@@ -118,7 +118,7 @@ export class SearchIndex {
       return false;
     if (state.rules !== searchRules) this.clear(connection);
     else {
-      for (const { record, words, names, tools } of documents) statements.insert.run(record, words, names, tools);
+      for (const document of documents) statements.insert.run(...indexRow(document));
       statements.setState.run(toRecord, searchRules, state.changes);
     }
     return true;
@@ -186,7 +186,7 @@ export class SearchIndex {
     const { indexed_to: indexedTo, rules, changes } = currentState(statements.state);
     for (const row of rows) {
       const document = row.record <= indexedTo ? documentOf(row) : null;
-      if (document !== null) statements.remove.run(row.record, document.words, document.names, document.tools);
+      if (document !== null) statements.remove.run(...indexRow(document));
     }
     statements.setState.run(indexedTo, rules, changes + 1);
   }
@@ -207,9 +207,9 @@ export class SearchIndex {
       next: database.prepare(`SELECT r.record, ${textOf} WHERE r.record > ? ORDER BY r.record LIMIT 1`),
       ofRecord: database.prepare(`SELECT r.record, ${textOf} WHERE r.session = ? AND r.seq = ?`),
       ofSession: database.prepare(`SELECT r.record, ${textOf} WHERE r.session = ? AND r.seq >= ? AND r.seq <= ?`),
-      insert: database.prepare("INSERT INTO store_search (rowid, words, names, tools) VALUES (?, ?, ?, ?)"),
+      insert: database.prepare("INSERT INTO store_search (rowid, words, names, tools, stems) VALUES (?, ?, ?, ?, ?)"),
       remove: database.prepare(
-        "INSERT INTO store_search (store_search, rowid, words, names, tools) VALUES ('delete', ?, ?, ?, ?)",
+        "INSERT INTO store_search (store_search, rowid, words, names, tools, stems) VALUES ('delete', ?, ?, ?, ?, ?)",
       ),
       merge: database.prepare("INSERT INTO store_search (store_search, rank) VALUES ('merge', ?)"),
       changes: database.prepare<[], number>("SELECT total_changes()").pluck(),
@@ -231,6 +231,10 @@ function documentOf({ record, text }: IndexedRow): IndexDocument | null {
   if (found === null) return null;
   const tools = [...new Set(found.toolNames.map(toolWord))].join(" ");
   return { record, ...searchIndexText(found.text), tools };
+}
+
+function indexRow({ record, words, names, tools, stems }: IndexDocument): IndexRow {
+  return [record, words, names, tools, stems];
 }
 
 const nothing: SessionRecord = { type: "", id: "", parentId: null, timestamp: "" };

@@ -29,6 +29,10 @@ export interface RankedRecord extends Omit<FoundRecord, "record"> {
 
 /** Limits how many of the newest matches are ranked by their text if the ranking of SQLite would take too long. */
 const newestMatches = 200;
+/** One step filters this many of the best matches. */
+const passedAtOnce = 1024;
+/** Runs one step on a connection, and lets other work run after it. */
+export type Step = <Result>(step: (connection: Connection) => Result) => Promise<Result>;
 /**
  * For a word in more records than this, only the newest matches are ranked: a word that is everywhere distinguishes
  * records by their age at most. The ranking of SQLite first counts every match of every word in the whole index,
@@ -40,6 +44,10 @@ const mostRanked = 5000;
 export interface RecordSearch {
   /** Lists what each record must hold, every part by itself. */
   readonly parts: readonly string[];
+  /** Lists the words of a search, each as a part of its own. */
+  readonly clauses: readonly string[];
+  /** States the part that the name of the tool is; null for any tool. */
+  readonly tool: string | null;
   /** Filters the columns of records, but not their words and not their sessions. */
   readonly filters: Condition;
   readonly sessions: SessionFilter;
@@ -59,10 +67,15 @@ export interface RecordSearch {
  * filter.
  */
 export function prepareSearch({ statements }: Connection, query: SearchQuery, scope: SearchScope): RecordSearch {
-  const { clauses } = scope.plan;
+  const { clauses, needs } = scope.plan;
   const hasBeginning = clauses.some(({ isPrefix }) => isPrefix);
+  const texts = clauses.map(clauseText);
+  // Words are put in quotes, so that none of them is an operator. They have only letters and digits.
+  const tool = scope.toolWord === null ? null : `(tools : "${scope.toolWord}")`;
   return {
-    parts: matchParts(scope),
+    parts: partsOf(needs === "all" ? texts : [anyOf(texts)], tool),
+    clauses: texts,
+    tool,
     filters: filtersOf(query),
     sessions: new SessionFilter(query, scope),
     limit: scope.limit,
@@ -71,6 +84,19 @@ export function prepareSearch({ statements }: Connection, query: SearchQuery, sc
     hasBeginning,
     isDear: hasBeginning || clauses.some(({ words }) => words.length > 1),
   };
+}
+
+/** Returns the search for records with any of these clauses. */
+export function withClauses(search: RecordSearch, clauses: readonly string[]): RecordSearch {
+  return { ...search, parts: partsOf([anyOf(clauses)], search.tool) };
+}
+
+function anyOf(clauses: readonly string[]): string {
+  return `(${clauses.join(" OR ")})`;
+}
+
+function partsOf(clauses: readonly string[], tool: string | null): readonly string[] {
+  return tool === null ? clauses : [...clauses, tool];
 }
 
 /** Returns the records of these numbers that pass the filters, the newest first. */
@@ -93,24 +119,45 @@ export function passing(
 }
 
 /** Returns whether SQLite should rank all matches. It weighs words better, where it is quick. */
-export function isWorthRanking({ database }: Connection, { parts, isDear }: RecordSearch): boolean {
-  if (isDear) return false;
+export function isWorthRanking(connection: Connection, { parts, isDear }: RecordSearch): boolean {
+  return !isDear && parts.every((part) => countMatching(connection, part, mostRanked + 1) <= mostRanked);
+}
+
+/** Counts the records that match a part, up to a limit. Counting 10,000 matches takes one millisecond. */
+export function countMatching({ database }: Connection, part: string, limit: number): number {
   const count = database
-    .prepare<[string], number>(
-      `SELECT count(*) FROM (SELECT 1 FROM store_search WHERE store_search MATCH ? LIMIT ${mostRanked + 1})`,
+    .prepare<[string, number], number>(
+      "SELECT count(*) FROM (SELECT 1 FROM store_search WHERE store_search MATCH ? LIMIT ?)",
     )
     .pluck();
-  return parts.every((part) => (count.get(part) ?? 0) <= mostRanked);
+  return count.get(part, limit) ?? 0;
+}
+
+/** Returns the best matches that pass the filters, as SQLite ranks them. A few are filtered in each step. */
+export async function bestPassing(search: RecordSearch, step: Step): Promise<readonly RankedRecord[]> {
+  const ranked = await step((connection) => rankedNumbers(connection, search));
+  const best: RankedRecord[] = [];
+  for (let from = 0; from < ranked.length && best.length < search.limit; from += passedAtOnce) {
+    const some = ranked.slice(from, from + passedAtOnce);
+    const numbers = some.map(({ record }) => record);
+    const found = await step((connection) => passing(connection, search, numbers));
+    const places = new Map(found.map((each) => [each.record, each]));
+    for (const { record, rank } of some) {
+      const place = places.get(record);
+      if (place !== undefined) best.push({ session: place.session, seq: place.seq, rank });
+    }
+  }
+  return best.slice(0, search.limit);
 }
 
 /** Returns the numbers of all matches as SQLite ranks them, the best first, without the filters. */
-export function rankedNumbers(
+function rankedNumbers(
   { database }: Connection,
   { parts }: RecordSearch,
 ): readonly { readonly record: number; readonly rank: number }[] {
   return database
     .prepare<[string], { readonly record: number; readonly rank: number }>(
-      `SELECT rowid AS record, bm25(store_search, 1.0, 1.0, 0.0) AS rank FROM store_search
+      `SELECT rowid AS record, bm25(store_search, 1.0, 1.0, 0.0, 1.0) AS rank FROM store_search
        WHERE store_search MATCH ? ORDER BY rank, rowid DESC`,
     )
     .all(parts.join(" AND "));
@@ -142,17 +189,15 @@ export function hitOf(
     id: stored.id,
     role: text.role,
     tsMs: stored.tsMs,
-    score: -rank,
+    // A rank of zero must not become a score of minus zero.
+    score: rank === 0 ? 0 : -rank,
     ...searchSnippet(plan, text.text, matches),
   };
 }
 
-/** Puts every word in quotes, so that none of them is an operator. Words have only letters and digits. */
-function matchParts({ plan, toolWord }: SearchScope): string[] {
-  return [...plan.clauses.map(clauseText), ...(toolWord === null ? [] : [`(tools : "${toolWord}")`])];
-}
-
-function clauseText({ words, isPrefix, name }: SearchClause): string {
+function clauseText({ words, isPrefix, isStem, name }: SearchClause): string {
+  // A record with the word itself matches twice, and ranks before one with another form of it.
+  if (isStem) return `({words stems} : "${words.join(" ")}" OR {words names} : "${name ?? ""}")`;
   const phrase = `"${words.join(" ")}"${isPrefix ? " *" : ""}`;
   const columns = words.length === 1 ? "{words names}" : "words";
   return `(${columns} : ${phrase}${name === null ? "" : ` OR {words names} : "${name}"`})`;

@@ -32,9 +32,9 @@ export function saveEntry(
   const plan = planSave(frame, ref, entry, { ...options, nowMs: clock.nowMs() });
   if (plan.isNew) assertNewIds(context, plan.frame);
   if (plan.archived !== null && current !== undefined) place(context, current, plan.archived);
-  const row =
+  const placed =
     plan.isNew || current === undefined ? insertSession(context, plan.frame, {}) : withFrame(current, plan.frame);
-  writeEntry(statements, rows, row, plan.entry);
+  const row = writeEntry(statements, rows, placed, plan.entry);
   storeSession(statements, row);
   context.announce(...plan.events);
   return stateNow(context, row);
@@ -89,6 +89,7 @@ export function insertSession(
     keyed_horizon_ms: -1,
     origin: null,
     origin_seq: null,
+    source_digest: null,
     crc: null,
     ...fork,
   };

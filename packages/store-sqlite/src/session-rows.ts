@@ -7,7 +7,7 @@ import {
   type ThroughlineError,
 } from "@throughline/core";
 import { assertRef, type SessionFrame, sessionState } from "@throughline/store-kit/internal";
-import { quote, refused, sessionNotFound } from "@throughline/core/internal";
+import { entrySourceDigest, quote, refused, sessionNotFound } from "@throughline/core/internal";
 import type { KeptPayload, RowCoder } from "@throughline/store-kit/internal";
 import { checkedEntry, checkedSession, entryChecksum, sessionChecksum } from "./row-checksums.ts";
 import { placeOf, purgedNamespace, refOf, type Session, type SessionRow } from "./rows.ts";
@@ -103,9 +103,21 @@ function decodedEntry(coder: RowCoder, row: SessionRow, kept: KeptPayload): Sess
   }
 }
 
-/** Writes the entry, bound to the key of its session. */
-export function writeEntry(statements: Statements, coder: RowCoder, row: SessionRow, entry: SessionEntry): void {
+/**
+ * Writes the entry, bound to the key of its session. Returns the row with the source that the entry states. The caller
+ * stores the row, and with it its checksum.
+ */
+export function writeEntry(statements: Statements, coder: RowCoder, row: SessionRow, entry: SessionEntry): SessionRow {
   storeEntry(statements, row.session, coder.encodeEntry(placeOf(row), entry));
+  return placeInSource(statements, row, entry);
+}
+
+/** Writes the source that an entry states, if it is another one. Returns the row with it. */
+export function placeInSource(statements: Statements, row: SessionRow, entry: SessionEntry): SessionRow {
+  const digest = entrySourceDigest(entry);
+  if (digest === row.source_digest) return row;
+  statements.setSource.run(digest, row.session);
+  return { ...row, source_digest: digest };
 }
 
 export function storeEntry(statements: Statements, session: Session, kept: KeptPayload): void {

@@ -5,6 +5,7 @@ import { purgedNamespace } from "./rows.ts";
 import type {
   EntryRow,
   KeyedAppendRow,
+  PurgedSourceRow,
   RecordContentRow,
   RecordHeadRow,
   RecordTextRow,
@@ -86,6 +87,10 @@ export interface Statements {
   >;
   readonly countKeyed: Statement<[next: number, rows: number, sweepAt: number, horizonMs: number, Session]>;
   readonly placeSession: Statement<[slot: number, Session]>;
+  readonly setSource: Statement<[digest: string | null, Session]>;
+  readonly notePurge: Statement<[PurgedSourceRow]>;
+  readonly findPurges: Statement<[namespace: string, digest: string], PurgedSourceRow>;
+  readonly nextPurges: Statement<[after: number, limit: number], PurgedSourceRow & { readonly purge: number }>;
   readonly moveSession: Statement<[key: string, archived: number, Session]>;
   readonly deleteSession: Statement<[Session]>;
   readonly deleteRecords: Statement<[Session, toSeq: number]>;
@@ -195,6 +200,7 @@ const sessionColumns: readonly (keyof SessionRow)[] = [
   "keyed_horizon_ms",
   "origin",
   "origin_seq",
+  "source_digest",
   "crc",
 ];
 
@@ -247,6 +253,12 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   countKeyed:
     "UPDATE store_sessions SET keyed_next = ?, keyed_rows = ?, keyed_sweep_at = ?, keyed_horizon_ms = ? WHERE session = ?",
   placeSession: "UPDATE store_sessions SET updated_slot = ? WHERE session = ?",
+  setSource: "UPDATE store_sessions SET source_digest = ? WHERE session = ?",
+  notePurge: `INSERT INTO store_purged_sources (namespace, agent_id, source_digest, purged_at_ms, crc)
+    VALUES (@namespace, @agent_id, @source_digest, @purged_at_ms, @crc)
+    ON CONFLICT (namespace, source_digest, agent_id) DO UPDATE SET purged_at_ms = excluded.purged_at_ms, crc = excluded.crc`,
+  findPurges: "SELECT * FROM store_purged_sources WHERE namespace = ? AND source_digest = ?",
+  nextPurges: "SELECT * FROM store_purged_sources WHERE purge > ? ORDER BY purge LIMIT ?",
   moveSession: "UPDATE store_sessions SET key = ?, archived = ? WHERE session = ?",
   deleteSession: "DELETE FROM store_sessions WHERE session = ?",
   deleteRecords: "DELETE FROM store_records WHERE session = ? AND seq <= ?",

@@ -9,7 +9,8 @@ import type { Connection, SqliteDriver } from "./connection.ts";
 import { lostLogFinding } from "./lost-log.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
-import { contentChecksum } from "./row-checksums.ts";
+import { purgedSources } from "./purged-sources.ts";
+import { contentChecksum, isIntactPurge } from "./row-checksums.ts";
 import { placeOf } from "./rows.ts";
 import { stateOf, storedEntry } from "./session-rows.ts";
 import { sessionNumbers } from "./session-numbers.ts";
@@ -34,7 +35,7 @@ const sliceRows = 200;
 
 /**
  * Checks the store without changing it. The quick check covers the schema, and of every session its row, its entry, its
- * origin and the number of its records. The full check adds the pages and indexes, the checksum and the JSON of every
+ * origin and the number of its records, and the purged sources. The full check adds the pages and indexes, the checksum and the JSON of every
  * record, whether its parent finds it, and every entry. Damage to one session does not hide the others.
  */
 export async function* verifyStore(
@@ -62,6 +63,16 @@ export async function* verifyStore(
     const message = `The list of the sessions of ${context.path} cannot be read whole. ${String(damage)}`;
     yield createFinding("STORE_DAMAGED", message, { path: context.path });
   }
+  yield* await checked({ path: context.path }, () => purgeFindings(handle, signal));
+}
+
+async function purgeFindings(handle: StoreHandle, signal?: AbortSignal): Promise<Finding[]> {
+  const { path } = handle.context;
+  let damaged = 0;
+  for await (const rows of purgedSources(handle, signal)) damaged += rows.filter((row) => !isIntactPurge(row)).length;
+  if (damaged === 0) return [];
+  const message = `${path} is damaged: ${damaged} of the marks that keep purged sessions from a repeated import cannot be read.`;
+  return [createFinding("STORE_DAMAGED", message, { path })];
 }
 
 async function pageFindings(handle: StoreHandle, driver: SqliteDriver, signal?: AbortSignal): Promise<Finding[]> {

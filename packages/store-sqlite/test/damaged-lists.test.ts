@@ -6,7 +6,11 @@ import type { ListQuery, SessionEvent, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSession, testFolder } from "./test-folder.ts";
+import { refOf } from "./append-drafts.ts";
+import { testFolder } from "./test-folder.ts";
+
+const source = { format: "pi", sourceId: "one" };
+const importedFrom = { format: "pi", sessionId: "one" };
 
 /** More than one page of each index, so that there are interior pages. */
 const manySessions = 700;
@@ -20,6 +24,7 @@ const queries: readonly ListQuery[] = [
   { agentId: "main", keyPrefix: "agent:main:s" },
   { keyPrefix: "agent:main:s" },
   { sinceMs: 1, untilMs: 8e15 },
+  { importedFrom: source },
 ];
 
 interface Page {
@@ -31,7 +36,10 @@ async function filled(path: string, sessions: number): Promise<string> {
   let atMs = Date.UTC(2026, 0, 1);
   const clock = { ...systemClock, nowMs: () => (atMs += 1000) };
   await using store = createSqliteStore({ path, clock, defaultDurability: "process" });
-  for (let index = 0; index < sessions; index++) await createSession(store, `s${String(index).padStart(3, "0")}`);
+  for (let index = 0; index < sessions; index++) {
+    const name = `s${String(index).padStart(3, "0")}`;
+    await store.save(refOf(name), { sessionId: `session-${name}`, importedFrom }, { ifRevision: null });
+  }
   return path;
 }
 
@@ -66,7 +74,13 @@ async function keysOf(store: SessionStore, query: ListQuery, limit: number): Pro
 }
 
 describe("a list over damaged pages", () => {
-  const tables = ["store_sessions", "store_sessions_updated", "store_sessions_key", "store_sessions_current"];
+  const tables = [
+    "store_sessions",
+    "store_sessions_updated",
+    "store_sessions_key",
+    "store_sessions_current",
+    "store_sessions_source",
+  ];
   const cases = tables.flatMap((name) => [true, false].map((isLeaf) => [name, isLeaf] as const));
   let whole = "";
   beforeAll(async () => {
@@ -125,6 +139,7 @@ describe("a list with a damaged row", () => {
     ["its times, to the future", (path) => changeTimes(path, 0x7f)],
     ["its key, in the indexes too", (path) => changeBy(path, "UPDATE store_sessions SET key = 'agent:main:t'")],
     ["its state, in the indexes too", (path) => changeBy(path, "UPDATE store_sessions SET archived = 1")],
+    ["its source, in the index too", (path) => changeBy(path, "UPDATE store_sessions SET source_digest = 'a'")],
     ["the minute it is listed by", (path) => changeBy(path, "UPDATE store_sessions SET updated_slot = 1")],
     [
       "its time, with its minute",

@@ -19,6 +19,7 @@ import { createXorCodec } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { SqliteDriver } from "../src/connection.ts";
 import { describe, expect, it } from "vitest";
+import { schemaVersion } from "../src/schema.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
 
@@ -108,7 +109,7 @@ describe("opening a store", () => {
       busy: 0,
       page: 8192,
       application: 0x546c6e65,
-      version: 7,
+      version: schemaVersion,
     });
     expect(Number(read("journal_size_limit"))).toBeGreaterThan(0);
   });

@@ -33,6 +33,8 @@ const hot = [
   "deleteSession",
   "childrenIn",
   "takeOutChild",
+  "setSource",
+  "findPurges",
 ] as const satisfies readonly (keyof Statements)[];
 
 function planOf(database: Database.Database, sql: string, values: unknown): string[] {
@@ -74,6 +76,29 @@ function listPlan(database: Database.Database, query: ListQuery): string[] {
   return planOf(database, sql, values);
 }
 
+/** The indexes that a statement writes, as the bytecode of SQLite states. */
+function writtenIndexes(database: Database.Database, sql: string): number {
+  const steps = database.prepare(`EXPLAIN ${sql}`).all(valuesFor(sql)) as { readonly opcode: string }[];
+  return steps.filter(({ opcode }) => opcode === "IdxInsert" || opcode === "IdxDelete").length;
+}
+
+describe("an append", () => {
+  it("writes no index of the sessions, and only another source writes the index of sources", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path });
+    await store.list();
+    const database = new Database(path);
+    try {
+      const { advanceSession, updateSession, setSource } = prepareStatements(database);
+      expect(writtenIndexes(database, advanceSession.source)).toBe(0);
+      expect(writtenIndexes(database, updateSession.source)).toBe(0);
+      expect(writtenIndexes(database, setSource.source)).toBe(2);
+    } finally {
+      database.close();
+    }
+  });
+});
+
 describe("query plans", () => {
   it("search by index, on empty tables and on full ones with statistics", async () => {
     const path = join(testFolder(), "store.db");
@@ -110,6 +135,17 @@ describe("query plans", () => {
         state: "any",
         cursor: planList({ sort: "key", agentId: "main", state: "any" }).cursorAt([0, "a", "k", "s"]),
       });
+      for (const query of [
+        {},
+        { agentId: "main", sort: "key" },
+        { state: "active", sinceMs: 1 },
+      ] satisfies ListQuery[]) {
+        const bySource = listPlan(database, { ...query, importedFrom: { format: "pi", sourceId: "s" } });
+        expect(bySource[1], JSON.stringify(query)).toBe(
+          "SEARCH s USING INDEX store_sessions_source (namespace=? AND source_digest=?)",
+        );
+        expect(bySource.filter((step) => step.startsWith("SCAN store"))).toEqual([]);
+      }
       expect(byKey.join("; ")).toMatch(/SEARCH s USING INDEX store_sessions_key \(namespace=\? AND agent_id=\?/);
     } finally {
       database.close();

@@ -78,6 +78,11 @@ describe("a search of a large store", () => {
         ["n39*", { limit: 1000 }, 1000],
         ["common n7", {}, 1],
       ];
+      const words = [
+        [["common", "words"], { role: "nobody" }, 0],
+        [["common", "words"], { sessionId: "nobody" }, 0],
+        [["common", "words", "n7", "n8", "n9"], { limit: 1000 }, 1000],
+      ] as const;
       for (const [text, query, hits] of asked) {
         const { driver, most, total } = countingDriver();
         await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
@@ -85,6 +90,15 @@ describe("a search of a large store", () => {
         expect(most(), `${text} ${JSON.stringify(query)}`).toBeLessThan(mostRows);
         // The control: so many were gone through, and would have been at once.
         if (hits === 0) expect(total()).toBeGreaterThanOrEqual(records);
+      }
+      for (const [anyOf, query, hits] of words) {
+        const { driver, most, total } = countingDriver();
+        await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
+        const seqs = await Array.fromAsync(store.search?.search({ anyOf, ...query }) ?? [], ({ seq }) => seq);
+        expect(seqs).toHaveLength(hits);
+        expect(most(), JSON.stringify([anyOf, query])).toBeLessThan(mostRows);
+        if (hits === 0) expect(total()).toBeGreaterThanOrEqual(records);
+        else expect(seqs.slice(0, 3).toSorted()).toEqual([10, 8, 9]);
       }
     },
   );
