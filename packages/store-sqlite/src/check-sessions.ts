@@ -21,7 +21,9 @@ const rowsBehind = `SELECT s.*,
     OR EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_current WHERE ${key} AND i.archived = 0))
   AND (s.source_digest IS NULL
     OR EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_source
-      WHERE i.namespace = s.namespace AND i.source_digest = s.source_digest AND i.session = s.session)) AS isIndexed
+      WHERE i.namespace = s.namespace AND i.source_digest = s.source_digest AND i.session = s.session)
+    AND EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_digest
+      WHERE i.source_digest = s.source_digest AND i.namespace = s.namespace AND i.session = s.session)) AS isIndexed
   FROM store_sessions s NOT INDEXED WHERE s.session > ? ORDER BY s.session LIMIT ${sliceRows}`;
 
 /**
@@ -32,13 +34,14 @@ const counts = `SELECT t.*,
   (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_key WHERE namespace >= '') AS byKey,
   (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_updated WHERE namespace >= '') AS byTime,
   (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_current WHERE archived = 0) AS byCurrent,
-  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_source WHERE source_digest IS NOT NULL) AS bySource
+  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_source WHERE source_digest IS NOT NULL) AS bySource,
+  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_digest WHERE source_digest IS NOT NULL) AS byDigest
   FROM (SELECT coalesce(sum(session <= ?), 0) AS seen, count(*) AS rows, coalesce(sum(archived = 0), 0) AS active,
     coalesce(sum(source_digest IS NOT NULL), 0) AS imported
     FROM store_sessions NOT INDEXED) t`;
 
 type Counts = Readonly<
-  Record<"seen" | "rows" | "active" | "imported" | "byKey" | "byTime" | "byCurrent" | "bySource", number>
+  Record<"seen" | "rows" | "active" | "imported" | "byKey" | "byTime" | "byCurrent" | "bySource" | "byDigest", number>
 >;
 
 /**
@@ -116,7 +119,7 @@ export class SessionCheck {
  * source, so the numbers of active and of imported sessions are not compared then.
  */
 function isWhole(counts: Counts, visited: number, isNamed: boolean): boolean {
-  const { seen, rows, active, imported, byKey, byTime, byCurrent, bySource } = counts;
-  const arePartsWhole = (byCurrent === active && bySource === imported) || isNamed;
+  const { seen, rows, active, imported, byKey, byTime, byCurrent, bySource, byDigest } = counts;
+  const arePartsWhole = (byCurrent === active && bySource === imported && byDigest === imported) || isNamed;
   return seen <= visited && byKey === rows && byTime === rows && arePartsWhole;
 }

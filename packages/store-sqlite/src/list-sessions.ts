@@ -1,5 +1,6 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
+import { refused } from "@throughline/core/internal";
 import type { ListedSession, ListPlan, ListPosition } from "@throughline/store-kit/internal";
 import { ListedStates, planList, withinBytes } from "@throughline/store-kit/internal";
 import { SessionCheck } from "./check-sessions.ts";
@@ -66,7 +67,8 @@ export class SessionLists {
       },
       path,
     });
-    if (page.nextCursor === null) await this.#check.run(isOfAll(query), query.signal);
+    // A list by source costs the same among any number of sessions, so it has a check of its own.
+    if (page.nextCursor === null && plan.sourceDigest === null) await this.#check.run(isOfAll(query), query.signal);
     return { ...page, ...purge };
   }
 
@@ -88,6 +90,7 @@ function foundSessions(
   plan: FoundPlan,
   pageBytes: number,
 ): readonly FoundSession[] {
+  if (plan.sourceDigest !== null) assertSource(connection, query, plan.sourceDigest);
   const found = listedRows(connection, query, plan).map(({ entryBytes, ...row }) => {
     const { session_id: sessionId, updated_at_ms: updatedAtMs } = row;
     return { row, entryBytes, ref: refOf(row), sessionId, updatedAtMs };
@@ -98,8 +101,14 @@ function foundSessions(
   }));
 }
 
-function isOfAll({ keyPrefix = "", importedFrom, sinceMs, untilMs }: ListQuery): boolean {
-  return keyPrefix === "" && importedFrom === undefined && sinceMs === undefined && untilMs === undefined;
+/** @throws {ThroughlineError} STORE_CORRUPT when the two indexes of a source have different numbers of sessions */
+function assertSource({ statements }: Connection, { namespace = "" }: ListQuery, digest: string): void {
+  if (statements.countBySource.get(namespace, digest) === statements.countByDigest.get(digest, namespace)) return;
+  throw refused("STORE_CORRUPT", "An index of the imported sessions is damaged: it does not list all of a source.", {});
+}
+
+function isOfAll({ keyPrefix = "", sinceMs, untilMs }: ListQuery): boolean {
+  return keyPrefix === "" && sinceMs === undefined && untilMs === undefined;
 }
 
 /**

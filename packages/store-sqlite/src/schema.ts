@@ -54,8 +54,10 @@ const sessionTables = [
   // Lists are sorted by the minute of the last change: an index of the time itself would add a page to each append.
   index("store_sessions_updated", "store_sessions", "(namespace, archived, updated_slot DESC)"),
   index("store_sessions_origin", "store_sessions", "(origin, origin_seq) WHERE origin IS NOT NULL"),
-  // Only an entry with another source writes the column, so other writes leave this index alone.
+  // Only an entry with another source writes the column, so other writes leave these indexes alone. Each shows damage of
+  // the other: a source that an index hides would be imported again.
   index("store_sessions_source", "store_sessions", "(namespace, source_digest) WHERE source_digest IS NOT NULL"),
+  index("store_sessions_digest", "store_sessions", "(source_digest, namespace) WHERE source_digest IS NOT NULL"),
   table(
     "store_entries",
     `CREATE TABLE store_entries (

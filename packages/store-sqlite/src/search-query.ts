@@ -29,8 +29,10 @@ export interface RankedRecord extends Omit<FoundRecord, "record"> {
 
 /** Limits how many of the newest matches are ranked by their text if the ranking of SQLite would take too long. */
 const newestMatches = 200;
-/** One step filters this many of the best matches. */
+/** One step filters at most this many of the best matches. */
 const passedAtOnce = 1024;
+/** The first step filters few, because most searches need no more. Each match is a look-up somewhere in the file. */
+const passedFirst = 64;
 /** Runs one step on a connection, and lets other work run after it. */
 export type Step = <Result>(step: (connection: Connection) => Result) => Promise<Result>;
 /**
@@ -137,8 +139,11 @@ export function countMatching({ database }: Connection, part: string, limit: num
 export async function bestPassing(search: RecordSearch, step: Step): Promise<readonly RankedRecord[]> {
   const ranked = await step((connection) => rankedNumbers(connection, search));
   const best: RankedRecord[] = [];
-  for (let from = 0; from < ranked.length && best.length < search.limit; from += passedAtOnce) {
-    const some = ranked.slice(from, from + passedAtOnce);
+  let atOnce = Math.max(passedFirst, search.limit);
+  for (let from = 0; from < ranked.length && best.length < search.limit;) {
+    const some = ranked.slice(from, from + Math.min(atOnce, passedAtOnce));
+    from += some.length;
+    atOnce *= 2;
     const numbers = some.map(({ record }) => record);
     const found = await step((connection) => passing(connection, search, numbers));
     const places = new Map(found.map((each) => [each.record, each]));

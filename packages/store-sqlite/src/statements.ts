@@ -88,6 +88,8 @@ export interface Statements {
   readonly countKeyed: Statement<[next: number, rows: number, sweepAt: number, horizonMs: number, Session]>;
   readonly placeSession: Statement<[slot: number, Session]>;
   readonly setSource: Statement<[digest: string | null, Session]>;
+  readonly countBySource: Statement<[namespace: string, digest: string], number>;
+  readonly countByDigest: Statement<[digest: string, namespace: string], number>;
   readonly notePurge: Statement<[PurgedSourceRow]>;
   readonly findPurges: Statement<[namespace: string, digest: string], PurgedSourceRow>;
   readonly nextPurges: Statement<[after: number, limit: number], PurgedSourceRow & { readonly purge: number }>;
@@ -254,6 +256,10 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
     "UPDATE store_sessions SET keyed_next = ?, keyed_rows = ?, keyed_sweep_at = ?, keyed_horizon_ms = ? WHERE session = ?",
   placeSession: "UPDATE store_sessions SET updated_slot = ? WHERE session = ?",
   setSource: "UPDATE store_sessions SET source_digest = ? WHERE session = ?",
+  countBySource:
+    "SELECT count(*) FROM store_sessions INDEXED BY store_sessions_source WHERE namespace = ? AND source_digest = ?",
+  countByDigest:
+    "SELECT count(*) FROM store_sessions INDEXED BY store_sessions_digest WHERE source_digest = ? AND namespace = ?",
   notePurge: `INSERT INTO store_purged_sources (namespace, agent_id, source_digest, purged_at_ms, crc)
     VALUES (@namespace, @agent_id, @source_digest, @purged_at_ms, @crc)
     ON CONFLICT (namespace, source_digest, agent_id) DO UPDATE SET purged_at_ms = excluded.purged_at_ms, crc = excluded.crc`,
@@ -331,6 +337,8 @@ const scalars: ReadonlySet<string> = new Set([
   "childrenEntered",
   "endOfSlice",
   "newestRecord",
+  "countBySource",
+  "countByDigest",
 ]);
 
 /** Prepares each statement once for a connection, at its first use, because a reader needs few of them. */

@@ -6,6 +6,7 @@ import { systemClock } from "@throughline/core/internal";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
+import { createFaultyDriver } from "./faulty-driver.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
 const source = { format: "claude-code", sourceId: "6f1c" };
@@ -116,6 +117,31 @@ describe("a purged source", () => {
 });
 
 describe("the source of a session", () => {
+  it("is looked up without a look at the other sessions, also for the first time", async () => {
+    const path = join(testFolder(), "store.db");
+    await filled(path);
+    const { driver, statements } = createFaultyDriver();
+    await using store = createSqliteStore({ path, driver });
+    expect((await store.list({ importedFrom: source })).sessions).toHaveLength(1);
+    expect(statements().filter((sql) => sql.includes("NOT INDEXED"))).toEqual([]);
+    // The control: other lists compare the whole table with its indexes once.
+    await store.list();
+    expect(statements().filter((sql) => sql.includes("NOT INDEXED"))).not.toEqual([]);
+  });
+
+  it("is named where the row of its session is damaged", async () => {
+    const path = join(testFolder(), "store.db");
+    await filled(path);
+    change(path, "UPDATE store_sessions SET revision = revision + 1 WHERE session = 2");
+    const codes: string[] = [];
+    await using store = createSqliteStore({
+      path,
+      onEvent: (event) => void (event.name === "finding" && codes.push(event.finding.code)),
+    });
+    expect((await store.list({ importedFrom: source })).sessions).toEqual([]);
+    expect(codes).toEqual(["STORE_DAMAGED"]);
+  });
+
   it("is that of the entry in a repaired copy, and none where the entry was lost", async () => {
     const path = join(testFolder(), "store.db");
     await filled(path);
