@@ -1,9 +1,9 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { assertStoreOptions, searchIndexText, searchText, toolWord } from "@throughline/core/internal";
+import { assertStoreOptions, searchText } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";
-import { lexeme } from "./search-lexeme.ts";
+import { searchVector } from "./search-vector.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** These limits bound one transaction: records to index, and sessions to look up. */
@@ -14,10 +14,6 @@ const sliceSessions = 200;
  * A search looks again at sessions that appended in the last five minutes, because a running statement may commit late.
  */
 const openSlots = 5;
-
-/** These are the limits of a tsvector for one word. */
-const mostPositions = 256;
-const lastPosition = 16_383;
 
 /**
  * Creates the full-text search. Indexing is not part of a turn: a search first indexes the new records, session by
@@ -30,8 +26,9 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
       await begin(query.signal);
       const { agentId, namespace = "", signal } = query;
       const tenant = agentId === undefined ? [] : context.found.layout.values({ namespace, agentId });
-      await catchUp(context, () => begin(signal), { signal, tenant });
-      yield* searchHits(context, query, () => begin(query.signal));
+      const check = (): Promise<void> => begin(signal);
+      const { isLimited } = await catchUp(context, check, { signal, tenant });
+      yield* searchHits(context, query, { isLimited, check });
     },
     async lag() {
       await begin();
@@ -79,13 +76,14 @@ interface CatchUpOptions {
 /**
  * Indexes missing records. A replica is skipped, because it cannot write and has the primary's index. The minute up to
  * which everything is indexed is stored once for all sessions. Only a role that sees all sessions advances it, because
- * row security hides sessions from others. A search of one tenant leaves the minute to a search of all.
+ * row security hides sessions from others. A search of one tenant leaves the minute to a search of all. Returns
+ * whether row security limits the role.
  */
 async function catchUp(
   context: StoreContext,
   check: () => Promise<void>,
   { signal, tenant }: CatchUpOptions,
-): Promise<void> {
+): Promise<{ readonly isLimited: boolean }> {
   const { schema, pool } = context;
   const ofTenant = tenant.length === 0 ? "" : context.found.layout.and("s", "$2::bigint");
   const sql = `SELECT n.*, b.* FROM (
@@ -97,19 +95,21 @@ async function catchUp(
   for (;;) {
     const rows = await pool.run(sql, [`${schema}.sessions`, ...tenant], { signal, isRead: true });
     first ??= rows[0];
-    if (first?.["is_replica"] === true) return;
+    if (first?.["is_replica"] === true) break;
     const sessions = rows.filter(({ session_no: number }) => number !== null);
     if (sessions.length === 0) break;
     for (const session of sessions) await indexSession(context, session, check);
   }
+  const isLimited = first?.["is_limited"] !== false;
+  if (first?.["is_replica"] === true) return { isLimited };
   // A slot of 0 means that the index was rebuilt, or that the records come from a backup or another schema.
   if (Number(first?.["caught_up_slot"]) === 0) await indexInherited(context, check, { signal, tenant });
   const slot = Number(first?.["slot"]);
-  if (tenant.length > 0) return;
-  if (first?.["is_limited"] !== false || slot <= Number(first["caught_up_slot"])) return;
-  await pool.run(`UPDATE ${schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`, [
-    slot,
-  ]);
+  if (tenant.length === 0 && !isLimited && slot > Number(first?.["caught_up_slot"]))
+    await pool.run(`UPDATE ${schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`, [
+      slot,
+    ]);
+  return { isLimited };
 }
 
 /**
@@ -211,23 +211,5 @@ function documentOf(record: SessionRecord | undefined, { seq, crc }: DatabaseRow
   const found = record === undefined ? null : searchText(record);
   if (found === null) return [];
   const role = found.role?.includes("\0") === true ? null : found.role;
-  const { words, names } = searchIndexText(found.text);
-  return [{ seq, crc, role, words: vectorOf(words, names, found.toolNames) }];
-}
-
-/**
- * Writes the tsvector: words with positions, whole identifiers, and tool names behind `tool/`, which no word contains.
- */
-function vectorOf(words: string, names: string, toolNames: readonly string[]): string {
-  const places = new Map<string, number[]>();
-  let place = 0;
-  for (const word of words === "" ? [] : words.split(" ")) {
-    place = Math.min(place + 1, lastPosition);
-    const known = places.get(word) ?? [];
-    if (known.length < mostPositions && known.at(-1) !== place) known.push(place);
-    places.set(word, known);
-  }
-  for (const name of names === "" ? [] : names.split(" ")) if (!places.has(name)) places.set(name, [lastPosition]);
-  const lexemes = [...places].map(([word, at]) => `${lexeme(word)}:${at.join(",")}`);
-  return [...lexemes, ...toolNames.map((name) => lexeme(`tool/${toolWord(name).slice(0, 256)}`))].join(" ");
+  return [{ seq, crc, role, words: searchVector(found.text, found.toolNames) }];
 }

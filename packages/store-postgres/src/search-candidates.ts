@@ -1,0 +1,191 @@
+import type { SearchQuery } from "@throughline/core";
+import type { SearchPlan, SearchScope } from "@throughline/core/internal";
+import type { Layout } from "./layout.ts";
+import { queryOfAll, queryOfTool } from "./search-vector.ts";
+import type { StoreContext } from "./store-context.ts";
+
+export interface Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+/** Holds the filters of a search as parts of a statement. A part binds its parameters when it is used. */
+export interface SearchParts {
+  /** Adds a parameter of the statement, and returns its name. */
+  bind(value: unknown): string;
+  /** Holds conditions on a document `d`, without its words. */
+  readonly filters: readonly string[];
+  /** Returns a query for the session that shows the document `d`, with no row when no session passes the filters. */
+  sharer(): string;
+  /** Returns the last seq that passing sessions show of a number, or null; `row` has the number and the tenant. */
+  shownTo(row: string): string;
+  /** States whether the filters name a key or an id, so that few sessions pass. */
+  readonly isNarrow: boolean;
+  /** Returns the documents of the sessions that pass. */
+  own(): string;
+  readonly values: readonly unknown[];
+}
+
+/** Holds one way to find candidates, as parts of a statement. */
+export interface Candidates {
+  /** Holds a query for the numbers of documents and `order`. */
+  sql(parts: SearchParts): string;
+  /** Lists the columns that sort the candidates, all descending, with their types. */
+  readonly order: Readonly<Record<string, string>>;
+}
+
+/** Returns false for filters that no column can hold, because no session passes them. */
+export function canPass({ agentId = "", key = "", sessionId = "", role = "" }: SearchQuery, scope: SearchScope): boolean {
+  const texts = [scope.namespace, agentId, key, sessionId, role];
+  return texts.every((text) => text.isWellFormed() && !text.includes("\0"));
+}
+
+/** Returns the parts of a new statement. */
+export function searchParts(
+  { schema, found: { layout } }: StoreContext,
+  query: SearchQuery,
+  scope: SearchScope,
+): SearchParts {
+  const { agentId, key, sessionId, role, sinceMs, untilMs } = query;
+  const values: unknown[] = [];
+  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const filters: string[] = [];
+  if (scope.toolWord !== null) filters.push(holds(bind(queryOfTool(scope.toolWord))));
+  if (role !== undefined) filters.push(`d.role = ${bind(role)}`);
+  if (sinceMs !== undefined) filters.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
+  if (untilMs !== undefined) filters.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
+  const tenant = agentId === undefined ? [] : layout.values({ namespace: scope.namespace, agentId });
+  const tenants = tenant.map((each) => `${bind(each)}::bigint`);
+  filters.push(...tenants.map((each) => `d.tenant = ${each}`));
+  const wanted = bindOnce((): readonly string[] => [
+    `namespace = ${bind(scope.namespace)}`,
+    ...(agentId === undefined ? [] : [`agent_id = ${bind(agentId)}`]),
+    ...tenants.map((each) => `tenant = ${each}`),
+    ...(key === undefined ? [] : [`key = ${bind(key)}`]),
+    ...(sessionId === undefined ? [] : [`session_id = ${bind(sessionId)}`]),
+    ...(scope.state === "any" ? [] : [`archived = ${scope.state === "archived"}`]),
+  ]);
+  const passes = (row: string): string => wanted().map((condition) => `${row}.${condition}`).join(" AND ");
+  return {
+    bind,
+    filters,
+    sharer: () => (key === undefined ? anySharer(schema, layout, passes) : sharerOfKey(schema, layout, passes)),
+    shownTo: (row) => shownTo(schema, layout, passes, row),
+    isNarrow: key !== undefined || sessionId !== undefined,
+    own() {
+      // The index of session ids has them in lower case.
+      const named = sessionId === undefined ? "" : ` AND lower(s.session_id) = lower(${bind(sessionId)})`;
+      return ownDocuments(schema, layout, passes("s") + named);
+    },
+    values,
+  };
+}
+
+/** Binds parameters at the first use, because PostgreSQL knows no type of a parameter that is not used. */
+function bindOnce<Result>(make: () => Result): () => Result {
+  let made: { readonly result: Result } | null = null;
+  return () => (made ??= { result: make() }).result;
+}
+
+/** Returns the condition that the document `d` matches a tsquery. */
+export function holds(query: string): string {
+  return `d.words OPERATOR(pg_catalog.@@) ${query}::tsquery`;
+}
+
+/** Finds the records with every word, the ones with the best rank of PostgreSQL first. */
+export function candidatesOfAll({ schema, found: { layout } }: StoreContext, plan: SearchPlan): Candidates {
+  return {
+    sql({ bind, filters }) {
+      const words = bind(queryOfAll(plan));
+      return `SELECT ${layout.first("d.tenant")}d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
+  FROM ${schema}.search_documents d WHERE ${[holds(words), ...filters].join(" AND ")}`;
+    },
+    order: { rank: "real", session_no: "bigint", seq: "bigint" },
+  };
+}
+
+/**
+ * Builds the statement that finds one page of ranked records with their sessions, behind the sort position `after`. It
+ * forces three steps: the candidates, their sessions, and the records of one page. Without these steps the planner
+ * reads whole tables, because it expects an unknown word in one of two hundred documents. Sessions are looked up in the
+ * order of the candidates, until the page is full.
+ */
+export function pageStatement(
+  { schema, found: { layout } }: StoreContext,
+  parts: SearchParts,
+  { sql: candidates, order }: Candidates,
+  page: { readonly size: number; readonly after: readonly unknown[] | null },
+): Statement {
+  const { bind, sharer, values } = parts;
+  const found = candidates(parts);
+  const types = { ...order, ...(layout.name === "plain" ? {} : { tenant: "bigint" }) };
+  const sorted = (row: string): readonly string[] => Object.keys(types).map((column) => `${row}.${column}`);
+  const descending = (row: string): string => sorted(row).map((column) => `${column} DESC`).join(", ");
+  const place = Object.values(types).map((type, index) => `${page.after === null ? "" : bind(page.after[index])}::${type}`);
+  const behind = page.after === null ? "" : `WHERE (${sorted("c").join(", ")}) < (${place.join(", ")})`;
+  const sql = `
+WITH c AS MATERIALIZED (
+  ${found}
+), h AS MATERIALIZED (
+  SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id
+  FROM (SELECT * FROM c ${behind} ORDER BY ${descending("c")}) d CROSS JOIN LATERAL (${sharer()}) s
+  ORDER BY ${descending("d")} LIMIT ${bind(page.size)}
+)
+SELECT h.*, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
+  NULL AS base_id,
+  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
+FROM h CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r
+ORDER BY ${descending("h")}`;
+  return { sql, values };
+}
+
+const sessionColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.session_id";
+
+/** Tests whether a session shows the record, as its own or as a shared one. */
+const shows = (spans: string): string => `EXISTS (
+    SELECT FROM unnest(${spans}) AS b (no, to_seq) WHERE b.no = d.session_no AND b.to_seq >= d.seq)`;
+
+/**
+ * Finds the session that wrote the record. If that session is purged or does not match, it finds the oldest matching
+ * fork that shows the record. The sum in ORDER BY keeps the planner from walking all sessions by number in place of the
+ * index of forks. LIMIT makes it find the writer by number first. Without statistics it would read all sessions of an
+ * agent for each candidate. The last LIMIT leaves out the forks of a record whose writer was found.
+ */
+function anySharer(schema: string, layout: Layout, passes: (row: string) => string): string {
+  const writer = `(SELECT * FROM ${schema}.sessions w WHERE w.session_no = d.session_no${layout.and("w", "d.tenant")} LIMIT 1)`;
+  return `(SELECT ${sessionColumns} FROM ${writer} s WHERE ${passes("s")}
+  UNION ALL (
+    SELECT ${sessionColumns} FROM ${schema}.sessions s
+    WHERE s.base_nos OPERATOR(pg_catalog.@>) ARRAY[d.session_no]${layout.and("s", "d.tenant")} AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
+      AND NOT EXISTS (SELECT FROM ${writer} o WHERE ${passes("o")})
+    ORDER BY s.session_no + 0 LIMIT 1
+  )) LIMIT 1`;
+}
+
+/** Finds the oldest session of the key that holds the record, as its own or as a shared one. */
+function sharerOfKey(schema: string, layout: Layout, passes: (row: string) => string): string {
+  return `SELECT ${sessionColumns} FROM ${schema}.sessions s
+  WHERE ${passes("s")}${layout.and("s", "d.tenant")} AND ${shows("s.base_nos OPERATOR(pg_catalog.||) s.session_no, s.base_to_seqs OPERATOR(pg_catalog.||) s.last_seq")}
+  ORDER BY s.session_no + 0 LIMIT 1`;
+}
+
+/** Returns the documents of passing sessions, also those that they share with others. */
+function ownDocuments(schema: string, layout: Layout, condition: string): string {
+  return `(SELECT d.* FROM (
+    SELECT b.no, max(b.to_seq) AS to_seq${layout.last("s.tenant")} FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(
+      s.base_nos OPERATOR(pg_catalog.||) s.session_no, s.base_to_seqs OPERATOR(pg_catalog.||) s.last_seq) AS b (no, to_seq)
+    WHERE ${condition} GROUP BY b.no${layout.last("s.tenant")}
+  ) b CROSS JOIN LATERAL (
+    SELECT * FROM ${schema}.search_documents d WHERE d.session_no = b.no AND d.seq <= b.to_seq${layout.and("d", "b.tenant")} OFFSET 0
+  ) d)`;
+}
+
+/** Finds out about all records of a number at once, because a frequent word has many. */
+function shownTo(schema: string, layout: Layout, passes: (row: string) => string, row: string): string {
+  return `(SELECT CASE WHEN EXISTS (
+      SELECT FROM (SELECT * FROM ${schema}.sessions w WHERE w.session_no = ${row}.session_no${layout.and("w", `${row}.tenant`)} LIMIT 1) w WHERE ${passes("w")}
+    ) THEN ${Number.MAX_SAFE_INTEGER} ELSE (
+      SELECT max(b.to_seq) FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
+      WHERE s.base_nos OPERATOR(pg_catalog.@>) ARRAY[${row}.session_no]${layout.and("s", `${row}.tenant`)} AND b.no = ${row}.session_no AND ${passes("s")}
+    ) END)`;
+}
