@@ -47,6 +47,7 @@ ${samplesRemoved(schema)}
 ${ownAgents(schema)}
 ${ownSessions(schema)}
 ${policy(schema, "agents", "ALL", isOwn, `folded_id = lower(agent_id) AND ${isOwn}`)}
+${policy(schema, "purged_sources", "ALL", isOwn)}
 ${policy(schema, "sessions", "SELECT", isOwn)}
 ${policy(schema, "sessions", "DELETE", isOwn)}
 ${policy(

@@ -294,7 +294,8 @@ function updatePart(schema: string, layout: Layout, hasEntry: boolean): string {
             WHEN p_claimed_ms > ${now} + 300000
             THEN p_vals[:v_claim_at - 1] || greatest(t.updated_at_ms, ${now})::text || p_vals[v_claim_at + 1:]
             ELSE p_vals END),
-          entry_coded = p_coded_entry`;
+          entry_coded = p_coded_entry,
+          source_digest = CASE WHEN p_sets_source THEN p_source_digest ELSE t.source_digest END`;
   return `UPDATE ${schema}.sessions AS t SET
           last_seq = t.last_seq + p_record_count,
           prev_head_id = t.head_id,

@@ -2,6 +2,7 @@ import type { AppendOptions, AppendResult, SessionEntry, SessionRef } from "@thr
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import {
   assertIdempotencyKey,
+  entrySourceDigest,
   entryTooLarge,
   isColumnText,
   patchEntry,
@@ -27,6 +28,9 @@ import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts";
 import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
+
+/** A patch of this field changes the source by which a session is listed. */
+const sourceField = "importedFrom";
 
 /** An append is repeated after it met its twin, and when its coded part no longer fits the session. */
 const maxAttempts = 8;
@@ -261,6 +265,9 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
     ...(entry === undefined ? {} : { has_entry: true, claimed_ms: wholeTime(claimedMs) }),
     for_session_id: typeof entry?.["sessionId"] === "string" ? columnText(entry["sessionId"]) : facts?.sessionId,
     for_revision: facts?.revision,
+    ...(entry !== undefined && Object.hasOwn(entry, sourceField)
+      ? { sets_source: true, source_digest: entrySourceDigest({ ...entry, sessionId: "" }) }
+      : {}),
   };
   const others: Partial<Record<BatchField, unknown>> = {
     given_ids: givenIds(prepared),

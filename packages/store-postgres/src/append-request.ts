@@ -33,6 +33,8 @@ export const requestFields = {
   claimed_ms: "double precision",
   for_session_id: "text",
   for_revision: "bigint",
+  sets_source: "boolean",
+  source_digest: "text",
 } as const;
 
 /** Holds the records of the batch column by column, and values that are too large for a text of the request. */

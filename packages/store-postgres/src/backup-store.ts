@@ -18,6 +18,7 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
   ["records", 200],
   ["payloads", 1],
   ["keyed_appends", 1000],
+  ["purged_sources", 1000],
 ];
 
 /**

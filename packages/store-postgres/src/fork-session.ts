@@ -7,7 +7,8 @@ import type { RunStatement } from "./connection-pool.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
-import { databaseNowMs, lockSession } from "./session-changes.ts";
+import { lockSession } from "./session-changes.ts";
+import { databaseNowMs } from "./store-clock.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface ForkOptions {

@@ -1,5 +1,6 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import { type ListedStates, type ListPlan, planList } from "@throughline/store-kit/internal";
+import { purgedAtMs } from "./purged-sources.ts";
 import { refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -20,7 +21,7 @@ export async function listSessions(
 ): Promise<SessionPage> {
   const { pool, rows: coder } = context;
   const plan = planList(query);
-  return listed.page(plan, {
+  const page = await listed.page(plan, {
     find: async (after, limit) => {
       const statement = listStatement(context, query, { ...plan, after, limit });
       if (statement === null) return [];
@@ -35,37 +36,44 @@ export async function listSessions(
     stateOf: ({ row }) => stateOf(coder, row),
     path: pool.place,
   });
+  if (plan.purgedSource === null) return page;
+  return { ...page, purgedAtMs: await purgedAtMs(context, plan.purgedSource, query) };
 }
 
 /** Builds the statement that finds at most `limit` sessions behind `after`. Returns null if no session can match. */
 function listStatement(
   { schema, found: { layout } }: StoreContext,
   query: ListQuery,
-  plan: Pick<ListPlan, "sort" | "after" | "limit">,
+  { sort, state, sourceDigest, after, limit }: Pick<ListPlan, "sort" | "state" | "sourceDigest" | "after" | "limit">,
 ): Statement | null {
-  const { namespace = "", agentId, state = "active", keyPrefix = "", sinceMs, untilMs } = query;
+  const { namespace = "", agentId, keyPrefix = "", sinceMs, untilMs } = query;
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const texts = [namespace, agentId ?? "", keyPrefix];
   if (!texts.every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
-  const conditions = [`t.namespace = ${bind(namespace)}`];
+  const tenants = agentId === undefined ? [] : layout.values({ namespace, agentId }).map((tenant) => bind(tenant));
+  const conditions = [`t.namespace = ${bind(namespace)}`, ...tenants.map((tenant) => `t.tenant = ${tenant}`)];
   if (state !== "any") conditions.push(state === "archived" ? "t.archived" : "NOT t.archived");
-  if (agentId !== undefined) {
-    conditions.push(`t.agent_id = ${bind(agentId)}`);
-    for (const tenant of layout.values({ namespace, agentId })) conditions.push(`t.tenant = ${bind(tenant)}`);
-  }
+  if (agentId !== undefined) conditions.push(`t.agent_id = ${bind(agentId)}`);
   if (keyPrefix !== "")
     conditions.push(`t.key >= ${bind(keyPrefix)} AND t.key <= ${bind(keyPrefix + lastKey.slice(0, 64))}`);
   if (sinceMs !== undefined) conditions.push(since(bind(lowerBound(sinceMs))));
   if (untilMs !== undefined) conditions.push(until(bind(lowerBound(untilMs))));
-  if (plan.after !== null) conditions.push(behind(plan.sort, plan.after, bind));
+  if (after !== null) conditions.push(behind(sort, after, bind));
   const order =
-    plan.sort === "updated"
+    sort === "updated"
       ? "t.updated_slot DESC, t.updated_at_ms DESC, t.agent_id, t.key, t.session_id"
       : "t.agent_id, t.key, t.session_id";
+  const sessions = sourceDigest === null ? `${schema}.sessions` : ofSource(bind(sourceDigest));
   const columns = stateColumns.map((column) => `t.${column}`).join(", ");
-  const sql = `SELECT ${columns} FROM ${schema}.sessions t WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(plan.limit)}`;
+  const sql = `SELECT ${columns} FROM ${sessions} t WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(limit)}`;
   return { sql, values };
+
+  /** OFFSET makes the index of sources find the few sessions of a source, whichever index has the order of the list. */
+  function ofSource(digest: string): string {
+    const own = tenants.map((tenant) => ` AND s.tenant = ${tenant}`).join("");
+    return `(SELECT * FROM ${schema}.sessions s WHERE s.source_digest = ${digest}${own} OFFSET 0)`;
+  }
 }
 
 function since(bound: string): string {

@@ -22,7 +22,12 @@ export async function mergePages(
   return {
     sessions: page.map(({ session }) => session),
     nextCursor: last === undefined || isLast ? null : cursorAt(last.position),
+    ...(target.purgedAtMs === undefined ? {} : { purgedAtMs: latest(target.purgedAtMs, other.purgedAtMs ?? null) }),
   };
+}
+
+function latest(one: number | null, two: number | null): number | null {
+  return one === null || two === null ? (one ?? two) : Math.max(one, two);
 }
 
 function nameOf({ ref, sessionId }: SessionState): string {

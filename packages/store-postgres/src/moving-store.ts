@@ -314,10 +314,12 @@ function addressOf({ namespace, agentId, key, archiveId }: SessionRef): string {
 async function notMoved(store: PostgresStore, query: ListQuery, limit: number): Promise<SessionPage> {
   const sessions: SessionState[] = [];
   let cursor: string | null | undefined = query.cursor;
+  let purged: Pick<SessionPage, "purgedAtMs"> = {};
   do {
     const page: SessionPage = await store.list(cursor === undefined ? query : { ...query, cursor });
     sessions.push(...page.sessions.filter(({ entry }) => movedCopyOf(entry) === null));
     cursor = page.nextCursor;
+    if (page.purgedAtMs !== undefined) purged = { purgedAtMs: page.purgedAtMs };
   } while (cursor !== null && sessions.length < limit);
-  return { sessions, nextCursor: cursor };
+  return { sessions, nextCursor: cursor, ...purged };
 }

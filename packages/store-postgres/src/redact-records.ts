@@ -1,5 +1,5 @@
 import type { RedactOptions, RedactResult, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
-import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
+import { entrySourceDigest, type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
 import { planFieldRemoval, redactedRecord } from "@throughline/store-kit/internal";
 import { planRedaction } from "@throughline/store-kit";
 import type { RunStatement } from "./connection-pool.ts";
@@ -8,7 +8,8 @@ import type { Layout } from "./layout.ts";
 import { contentColumns } from "./record-columns.ts";
 import { entryColumns, entryOf, frameOf, recordOf, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
-import { databaseNowMs, lockSession } from "./session-changes.ts";
+import { lockSession } from "./session-changes.ts";
+import { databaseNowMs } from "./store-clock.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
@@ -103,8 +104,8 @@ async function removeFields(
     if (plan === null) continue;
     const { names, values, coded } = entryColumns(context.rows, plan.frame, plan.entry);
     await run(
-      `UPDATE ${schema}.sessions SET entry_names = $2, entry_values = $3, entry_coded = $4, revision = $5, updated_at_ms = $6
-       WHERE session_no = $1${layout.and("", "$7")}`,
+      `UPDATE ${schema}.sessions SET entry_names = $2, entry_values = $3, entry_coded = $4, revision = $5, updated_at_ms = $6,
+         source_digest = $7 WHERE session_no = $1${layout.and("", "$8")}`,
       [
         row["session_no"],
         names,
@@ -112,6 +113,7 @@ async function removeFields(
         coded,
         plan.frame.revision,
         plan.frame.updatedAtMs,
+        entrySourceDigest(plan.entry),
         ...layout.values(plan.frame.ref),
       ],
     );

@@ -1,5 +1,11 @@
 import { hasErrorCode, ThroughlineError, type SessionEntry, type SessionRef } from "@throughline/core";
-import { abortedBefore, assertKnownOptions, type OptionTable, optionKinds } from "@throughline/core/internal";
+import {
+  abortedBefore,
+  assertKnownOptions,
+  entrySourceDigest,
+  type OptionTable,
+  optionKinds,
+} from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import {
@@ -25,7 +31,8 @@ import {
   type Relocation,
 } from "./relocation.ts";
 import { movedCopyOf, withNote, withoutNote, type MovedCopy } from "./moved-copy.ts";
-import { databaseNowMs } from "./session-changes.ts";
+import { copyMarks } from "./purged-sources.ts";
+import { databaseNowMs } from "./store-clock.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
 
@@ -103,6 +110,7 @@ export async function* relocateSessions(
     check();
     yield* moveFamily(relocation, family);
   }
+  await copyMarks(from, to, namespace, check);
   await dropLeftCopies(relocation);
 }
 
@@ -308,7 +316,7 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
       turn_id: null,
       turn_owner: null,
       lease_until_ms: null,
-      ...(movedFrom === null ? {} : entryTexts(from, { ref, row }, withoutNote(entryOf(from.rows, row)))),
+      ...(movedFrom === null ? {} : unmarked(from, { ref, row })),
     };
     const into = { table: "sessions", columns: columns.sessions, key: ["session_no"], tenant };
     // An existing row of this number comes from an earlier attempt, because the range is reserved for the source.
@@ -324,6 +332,12 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
   // The records are older than the minute that the search index has reached, so the next search indexes from the
   // beginning.
   await run(`UPDATE ${schema}.search_state SET caught_up_slot = 0`);
+}
+
+/** Returns the columns that a move has changed at the source, as they were before. */
+function unmarked(from: StoreContext, at: { readonly ref: SessionRef; readonly row: DatabaseRow }): DatabaseRow {
+  const entry = withoutNote(entryOf(from.rows, at.row));
+  return { ...entryTexts(from, at, entry), source_digest: entrySourceDigest(entry) };
 }
 
 /** Encodes an entry for its new address, as texts of its columns. */
@@ -343,7 +357,7 @@ function entryTexts(
 
 /**
  * Archives the session in the source, with a note of its target in the entry. The revision stays, because the target
- * may still have to copy it.
+ * may still have to copy it. No list by source shows the copy, and its purge leaves no mark.
  */
 async function leave({ from, to }: Relocation, { row }: Member, run: RunStatement): Promise<void> {
   const { layout } = from.found;
@@ -352,7 +366,7 @@ async function leave({ from, to }: Relocation, { row }: Member, run: RunStatemen
   const kept = archiveId === "" ? String(row["session_id"]) : archiveId;
   const note = { schema: to.schema.replaceAll('"', ""), layout: to.found.layout.name, archiveId };
   const columns = entryTexts(from, { ref: { ...ref, archiveId: kept }, row }, withNote(entryOf(from.rows, row), note));
-  const sql = `UPDATE ${from.schema}.sessions SET archive_id = $2, ${entryChange},
+  const sql = `UPDATE ${from.schema}.sessions SET archive_id = $2, ${entryChange}, source_digest = NULL,
     turn_id = NULL, turn_owner = NULL, lease_until_ms = NULL
     WHERE session_no = $1${layout.and("", "$6")} RETURNING session_no`;
   const [left] = await run(sql, [row["session_no"], kept, ...Object.values(columns), ...layout.values(ref)]);

@@ -1,5 +1,5 @@
 import type { Durability, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import { givenEntry, patchEntry, refused, sessionNotFound } from "@throughline/core/internal";
+import { entrySourceDigest, givenEntry, patchEntry, refused, sessionNotFound } from "@throughline/core/internal";
 import { assertIdsFree, beginningMs, type SessionFrame } from "@throughline/store-kit/internal";
 import { planSave } from "@throughline/store-kit";
 import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
@@ -35,6 +35,7 @@ export async function saveEntry(
       values,
       coded,
       wholeTime(entry.updatedAt),
+      entrySourceDigest(entry),
     ]);
     const verdict = String(row["verdict"]);
     if (verdict === "SAVED") {

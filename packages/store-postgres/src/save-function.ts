@@ -35,7 +35,7 @@ export function saveFunction(schema: string, layout: Layout): string {
   return `
 CREATE FUNCTION ${schema}.save_1(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
   p_lock_timeout text, p_revision bigint, p_session_id text, p_are_ids_valid boolean, p_names text[], p_vals text[],
-  p_coded bytea, p_claimed_ms double precision)
+  p_coded bytea, p_claimed_ms double precision, p_source_digest text)
 RETURNS TABLE (verdict text, now_ms bigint, holder text, is_new boolean, was_clamped boolean, archived_id text,
   state ${schema}.sessions) LANGUAGE plpgsql VOLATILE ${ownNamesInside} AS $save$
 #variable_conflict use_column
@@ -68,7 +68,7 @@ ${setFlush("p_is_flushed")}
     ${timePart}
     IF NOT is_new THEN
       UPDATE ${schema}.sessions AS t SET revision = t.revision + 1, updated_at_ms = v_updated, entry_names = p_names,
-        entry_values = p_vals, entry_coded = p_coded WHERE t.session_no = s.session_no${layout.and("t", "p_tenant")} RETURNING t.* INTO state;
+        entry_values = p_vals, entry_coded = p_coded, source_digest = p_source_digest WHERE t.session_no = s.session_no${layout.and("t", "p_tenant")} RETURNING t.* INTO state;
       verdict := 'SAVED';
       RETURN NEXT;
       RETURN;
@@ -126,9 +126,9 @@ function beginPart(schema: string, layout: Layout): string {
       archived_id := s.session_id;
     END IF;
     INSERT INTO ${schema}.sessions AS t (${layout.first("tenant")}namespace, agent_id, key, archive_id, session_id, revision, created_at_ms,
-      updated_at_ms, entry_names, entry_values, entry_coded)
+      updated_at_ms, entry_names, entry_values, entry_coded, source_digest)
     VALUES (${layout.first("p_tenant")}p_namespace, p_agent_id, p_key, '', p_session_id,
-      coalesce(s.revision, 0) + 1, now_ms, v_updated, p_names, p_vals, p_coded)
+      coalesce(s.revision, 0) + 1, now_ms, v_updated, p_names, p_vals, p_coded, p_source_digest)
     ON CONFLICT (${layout.first("tenant")}namespace, agent_id, key, archive_id) DO NOTHING RETURNING t.* INTO state;
     -- Somebody else was faster to create it: judge again.
     CONTINUE WHEN NOT FOUND;

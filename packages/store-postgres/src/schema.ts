@@ -36,6 +36,9 @@ export interface SchemaStep {
  * An entry is stored as its top-level fields in order. Names and values are JSON texts, so a patch is array work, and
  * no JSON function reads, refuses or changes their content. Under a codec the entry is in `entry_coded`.
  *
+ * `source_digest` is the digest of the source that the entry states as `importedFrom`. The client computes it, because
+ * only the client reads an entry under a codec. A purge keeps it in `purged_sources`.
+ *
  * No two indexes of a table start with the same column. Without statistics the planner might choose the wrong one, and
  * keep that plan as long as the connection lives. For the same reason the tenant is the last column of every key. The
  * planner would use an index that begins with the tenant to look up a session number.
@@ -85,6 +88,7 @@ CREATE TABLE ${schema}.sessions (${tenantColumn(kind)}
   entry_names text[],
   entry_values text[],
   entry_coded bytea,
+  source_digest text COLLATE "C",
   CONSTRAINT sessions_number PRIMARY KEY (session_no${kind.layout.last("tenant")}),
   CONSTRAINT sessions_address UNIQUE (namespace, agent_id, key, archive_id${kind.layout.last("tenant")})
 )${behindTable(schema, "sessions", kind, " WITH (fillfactor = 70)")}
@@ -93,6 +97,14 @@ CREATE INDEX sessions_listed ON ${schema}.sessions (archived, namespace, updated
 CREATE INDEX sessions_listed_by_agent ON ${schema}.sessions (agent_id, archived, namespace, updated_slot DESC);
 CREATE INDEX sessions_appended ON ${schema}.sessions (appended_slot);
 CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE base_nos IS NOT NULL;
+CREATE INDEX sessions_source ON ${schema}.sessions (source_digest) WHERE source_digest IS NOT NULL;
+CREATE TABLE ${schema}.purged_sources (${tenantColumn(kind)}
+  namespace text COLLATE "C" NOT NULL,
+  source_digest text COLLATE "C" NOT NULL,
+  agent_id text COLLATE "C" NOT NULL,
+  purged_at_ms bigint NOT NULL,
+  PRIMARY KEY (namespace, source_digest, agent_id${kind.layout.last("tenant")})
+)${behindTable(schema, "purged_sources", kind)}
 `;
 
 /**

@@ -50,9 +50,7 @@ export async function findStems(
   const held = counted.filter((stem) => stem.held > 0).toSorted((one, other) => one.held - other.held);
   const rare = held.filter((stem) => stem.held <= mostCandidates);
   const most = Math.max(total, ...held.map((stem) => stem.held));
-  return held
-    .slice(0, Math.max(rare.length, enoughRare))
-    .map((stem) => ({ ...stem, weight: weightOf(stem, most) }));
+  return held.slice(0, Math.max(rare.length, enoughRare)).map((stem) => ({ ...stem, weight: weightOf(stem, most) }));
 }
 
 /** Computes the inverse document frequency as BM25 does. */
@@ -99,7 +97,7 @@ function countsByIndex(context: StoreContext, parts: SearchParts, queries: reado
     schema,
     found: { layout },
   } = context;
-  const table = `'${schema}.search_documents'::regclass`;
+  const table = `'${schema}.search_documents'::regclass::oid`;
   const numbers = `d.session_no${layout.last("d.tenant")}`;
   const { least, most } = samplePages;
   const documents = `FROM ${schema}.search_documents d WHERE ${[holds("q.query"), ...filters].join(" AND ")} LIMIT ${mostCandidates + 1}`;
@@ -122,7 +120,7 @@ function countsByIndex(context: StoreContext, parts: SearchParts, queries: reado
           SELECT FROM (SELECT ${numbers}, min(d.seq) AS seq FROM d GROUP BY ${numbers}) d WHERE d.seq <= ${shownTo("d")}
         ) THEN n.held::float8 ELSE 0::float8 END FROM (SELECT count(*) AS held FROM d) n
       ) END
-    FROM unnest(${bind(queries)}::text[]) WITH ORDINALITY AS q (query, place) ORDER BY q.place
+    FROM pg_catalog.unnest(${bind(queries)}::text[]) WITH ORDINALITY AS q (query, place) ORDER BY q.place
   ) AS held FROM s CROSS JOIN p`;
   return { sql, values };
 }

@@ -35,7 +35,10 @@ export interface Candidates {
 }
 
 /** Returns false for filters that no column can hold, because no session passes them. */
-export function canPass({ agentId = "", key = "", sessionId = "", role = "" }: SearchQuery, scope: SearchScope): boolean {
+export function canPass(
+  { agentId = "", key = "", sessionId = "", role = "" }: SearchQuery,
+  scope: SearchScope,
+): boolean {
   const texts = [scope.namespace, agentId, key, sessionId, role];
   return texts.every((text) => text.isWellFormed() && !text.includes("\0"));
 }
@@ -65,7 +68,10 @@ export function searchParts(
     ...(sessionId === undefined ? [] : [`session_id = ${bind(sessionId)}`]),
     ...(scope.state === "any" ? [] : [`archived = ${scope.state === "archived"}`]),
   ]);
-  const passes = (row: string): string => wanted().map((condition) => `${row}.${condition}`).join(" AND ");
+  const passes = (row: string): string =>
+    wanted()
+      .map((condition) => `${row}.${condition}`)
+      .join(" AND ");
   return {
     bind,
     filters,
@@ -120,8 +126,13 @@ export function pageStatement(
   const found = candidates(parts);
   const types = { ...order, ...(layout.name === "plain" ? {} : { tenant: "bigint" }) };
   const sorted = (row: string): readonly string[] => Object.keys(types).map((column) => `${row}.${column}`);
-  const descending = (row: string): string => sorted(row).map((column) => `${column} DESC`).join(", ");
-  const place = Object.values(types).map((type, index) => `${page.after === null ? "" : bind(page.after[index])}::${type}`);
+  const descending = (row: string): string =>
+    sorted(row)
+      .map((column) => `${column} DESC`)
+      .join(", ");
+  const place = Object.values(types).map(
+    (type, index) => `${page.after === null ? "" : bind(page.after[index])}::${type}`,
+  );
   const behind = page.after === null ? "" : `WHERE (${sorted("c").join(", ")}) < (${place.join(", ")})`;
   const sql = `
 WITH c AS MATERIALIZED (

@@ -1,11 +1,5 @@
 import type { SearchHit, SearchQuery } from "@throughline/core";
-import {
-  findMatches,
-  readSearchQuery,
-  type SearchScope,
-  searchSnippet,
-  searchText,
-} from "@throughline/core/internal";
+import { findMatches, readSearchQuery, type SearchScope, searchSnippet, searchText } from "@throughline/core/internal";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { candidatesOfAny, findStems, scoreOf, type StemSearch } from "./search-any-of.ts";
 import {

@@ -6,6 +6,7 @@ import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
+import { notePurge } from "./purged-sources.ts";
 import { entryColumns, entryOf, frameOf, refOf, stateOf, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { indexSession } from "./search-index.ts";
@@ -31,11 +32,6 @@ export async function lockSession(
     if (row !== undefined) return row;
   }
   throw sessionNotFound(ref);
-}
-
-export async function databaseNowMs(context: StoreContext, run: RunStatement): Promise<number> {
-  const [row] = await run(`SELECT ${context.schema}.store_now_ms() AS now_ms`);
-  return Number(row?.["now_ms"]);
 }
 
 /** Renames, archives or restores a session. Its records stay unchanged. */
@@ -115,7 +111,7 @@ async function dropPartial(context: StoreContext, run: RunStatement, row: Databa
 export async function removeSession(context: StoreContext, ref: SessionRef, options: RemoveOptions): Promise<void> {
   for (;;) {
     const removed = await context.pool.transaction(async (run) => {
-      const row = await lockSession(context, run, ref, ", base_nos, base_to_seqs");
+      const row = await lockSession(context, run, ref, ", base_nos, base_to_seqs, source_digest");
       const plan = planRemove(frameOf(row), options);
       const unindexed = plan.frame === null ? await purge(context, run, row) : null;
       if (plan.frame !== null) await writeMove(context, run, row, plan.frame);
@@ -157,6 +153,7 @@ async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow)
     if (owner === undefined)
       await deleteBehind(context, run, base, (await sharedUntil(context, run, base, sessionNo)).toSeq);
   }
+  await notePurge(context, run, row);
   // The session row goes last, because row security shows a role the other rows only while it sees the session.
   await drop("sessions");
   return null;

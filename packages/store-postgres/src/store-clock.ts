@@ -1,4 +1,6 @@
+import type { RunStatement } from "./connection-pool.ts";
 import { ownNamesInside } from "./statement-settings.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /**
  * Creates the store's clock: the database's time at the moment of the call, not at the beginning of the transaction. It is
@@ -30,4 +32,9 @@ END $clock$;
 /** Returns the database's clock for a statement that changes rows of `sessions` under the alias `row`. */
 export function rowClock(schema: string, row: string): string {
   return `${schema}.row_now_ms(${row}.session_no)`;
+}
+
+export async function databaseNowMs(context: StoreContext, run: RunStatement): Promise<number> {
+  const [row] = await run(`SELECT ${context.schema}.store_now_ms() AS now_ms`);
+  return Number(row?.["now_ms"]);
 }

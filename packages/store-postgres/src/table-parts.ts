@@ -26,6 +26,7 @@ export const tenantTables: readonly string[] = [
   "search_documents",
   "search_positions",
   "partials",
+  "purged_sources",
 ];
 
 export function tenantColumn({ layout }: TableKind): string {

@@ -24,6 +24,7 @@ export function tenantPolicies(schema: string): string {
     agents: `${isOwn} AND folded_id = lower(agent_id) AND ${isNamed}`,
     // A number that exists in another tenant does no harm, because no statement looks for a number without its tenant.
     sessions: `${isOwn} AND ${isNamed} AND session_no > 0 AND ${isSound}`,
+    purged_sources: `${isOwn} AND ${isNamed}`,
   };
   return `
 ${secureTables(schema)}

@@ -35,7 +35,7 @@ export function functionCalls({
   const page = (number: string): string =>
     `SELECT * FROM ${s}.read_page_1(${first}'', 'other', '${theirs.key}', '', ${number}, false, 0, 999, true, 100, 1000000, 2)`;
   const save = (revision: string): string =>
-    `SELECT * FROM ${s}.save_1(${first}'', 'other', '${theirs.key}', '', true, '1s', ${revision}, 'mine', true, '{}', '{}', NULL, NULL)`;
+    `SELECT * FROM ${s}.save_1(${first}'', 'other', '${theirs.key}', '', true, '1s', ${revision}, 'mine', true, '{}', '{}', NULL, NULL, NULL)`;
   const policies: Calls = {
     // Of a trigger alone.
     drop_partial_1: [[`SELECT ${s}.drop_partial_1()`, "0A000"]],

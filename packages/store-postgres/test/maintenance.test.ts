@@ -140,6 +140,13 @@ describe.skipIf(url === "")(
       await using store = createPostgresStore({ url, schema, partitions: 3, layout });
       const refs = await fill(store);
       const before = await contentOf(store, refs);
+      const importedFrom = { format: "pi", sessionId: "source" };
+      await store.save(refOf("imported"), { sessionId: "imported", importedFrom }, { ifRevision: null });
+      await store.save(refOf("purged"), { sessionId: "purged", importedFrom }, { ifRevision: null });
+      await store.remove(refOf("purged"), { purge: true });
+      const ofSource = { importedFrom: { format: "pi", sourceId: "source" } };
+      const listed = await store.list(ofSource);
+      expect(listed).toMatchObject({ sessions: [{ sessionId: "imported" }], purgedAtMs: expect.any(Number) });
       const busy = refOf("busy");
       await store.save(busy, { sessionId: "busy" }, { ifRevision: null });
       let isOver = false;
@@ -164,6 +171,7 @@ describe.skipIf(url === "")(
       await withClient(copyUrl.href, (client) => client.query(script));
       const copy = createPostgresStore({ url: copyUrl.href, schema });
       expect(await contentOf(copy, refs)).toEqual(before);
+      expect(await copy.list(ofSource)).toEqual(listed);
       // Both records of a turn, or neither.
       expect(((await copy.load(busy))?.head.lastSeq ?? 1) % 2).toBe(0);
       expect(await codesOf(copy.maintenance.verify({ full: true }))).toEqual([]);

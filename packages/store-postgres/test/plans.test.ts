@@ -36,7 +36,8 @@ async function explainingPool(): Promise<ExplainingPool> {
 }
 
 /** Tables that grow, and the partitions of one of them; whole scans of one row of state and of arrays are none. */
-const grown = /Seq Scan on (sessions|records|keyed_appends|payloads|search_documents|search_positions)(_\d+)?\b/;
+const grown =
+  /Seq Scan on (sessions|records|keyed_appends|payloads|search_documents|search_positions|purged_sources)(_\d+)?\b/;
 
 function scansOf(plans: readonly string[]): string[] {
   return plans.flatMap((plan) => plan.split("\n")).filter((line) => grown.test(line));
@@ -68,7 +69,7 @@ function partitionsOf(plan: string): readonly string[] {
   const lines = plan.split("\n").filter((line) => !line.includes("(never executed)"));
   const named = lines.flatMap((line) => [
     ...line.matchAll(
-      / on (?:agents|sessions|records|payloads|keyed_appends|search_documents|search_positions|partials)_(\d+)\b/g,
+      / on (?:agents|sessions|records|payloads|keyed_appends|search_documents|search_positions|partials|purged_sources)_(\d+)\b/g,
     ),
   ]);
   return [...new Set(named.map(([, number = ""]) => number))];
@@ -76,6 +77,10 @@ function partitionsOf(plan: string): readonly string[] {
 
 async function drain(pages: AsyncIterable<unknown>): Promise<void> {
   for await (const _each of pages);
+}
+
+function sourceOf(round: number): { readonly format: string; readonly sourceId: string } {
+  return { format: "pi", sourceId: `source-${round}` };
 }
 
 function search(store: PostgresStore, query: SearchQuery): Promise<void> {
@@ -115,6 +120,32 @@ const calls: readonly Call[] = [
     "sessions_address",
     (store) => store.list({ sort: "key", agentId: "main", keyPrefix: "agent:main:plan-7" }),
   ],
+  ["a list by source", "sessions_source", (store, round) => store.list({ importedFrom: sourceOf(round), limit: 1 })],
+  [
+    "a list by source of one agent",
+    "sessions_source",
+    (store, round) => store.list({ importedFrom: sourceOf(round), agentId: "main", sort: "key" }),
+  ],
+  [
+    "a look for the mark of a purged source",
+    "purged_sources_pkey",
+    (store, round) => store.list({ importedFrom: sourceOf(round) }),
+  ],
+  [
+    "a search for any of some words",
+    "search_documents_words",
+    (store, round) => search(store, { anyOf: [`rare4${round}11`, "rare250", "absent"] }),
+  ],
+  [
+    "a search of one agent for any of some words",
+    "search_documents_words",
+    (store) => search(store, { anyOf: ["rare250", "absent"], agentId: "main", state: "active" }),
+  ],
+  [
+    "a search in one session for any of some words",
+    "search_documents_pkey",
+    (store) => search(store, { anyOf: ["rare250", "absent"], agentId: "main", key: refOf(2).key }),
+  ],
   ["a search", "search_documents_words", (store, round) => search(store, { text: `rare4${round}11` })],
   [
     "a search in one session",
@@ -138,7 +169,14 @@ const calls: readonly Call[] = [
 const rounds = [0, 1, 2, 3, 4, 5, 6];
 
 /** What is about more than one agent's sessions; everything else asks one partition. */
-const ofAllTenants = new Set(["a list", "a list of archived sessions", "a search", "what is left to be indexed"]);
+const ofAllTenants = new Set([
+  "a list",
+  "a list of archived sessions",
+  "a list by source",
+  "a look for the mark of a purged source",
+  "a search",
+  "what is left to be indexed",
+]);
 const ofManyTenants = (name: string): boolean => ofAllTenants.has(name) || name.startsWith("a search for");
 
 const layouts = ["plain", "tenant"] as const;
@@ -233,13 +271,14 @@ function lifeOf(store: PostgresStore, round: number): Readonly<Record<string, ()
   const copy: SessionRef = { ...ref, key: `${key}-copy` };
   const of = (sessionId: string): string => `${sessionId}-${round}`;
   const owner = { turnId: "t", owner: "o" };
+  const importedFrom = { format: "pi", sessionId: sourceOf(round).sourceId };
   const large = { ...draft, id: "large", message: { role: "user", content: "x".repeat(300_000) } };
   const partial = { v: 1 as const, sessionId: of("life"), turnId: "t", fence: 1, step: 1, attempt: 0, afterSeq: 2 };
   const said = { ...partial, provider: null, api: null, model: null, text: "so far", updatedMs: 1 };
   const open = { action: "open" as const, fence: 1, ...owner, leaseUntilMs: 4_000_000_000_000 };
   const keyed = { idempotencyKey: of("key"), turn: { action: "close" as const, fence: 1 } };
   return {
-    begin: () => store.save(ref, { sessionId: of("life") }, { ifRevision: null, createdAtMs: 1 }),
+    begin: () => store.save(ref, { sessionId: of("life"), importedFrom }, { ifRevision: null, createdAtMs: 1 }),
     "append with a payload": () => store.append(ref, [{ ...draft, id: "small" }, large], { durability: "process" }),
     "open a turn": () => store.append(ref, [], { turn: open }),
     "write a partial": () => store.partials.write(ref, said),
@@ -253,6 +292,9 @@ function lifeOf(store: PostgresStore, round: number): Readonly<Record<string, ()
     "window of the fork": () => store.readWindow(copy),
     sharers: () => store.fork.sharers?.(ref, [1, 2]) ?? expect.unreachable(),
     "search in the agent": () => search(store, { text: "words", agentId: "main" }),
+    "search in the agent for any of some words": () => search(store, { anyOf: ["words", "found"], agentId: "main" }),
+    "search in the session for any of some words": () => search(store, { anyOf: ["words"], agentId: "main", key }),
+    "list of a source in the agent": () => store.list({ importedFrom: sourceOf(round), agentId: "main" }),
     redact: () => store.redact(ref, ["large"], { reason: "test", entryFields: ["label"] }),
     "remove a partial": () => store.partials.remove(ref, 1),
     rename: () => store.move(copy, { kind: "rename", key: `${key}-renamed` }),
@@ -279,11 +321,13 @@ async function fill(schema: string, { first, values }: Layout, sessions: number)
         FROM (SELECT n, CASE WHEN n <= 7 OR n % 7 = 0 THEN 'main' ELSE 'agent' || n % 7 END AS agent FROM generate_series(1, ${sessions}) n) s
         JOIN (VALUES ${tenants.join(", ")}) AS a (agent_id, tenant) ON a.agent_id = s.agent;
       INSERT INTO sessions (${first("tenant")}session_no, namespace, agent_id, key, archive_id, session_id, revision, last_seq, head_id,
-          message_count, messages_ever, created_at_ms, updated_at_ms, appended_at_ms, entry_names, entry_values)
+          message_count, messages_ever, created_at_ms, updated_at_ms, appended_at_ms, entry_names, entry_values, source_digest)
         SELECT ${first("tenant")}1000 + n, '', agent, 'agent:' || agent || ':plan-' || n, CASE WHEN n % 10 = 9 THEN 'plan-' || n ELSE '' END,
           'plan-' || n, 1, CASE WHEN n <= 1000 THEN 100 ELSE 0 END, 'r' || n || '-100', 100, 100, n * 60000, n * 60000, n * 60000, ARRAY['"sessionId"'],
-          ARRAY['"plan-' || n || '"']
+          ARRAY['"plan-' || n || '"'], CASE WHEN n % 2 = 0 THEN md5(n::text) END
         FROM planned;
+      INSERT INTO purged_sources (${first("tenant")}namespace, source_digest, agent_id, purged_at_ms)
+        SELECT ${first("tenant")}'', md5(n::text), agent, 0 FROM planned;
       INSERT INTO records (${first("tenant")}session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, id, parent_id, type, role,
           rest)
         SELECT ${first("tenant")}1000 + n, seq, 0, 0, 0, 100, seq, false, 'r' || n || '-' || seq,
@@ -298,6 +342,6 @@ async function fill(schema: string, { first, values }: Layout, sessions: number)
       -- What autovacuum does: until then the newest words are a list that is read whole, and the planner counts on that.
       SELECT gin_clean_pending_list(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
         JOIN pg_am m ON m.oid = c.relam WHERE m.amname = 'gin' AND c.relkind = 'i' AND c.relnamespace = '"${schema}"'::regnamespace;
-      ANALYZE sessions, records, keyed_appends, search_documents, search_positions`),
+      ANALYZE sessions, records, keyed_appends, search_documents, search_positions, purged_sources`),
   );
 }

@@ -169,6 +169,29 @@ describe.skipIf(url === "")(
       await expect(moveAll(from, other)).rejects.toMatchObject({ code: "CODEC_FAILED" });
     });
 
+    it.each([undefined, createXorCodec()])("sources and marks of purged ones, with the codec %o", async (codec) => {
+      const more = codec === undefined ? {} : { codec };
+      const [from, to] = [open(more), open({ ...more, layout: "tenant" })];
+      const listed = (sourceId: string): { readonly importedFrom: { format: string; sourceId: string } } => ({
+        importedFrom: { format: "pi", sourceId },
+      });
+      for (const name of ["kept", "gone"]) {
+        const importedFrom = { format: "pi", sessionId: name };
+        await from.save(refOf(name), { sessionId: name, importedFrom }, { ifRevision: null });
+      }
+      await from.remove(refOf("gone"), { purge: true });
+      const { purgedAtMs } = await from.list(listed("gone"));
+      await moveAll(from, to);
+      expect((await to.list(listed("kept"))).sessions.map(({ sessionId }) => sessionId)).toEqual(["kept"]);
+      expect(await to.list(listed("gone"))).toEqual({ sessions: [], nextCursor: null, purgedAtMs });
+      // What is left at the source is a copy: its purge is no purge of the session.
+      const copy = { ...refOf("kept"), archiveId: "kept" };
+      expect(await from.list(listed("kept"))).toEqual({ sessions: [], nextCursor: null, purgedAtMs: null });
+      await from.remove(copy, { purge: true });
+      await moveAll(from, to);
+      expect(await to.list(listed("kept"))).toMatchObject({ sessions: [{ sessionId: "kept" }], purgedAtMs: null });
+    });
+
     it("one namespace, and nothing of another", async () => {
       const [from, to] = [open(), open({ layout: "tenant" })];
       await fill(from);

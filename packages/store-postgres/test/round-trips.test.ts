@@ -95,8 +95,10 @@ const rows: readonly Row[] = [
   ["read, the newest", 1, ({ store }) => through(store.read(ref, { order: "descending", limit: 3 }))],
   ["list", 1, ({ store }) => store.list()],
   ["list, all filters", 1, ({ store }) => store.list({ agentId: "main", keyPrefix: "agent", sinceMs: 1, limit: 1 })],
+  ["list, by source", 2, ({ store }) => store.list({ importedFrom: { format: "pi", sourceId: "one" } })],
   // Who is behind; the records, and their index in a transaction of three; who is behind, and that it is noted; the hits.
   ["search.search, first", 11, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
+  ["search.search, any of", 3, ({ store }) => through(searchOf(store).search({ anyOf: ["hello", "absent"] }))],
   ["search.search", 2, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
   ["search.lag", 1, async ({ store }) => expect(await searchOf(store).lag()).toBe(0)],
   [
@@ -123,7 +125,7 @@ const rows: readonly Row[] = [
   // A slice of sessions each, whatever they hold.
   ["maintenance.verify", 8, ({ store }) => through(store.maintenance.verify())],
   ["maintenance.repair", 25, ({ store }) => through(store.maintenance.repair())],
-  ["maintenance.backup", 33, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
+  ["maintenance.backup", 37, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
   ["search.rebuild", 15, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
 ];

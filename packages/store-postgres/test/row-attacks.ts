@@ -74,6 +74,17 @@ const plainAttacks: readonly Attack[] = [
   ["changes their open reply", "UPDATE partials SET content = '{}' WHERE session_no = $their", "0 rows"],
   ["takes their open reply", "UPDATE partials SET session_no = $own", "0 rows"],
   ["removes their open reply", "DELETE FROM partials WHERE session_no = $their", "0 rows"],
+  [
+    "marks a source as purged by their agent",
+    "INSERT INTO purged_sources (namespace, source_digest, agent_id, purged_at_ms) VALUES ('', 'x', 'other', 1)",
+    "42501",
+  ],
+  ["forgets what they purged", "DELETE FROM purged_sources WHERE agent_id = 'other'", "0 rows"],
+  [
+    "takes the marks of what they purged",
+    "UPDATE purged_sources SET agent_id = 'main' WHERE agent_id = 'other'",
+    "0 rows",
+  ],
 ];
 
 const insertSession = (values: string): string =>
@@ -118,6 +129,16 @@ const tenantAttacks: readonly Attack[] = [
     "42501",
   ],
   [
+    "marks a source as purged by their agent",
+    "INSERT INTO purged_sources (tenant, namespace, source_digest, agent_id, purged_at_ms) VALUES ($theirtenant, '', 'x', 'other', 1)",
+    "42501",
+  ],
+  [
+    "marks a source as purged by their agent in its own tenant",
+    "INSERT INTO purged_sources (tenant, namespace, source_digest, agent_id, purged_at_ms) VALUES ($tenant, '', 'x', 'other', 1)",
+    "42501",
+  ],
+  [
     "indexes words of theirs",
     "INSERT INTO search_positions (tenant, session_no, indexed_seq) VALUES ($theirtenant, $their, 99)",
     "42501",
@@ -136,6 +157,7 @@ const inBoth = new Set([
   "deletes what is not its own",
   "changes their open reply",
   "removes their open reply",
+  "forgets what they purged",
 ]);
 
 /** What a role might send itself, by the layout of the schema. */

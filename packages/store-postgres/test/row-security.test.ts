@@ -20,12 +20,16 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
     let fixture: Fixture;
     let before: unknown;
     const role = `role_${newSchema()}`;
+    const theirSource = { format: "pi", sessionId: "their-source" };
 
     /** All that the other agent has, as its owner sees it. */
     async function theirState({ owner }: Fixture): Promise<unknown> {
       const { sessions } = await owner.list({ agentId: "other", state: "any", sort: "key" });
       const records = await Promise.all(sessions.map(({ ref }) => all(owner.read(ref, { payload: "source" }))));
-      return { sessions, records, partial: await owner.partials.read(theirs) };
+      const { purgedAtMs } = await owner.list({
+        importedFrom: { format: theirSource.format, sourceId: theirSource.sessionId },
+      });
+      return { sessions, records, purgedAtMs, partial: await owner.partials.read(theirs) };
     }
 
     async function numbers({ schema }: Fixture): Promise<Readonly<Record<string, string>>> {
@@ -58,7 +62,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       });
       await owner.partials.write(theirs, partialOf("theirs"));
       const gone = { ...theirs, key: "agent:other:gone" };
-      await owner.save(gone, { sessionId: "gone" }, { ifRevision: null });
+      await owner.save(gone, { sessionId: "gone", importedFrom: theirSource }, { ifRevision: null });
       await owner.append(gone, [say(secret)]);
       await owner.fork.fork(gone, { ...theirs, key: "agent:other:heir" }, { sessionId: "their-heir" });
       await owner.remove(gone, { purge: true });
@@ -73,7 +77,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       const store = createPostgresStore({ url: roleUrl.href, schema, migrate: false, pollMs: 50, notify: false });
       fixture = { schema, folder, owner, store, roleUrl: roleUrl.href };
       before = await theirState(fixture);
-      expect(before).toMatchObject({ partial: { text: secret } });
+      expect(before).toMatchObject({ partial: { text: secret }, purgedAtMs: expect.any(Number) });
     });
 
     afterAll(async () => {
@@ -109,6 +113,25 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       ]);
       await store.save(own, { sessionId: "own" }, { ifRevision: null });
       await store.append(own, [say("hello")]);
+    });
+
+    it("a list by source and a search for any of some words show a role its own agents only", async () => {
+      const { store, owner } = fixture;
+      const importedFrom = { format: theirSource.format, sourceId: theirSource.sessionId };
+      expect(await store.list({ importedFrom })).toEqual({ sessions: [], nextCursor: null, purgedAtMs: null });
+      const found = async (anyOf: readonly string[]): Promise<string[]> =>
+        ((await all(searchOf(store).search({ anyOf }))) as { readonly sessionId: string }[]).map(
+          (hit) => hit.sessionId,
+        );
+      expect((await found([secret, "hellos"])).toSorted()).toEqual(["fork", "own"]);
+      expect(await found([secret])).toEqual([]);
+      expect((await all(searchOf(owner).search({ anyOf: [secret] }))).length).toBeGreaterThan(0);
+      const imported = { ...own, key: "agent:main:imported" };
+      await store.save(imported, { sessionId: "imported", importedFrom: theirSource }, { ifRevision: null });
+      expect((await store.list({ importedFrom })).sessions.map(({ sessionId }) => sessionId)).toEqual(["imported"]);
+      await store.remove(imported, { purge: true });
+      expect(await store.list({ importedFrom })).toMatchObject({ sessions: [], purgedAtMs: expect.any(Number) });
+      before = await theirState(fixture);
     });
 
     it("every method of a store stands in the table", () => {
@@ -154,6 +177,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
           "partials",
           "agents",
           "search_documents",
+          "purged_sources",
         ]) {
           const { rows } = await client.query(`SELECT t::text FROM ${table} t`);
           expect(inspect(rows, { maxArrayLength: null, maxStringLength: null })).not.toMatch(/Zanzibar|other|theirs/);

@@ -114,12 +114,18 @@ async function useAll(store: PostgresStore, folder: string, isOwner: boolean): P
   const search = store.search ?? expect.unreachable();
   expect(await search.lag()).toBeGreaterThan(0);
   expect(await through(search.search({ text: "needle" }))).toBeGreaterThan(0);
+  expect(await through(search.search({ anyOf: ["needles", "absent"] }))).toBeGreaterThan(0);
+  expect(await through(search.search({ anyOf: ["needles"], key: fork.key, sessionId: "fork" }))).toBeGreaterThan(0);
   expect(await through(search.search({ text: "needle", key: fork.key, role: "user", sinceMs: 1 }))).toBeGreaterThan(0);
   await search.rebuild?.();
   await store.redact(ref, ["chosen"], { reason: "test" });
   await store.move({ ...ref, key: "agent:main:old" }, { kind: "rename", key: "agent:main:new" });
   await store.remove({ ...ref, key: "agent:main:new" });
+  const importedFrom = { format: "pi", sessionId: "source" };
+  await store.append(ref, [], { entry: { importedFrom } });
+  expect((await store.list({ importedFrom: { format: "pi", sourceId: "SOURCE" } })).sessions).toHaveLength(1);
   await store.remove(ref, { purge: true });
+  expect((await store.list({ importedFrom: { format: "pi", sourceId: "source" } })).purgedAtMs).toBeGreaterThan(0);
   for await (const _page of store.watch.watch(fork, { afterSeq: 0, signal: new AbortController().signal })) break;
   // The purge leaves words in the index, which only the owner of the tables may note.
   const findings = await Array.fromAsync(store.maintenance.verify({ full: true }));

@@ -24,7 +24,8 @@ async function fillAgent(store: PostgresStore, ref: SessionRef, text: string): P
     entry: { model: text },
   });
   const gone = { ...ref, key: `agent:${ref.agentId}:gone` };
-  await store.save(gone, { sessionId: `${id}-gone` }, { ifRevision: null });
+  const importedFrom = { format: "pi", sessionId: id };
+  await store.save(gone, { sessionId: `${id}-gone`, importedFrom }, { ifRevision: null });
   await store.append(gone, [say(text)]);
   await store.fork.fork(gone, { ...ref, key: `agent:${ref.agentId}:heir` }, { sessionId: `${id}-heir` });
   await store.remove(gone, { purge: true });
