@@ -58,6 +58,7 @@ interface WireList {
   readonly items: readonly WireSession[];
   readonly nextCursor: string | null;
   readonly findings: readonly core.Finding[];
+  readonly purgedAtMs?: number | null;
 }
 
 interface WireSave extends WireSession {
@@ -207,20 +208,21 @@ export class HttpStore implements core.SessionStore {
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     assertStoreOptions("list", query);
-    const { signal, namespace = "", agentId, keyPrefix, sinceMs, untilMs, ...filters } = query;
+    const { signal, namespace = "", agentId, keyPrefix, sinceMs, untilMs, importedFrom, ...filters } = query;
     this.#life.begin(signal);
     const { cursor: _sealed, ...checked } = query;
     planList(checked);
     const times = { sinceMs: boundMs(sinceMs), untilMs: boundMs(untilMs) };
-    const asked = { ...filters, ...times, agent: agentId, prefix: keyPrefix, entry: true };
+    const source = { importedFormat: importedFrom?.format, importedId: importedFrom?.sourceId };
+    const asked = { ...filters, ...times, ...source, agent: agentId, prefix: keyPrefix, entry: true };
     const request = { path: "/sessions", namespace, query: asked };
-    const { items, nextCursor, findings } = await this.#connection.read<WireList>(request, signal);
+    const { items, nextCursor, findings, purgedAtMs } = await this.#connection.read<WireList>(request, signal);
     for (const finding of findings) {
       const identity = JSON.stringify(finding);
       if (!this.#told.has(identity)) this.#life.announce({ name: "finding", ref: null, finding });
       this.#told.add(identity);
     }
-    return { sessions: items.map(stateOf), nextCursor };
+    return { sessions: items.map(stateOf), nextCursor, ...(purgedAtMs === undefined ? {} : { purgedAtMs }) };
   }
 
   async move(ref: core.SessionRef, action: MoveAction): Promise<core.SessionState> {

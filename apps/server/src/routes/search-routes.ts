@@ -23,13 +23,19 @@ const hitSchema = z
   })
   .meta({ id: "hit" });
 
+const allWords = z.string().describe('words that must all occur, `"words that stand together"`, `beginn*`');
+const someWords = z
+  .array(z.string())
+  .max(64)
+  .describe("in place of `q`: words of which at least one must occur, in any inflection; rare ones come first");
+
 /**
- * Builds the filters. A query spells numbers as text and a body as JSON numbers, so the caller passes the number
- * schema.
+ * Builds the filters behind the words. A query spells numbers as text and a body as JSON numbers, so the caller passes
+ * the number schema.
  */
-function searchFilters(number: (min: number, max?: number) => z.ZodType<number>): z.ZodObject {
+function searchFilters(words: z.ZodRawShape, number: (min: number, max?: number) => z.ZodType<number>): z.ZodObject {
   return z.strictObject({
-    q: z.string().describe('words that must all occur, `"words that stand together"`, `beginn*`'),
+    ...words,
     agent: z.string().exactOptional().describe("only sessions of this agent"),
     session: z.string().exactOptional().describe("only the session with this key, and its archived ones"),
     sessionId: z.string().exactOptional().describe("only the session with this id"),
@@ -43,7 +49,8 @@ function searchFilters(number: (min: number, max?: number) => z.ZodType<number>)
 }
 
 interface SearchFilters {
-  readonly q: string;
+  readonly q?: string;
+  readonly anyOf?: readonly string[];
   readonly agent?: string;
   readonly session?: string;
   readonly sessionId?: string;
@@ -64,7 +71,7 @@ export const searchRoutes: readonly RouteDefinition[] = [
     path: "/search",
     summary: "Full text over the sessions, the best hits first.",
     scope: "read",
-    query: searchFilters(queryInteger),
+    query: searchFilters({ q: allWords }, queryInteger),
     answers,
     errors: ["CAPABILITY_UNSUPPORTED"],
     // The cast is safe: the schema has the fields of `SearchFilters`, but its type loses their names.
@@ -74,10 +81,10 @@ export const searchRoutes: readonly RouteDefinition[] = [
     id: "searchLong",
     method: "POST",
     path: "/search",
-    summary: "The same, for words that no URL takes.",
+    summary: "The same, for words that no URL takes, or for any of some words.",
     scope: "read",
     body: {
-      schema: searchFilters((min, max) =>
+      schema: searchFilters({ q: allWords.exactOptional(), anyOf: someWords.exactOptional() }, (min, max) =>
         z
           .number()
           .min(min)
@@ -108,11 +115,13 @@ export const searchRoutes: readonly RouteDefinition[] = [
 ];
 
 async function answerHits(view: View, filters: SearchFilters, signal: AbortSignal): Promise<ListAnswer> {
-  const { q: text, agent: given, session: key, ...others } = filters;
+  const { q: text, anyOf, agent: given, session: key, ...others } = filters;
+  if ((text === undefined) === (anyOf === undefined))
+    throw refused("INPUT_INVALID", 'The body needs either "q" or "anyOf".', { path: "q" });
   const agentId = given ?? view.onlyAgent ?? undefined;
   const { search } = view.store(agentId);
   if (search === undefined) throw refused("CAPABILITY_UNSUPPORTED", "The store has no search index.");
-  const asked = present({ text, namespace: view.namespace, ...others, agentId, key, signal });
+  const asked = present({ text, anyOf, namespace: view.namespace, ...others, agentId, key, signal });
   const items: string[] = [];
   for await (const { ref, ...hit } of search.search(asked)) {
     const { agentId: agent, key: at, archiveId = null } = ref;

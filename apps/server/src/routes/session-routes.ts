@@ -1,4 +1,4 @@
-import { hasErrorCode, type SessionState } from "@throughline/core";
+import { hasErrorCode, type ListQuery, type SessionPage, type SessionState } from "@throughline/core";
 import { loadExisting, patchEntry, refused, sessionNotFound, systemRandom } from "@throughline/core/internal";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
@@ -18,7 +18,18 @@ const answerBytes = 2 * mebibyte;
 
 const listQuery = z.strictObject({
   agent: z.string().exactOptional().describe("only sessions of this agent"),
-  state: z.enum(["active", "archived", "any"]).exactOptional().describe("active without it"),
+  state: z
+    .enum(["active", "archived", "any"])
+    .exactOptional()
+    .describe("active without it; any without it when a source is named"),
+  importedFormat: z
+    .string()
+    .exactOptional()
+    .describe("only sessions that were imported from this format, such as `claude-code`; with `importedId`"),
+  importedId: z
+    .string()
+    .exactOptional()
+    .describe("only sessions that had this id in their source, in any case; with `importedFormat`"),
   prefix: z.string().exactOptional().describe("only keys that begin with it"),
   sinceMs: queryInteger(0).exactOptional().describe("updated at or after"),
   untilMs: queryInteger(0).exactOptional().describe("updated before"),
@@ -37,19 +48,33 @@ export const sessionRoutes: readonly RouteDefinition[] = [
     scope: "read",
     query: listQuery,
     answers: {
-      200: { description: "A page of sessions.", schema: listOf(sessionSchema, { findings: z.array(findingSchema) }) },
+      200: {
+        description: "A page of sessions.",
+        schema: listOf(sessionSchema, {
+          findings: z.array(findingSchema),
+          purgedAtMs: atMs
+            .nullable()
+            .optional()
+            .describe(
+              "when a session of the named source was purged last, or null; present when a source is named and no prefix is",
+            ),
+        }),
+      },
     },
     errors: ["CURSOR_INVALID", "CODEC_FAILED"],
     handle: async ({ context, view, query, signal }) => {
-      const { cursor, entry = false, limit = 50, agent: given, prefix, ...filters } = query;
+      const { cursor, entry = false, limit = 50, agent: given, prefix, importedFormat, importedId, ...filters } = query;
+      const importedFrom = sourceOf(importedFormat, importedId);
       const agent = given ?? view.onlyAgent ?? undefined;
       assertListed(view, present({ agent, prefix }));
-      const bound = JSON.stringify([view.identity, agent, prefix, filters]);
-      const asked = present({ ...filters, namespace: view.namespace, agentId: agent, keyPrefix: prefix, signal });
+      const bound = JSON.stringify([view.identity, agent, prefix, filters, importedFrom]);
+      const { namespace } = view;
+      const asked = present({ ...filters, namespace, agentId: agent, keyPrefix: prefix, importedFrom, signal });
       const items: string[] = [];
       let bytes = 0;
       let next = cursor === undefined ? null : context.cursors.open(cursor, bound);
       let left = Math.min(limit, 1000);
+      let purged: Pick<SessionPage, "purgedAtMs"> = {};
       do {
         const page = await view
           .store(agent)
@@ -61,9 +86,15 @@ export const sessionRoutes: readonly RouteDefinition[] = [
         }
         left -= page.sessions.length;
         next = page.nextCursor;
+        purged = present({ purgedAtMs: page.purgedAtMs });
       } while (next !== null && left > 0 && bytes < answerBytes);
       const nextCursor = next === null ? null : context.cursors.seal(next, bound);
-      return { kind: "list", items, nextCursor, members: { findings: context.findingsOf(view.namespace, agent) } };
+      return {
+        kind: "list",
+        items,
+        nextCursor,
+        members: { findings: context.findingsOf(namespace, agent), ...purged },
+      };
     },
   }),
   route({
@@ -146,4 +177,13 @@ function same(state: SessionState, sessionId: string | undefined): SessionState 
     key,
     sessionId: state.sessionId,
   });
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for a half of a source */
+function sourceOf(format: string | undefined, sourceId: string | undefined): ListQuery["importedFrom"] {
+  if (format !== undefined && sourceId !== undefined) return { format, sourceId };
+  if (format === undefined && sourceId === undefined) return undefined;
+  const [given, missing] = format === undefined ? ["importedId", "importedFormat"] : ["importedFormat", "importedId"];
+  const message = `The query has "${given}" without "${missing}"; a source needs both.`;
+  throw refused("INPUT_INVALID", message, { path: missing });
 }
