@@ -98,6 +98,9 @@ CREATE INDEX sessions_listed_by_agent ON ${schema}.sessions (agent_id, archived,
 CREATE INDEX sessions_appended ON ${schema}.sessions (appended_slot);
 CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE base_nos IS NOT NULL;
 CREATE INDEX sessions_source ON ${schema}.sessions (source_digest) WHERE source_digest IS NOT NULL;
+`;
+
+const purgedSources = (schema: string, kind: TableKind): string => `
 CREATE TABLE ${schema}.purged_sources (${tenantColumn(kind)}
   namespace text COLLATE "C" NOT NULL,
   source_digest text COLLATE "C" NOT NULL,
@@ -236,6 +239,7 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
     clockFunction(schema),
     rowClockFunction(schema),
     sessions(schema, kind),
+    purgedSources(schema, kind),
     records(schema, kind),
     others(schema, kind),
     partials(schema, kind),

@@ -9,10 +9,11 @@ const mostCandidates = 20_000;
 /** Frequent stems are left out while this many rarer ones remain. */
 const enoughRare = 3;
 /**
- * A sample of the documents finds frequent stems, because the index reads all documents of a stem to count some. It has
- * one page of a hundred, within these limits, and shows a stem as frequent only by so many documents.
+ * A sample of the documents finds frequent stems, because the index reads all documents of a stem to count a part of
+ * them. The sample has one page of a hundred, within these limits.
  */
 const samplePages = { least: 100, most: 1000 };
+/** A stem in fewer documents of the sample is counted by the index, because a small sample errs. */
 const leastSampled = 30;
 /** Rarities are summed as whole numbers, because a sum of other numbers depends on their order. */
 const rarityUnits = 1000;
@@ -93,25 +94,10 @@ function countEach(queries: readonly string[], { bind }: SearchParts): string {
  */
 function countsByIndex(context: StoreContext, parts: SearchParts, queries: readonly string[]): Statement {
   const { bind, filters, shownTo, values } = parts;
-  const {
-    schema,
-    found: { layout },
-  } = context;
-  const table = `'${schema}.search_documents'::regclass::oid`;
-  const numbers = `d.session_no${layout.last("d.tenant")}`;
-  const { least, most } = samplePages;
+  const { schema, found } = context;
+  const numbers = `d.session_no${found.layout.last("d.tenant")}`;
   const documents = `FROM ${schema}.search_documents d WHERE ${[holds("q.query"), ...filters].join(" AND ")} LIMIT ${mostCandidates + 1}`;
-  const condition = filters.length === 0 ? "" : ` WHERE ${filters.join(" AND ")}`;
-  const sql = `WITH p AS MATERIALIZED (
-    SELECT least(1::float8, greatest(${least}::float8, least(${most}::float8, p.pages / 100::float8)) / greatest(1::float8, p.pages)) AS share
-    FROM (
-      SELECT sum(pg_catalog.pg_relation_size(c.oid))::float8 / 8192::float8 AS pages FROM pg_catalog.pg_class c
-      WHERE c.oid = ${table} OR c.oid IN (SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = ${table})
-    ) p
-  ), s AS MATERIALIZED (
-    SELECT count(*) AS total, ${countEach(queries, parts)} AS held
-    FROM ${schema}.search_documents d TABLESAMPLE SYSTEM (((SELECT p.share FROM p) * 100::float8)::real) REPEATABLE (1)${condition}
-  )
+  const sql = `${found.isDistributed ? noSample(queries) : sample(schema, parts, queries)}
   SELECT s.total::float8 / p.share AS total, ARRAY(
     SELECT CASE WHEN s.held[q.place] >= ${leastSampled} AND s.held[q.place]::float8 / p.share > ${mostCandidates}::float8
       THEN s.held[q.place]::float8 / p.share ELSE (
@@ -123,6 +109,29 @@ function countsByIndex(context: StoreContext, parts: SearchParts, queries: reado
     FROM pg_catalog.unnest(${bind(queries)}::text[]) WITH ORDINALITY AS q (query, place) ORDER BY q.place
   ) AS held FROM s CROSS JOIN p`;
   return { sql, values };
+}
+
+/** Returns what counts the stems in a sample of the documents: `p` has its share, and `s` the counts. */
+function sample(schema: string, parts: SearchParts, queries: readonly string[]): string {
+  const table = `'${schema}.search_documents'::regclass::oid`;
+  const { least, most } = samplePages;
+  const condition = parts.filters.length === 0 ? "" : ` WHERE ${parts.filters.join(" AND ")}`;
+  return `WITH p AS MATERIALIZED (
+    SELECT least(1::float8, greatest(${least}::float8, least(${most}::float8, p.pages / 100::float8)) / greatest(1::float8, p.pages)) AS share
+    FROM (
+      SELECT sum(pg_catalog.pg_relation_size(c.oid))::float8 / 8192::float8 AS pages FROM pg_catalog.pg_class c
+      WHERE c.oid = ${table} OR c.oid IN (SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = ${table})
+    ) p
+  ), s AS MATERIALIZED (
+    SELECT count(*) AS total, ${countEach(queries, parts)} AS held
+    FROM ${schema}.search_documents d TABLESAMPLE SYSTEM (((SELECT p.share FROM p) * 100::float8)::real) REPEATABLE (1)${condition}
+  )`;
+}
+
+/** Citus keeps the documents in other tables, whose size this statement does not see. */
+function noSample(queries: readonly string[]): string {
+  const none = queries.map(() => "0").join(", ");
+  return `WITH p AS (SELECT 1::float8 AS share), s AS (SELECT 0::bigint AS total, ARRAY[${none}]::bigint[] AS held)`;
 }
 
 /** Counts all stems in one scan of the documents that the role may read, or of the sessions of the search. */
