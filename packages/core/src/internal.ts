@@ -109,6 +109,7 @@ export {
   assertIdempotencyKey,
   assertNotForgotten,
   defaultIdempotency,
+  earlierResult,
 } from "./remembered-appends.ts";
 export { renewTurn } from "./renew-turn.ts";
 export { isSameJson } from "./same-json.ts";

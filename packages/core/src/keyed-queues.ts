@@ -8,6 +8,11 @@
 export class KeyedQueues {
   readonly #last = new Map<string, Promise<void>>();
 
+  /** States whether no work runs or waits under any key. */
+  get isIdle(): boolean {
+    return this.#last.size === 0;
+  }
+
   async run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const before = this.#last.get(key);
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -21,15 +21,7 @@ export class RememberedAppends {
    * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, INPUT_INVALID
    */
   find(key: string, digest: string): AppendResult | null {
-    assertIdempotencyKey(key);
-    const earlier = this.#results.get(key);
-    if (earlier !== undefined) {
-      if (earlier.digest !== digest)
-        throw refused("IDEMPOTENCY_MISMATCH", "Other drafts were appended with this key", key);
-      return { ...(JSON.parse(earlier.result) as AppendResult), replayed: true };
-    }
-    assertNotForgotten(key, () => this.#horizonMs);
-    return null;
+    return earlierResult(key, digest, this.#results.get(key) ?? null, this.#horizonMs);
   }
 
   /** Keeps the result of an append, and forgets the oldest results beyond the promised number and time. */
@@ -42,6 +34,26 @@ export class RememberedAppends {
       this.#horizonMs = Math.max(this.#horizonMs, atMs);
     }
   }
+}
+
+/**
+ * Returns a copy of the result that is kept under a key, or null for a new key. `horizonMs` states the time of the
+ * newest append that was forgotten.
+ * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, INPUT_INVALID
+ */
+export function earlierResult(
+  key: string,
+  digest: string,
+  kept: { readonly digest: string; readonly result: string } | null,
+  horizonMs: number,
+): AppendResult | null {
+  assertIdempotencyKey(key);
+  if (kept === null) {
+    assertNotForgotten(key, () => horizonMs);
+    return null;
+  }
+  if (kept.digest !== digest) throw refused("IDEMPOTENCY_MISMATCH", "Other drafts were appended with this key", key);
+  return { ...(JSON.parse(kept.result) as AppendResult), replayed: true };
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID when the value is not an idempotency key */

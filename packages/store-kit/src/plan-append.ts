@@ -131,7 +131,9 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   const kept = plan?.frame ?? target.frame;
   // An append counts as activity, unless the writer states the time of the activity.
   const isActive = linked.length > 0 && options.entry?.["updatedAt"] === undefined;
-  const frame = { ...kept, head, updatedAtMs: isActive ? Math.max(kept.updatedAtMs, nowMs) : kept.updatedAtMs };
+  const updatedAtMs = isActive ? Math.max(kept.updatedAtMs, nowMs) : kept.updatedAtMs;
+  const { sessionId, createdAtMs } = kept;
+  const frame = { ref, sessionId, revision: kept.revision, head, createdAtMs, updatedAtMs };
   const records = linked.map(({ record: { id, parentId }, side, tsMs }, index) => {
     return { seq: before.lastSeq + index + 1, id, parentId, side, tsMs, storedAtMs: nowMs };
   });

@@ -1,79 +1,118 @@
-import type { ListQuery } from "@throughline/core";
-import { IdClaims, type SessionFrame } from "@throughline/store-kit/internal";
-import { RememberedAppends, sessionRefText } from "@throughline/core/internal";
-import type { KeptPayload, RecordRow } from "@throughline/store-kit/internal";
+import type { RecordRow, SessionRow, StoreBackend, StoreChange } from "@throughline/store-kit";
 
-/** Holds one session. The store changes it only in synchronous sections, which exclude every other operation. */
+type SessionRef = SessionRow["ref"];
+
+/** Holds one session. */
 export interface MemorySession {
-  /** Holds the address, head and revision of the session. */
-  frame: SessionFrame;
-  /** Holds the entry in its stored form: encoded when the store has a codec. */
-  entry: KeptPayload;
-  /** Holds the digest of the source that the entry states; null for a session that was not imported. */
-  source: string | null;
+  /** Holds the row of the session, which the store replaces and never changes. */
+  row: SessionRow;
+  /** Holds the entry as the store encodes it. */
+  entry: string;
   /** Holds the records; the record with seq n is at index n - 1. */
-  readonly rows: RecordRow[];
-  /** Maps each record id to its seq. */
+  readonly records: RecordRow[];
+  /** Maps the id of a record to its seq. */
   readonly seqById: Map<string, number>;
-  /** Holds the appends with an idempotency key that the store still remembers. */
-  readonly remembered: RememberedAppends;
-  /** Holds the open reply, or null. */
-  partial: {
-    /** States the fence of the turn that writes the reply, so that a removal by an older turn spares it. */
-    readonly fence: number;
-    /** States the id of the turn that the reply belongs to. */
-    readonly turnId: string;
-    /** Holds the reply in its stored form: encoded when the store has a codec. */
-    readonly kept: KeptPayload;
-  } | null;
+  /** Holds the fields of the session. */
+  readonly fields: Map<string, string>;
 }
 
 /** Holds the sessions of memory stores. Stores over the same data share its sessions. */
 export interface MemoryData {
-  /** Maps `sessionRefText` of a session's ref to the session. An archived session has its session id as `archiveId`. */
+  /** Maps the text of an address to the session there. */
   readonly sessions: Map<string, MemorySession>;
-  /** Maps the digest of a purged source, with its namespace and agent, to the time of the purge, in UTC milliseconds. */
-  readonly purged: Map<string, number>;
-  /** Holds the session ids that are in use. */
-  readonly ids: IdClaims;
-  /** Holds the agents whose lock is taken, as `namespace/agentId`. */
+  /** Maps the id of a session row to the session. */
+  readonly sessionById: Map<string, MemorySession>;
+  /** Maps a namespace to its fields. */
+  readonly fields: Map<string, Map<string, string>>;
+  /** Holds the agents whose lock is taken. */
   readonly locked: Set<string>;
 }
 
 /** Creates data that can outlive the stores over it. */
 export function createMemoryData(): MemoryData {
-  return { sessions: new Map(), purged: new Map(), ids: new IdClaims(), locked: new Set() };
+  return { sessions: new Map(), sessionById: new Map(), fields: new Map(), locked: new Set() };
 }
 
-export function emptySession(frame: SessionFrame, entry: KeptPayload, source: string | null): MemorySession {
-  return { frame, entry, source, rows: [], seqById: new Map(), remembered: new RememberedAppends(), partial: null };
+/** Returns the text of an address. */
+export function addressText({ namespace, agentId, key, archiveId }: SessionRef): string {
+  return JSON.stringify([namespace, agentId, key, archiveId ?? null]);
 }
 
-/** Notes that a session was purged, so that its source can stay purged. */
-export function notePurge({ purged }: MemoryData, { frame, source }: MemorySession, nowMs: number): void {
-  if (source !== null) purged.set(JSON.stringify([frame.ref.namespace, source, frame.ref.agentId]), nowMs);
+/** Keeps sessions in memory. No method waits, so each is atomic. */
+export function createMemoryBackend(data: MemoryData): StoreBackend {
+  const { sessions, sessionById } = data;
+  return {
+    find(ref) {
+      const session = sessions.get(addressText(ref));
+      return session === undefined ? null : { row: session.row, entry: session.entry };
+    },
+    records: ({ id }, fromSeq, toSeq) => sessionById.get(id)?.records.slice(fromSeq - 1, toSeq) ?? [],
+    seqsOf({ id }, ids) {
+      const seqById = sessionById.get(id)?.seqById;
+      return ids.map((one) => seqById?.get(one) ?? null);
+    },
+    sessionFields: ({ id }, names) => valuesOf(sessionById.get(id)?.fields, names),
+    namespaceFields: (namespace, names) => valuesOf(data.fields.get(namespace), names),
+    // The store filters, sorts and cuts what it gets.
+    list: () => Array.from(sessions.values(), ({ row, entry }) => ({ row, entry })),
+    commit: (change) => commit(data, change),
+    tryLock({ namespace, agentId }) {
+      const agent = JSON.stringify([namespace, agentId]);
+      if (data.locked.has(agent)) return null;
+      data.locked.add(agent);
+      return () => void data.locked.delete(agent);
+    },
+  };
 }
 
-/** Returns the time of the last purge of a source, or null. Without an agent, the purges of all agents count. */
-export function purgedAtMs(
-  { purged }: MemoryData,
-  source: string,
-  { namespace = "", agentId }: Pick<ListQuery, "namespace" | "agentId">,
-): number | null {
-  const times = purged.entries().flatMap(([name, atMs]) => {
-    const [inNamespace, digest, ofAgent] = JSON.parse(name) as readonly string[];
-    return inNamespace === namespace && digest === source && (agentId ?? ofAgent) === ofAgent ? [atMs] : [];
-  });
-  return times.reduce<number | null>((last, atMs) => Math.max(last ?? atMs, atMs), null);
+type Fields = ReadonlyMap<string, string>;
+
+function valuesOf(fields: Fields | undefined, names: readonly string[]): readonly (string | null)[] {
+  return names.map((name) => fields?.get(name) ?? null);
 }
 
-/**
- * Puts a session under the address of `frame`; null removes the session and frees its id. Archiving drops the open
- * reply.
- */
-export function placeSession(data: MemoryData, session: MemorySession, frame: SessionFrame | null): void {
-  data.sessions.delete(sessionRefText(session.frame.ref));
-  if (frame?.ref.archiveId !== undefined) session.partial = null;
-  if (frame === null) data.ids.release(session.frame);
-  else data.sessions.set(sessionRefText(frame.ref), Object.assign(session, { frame }));
+function commit(data: MemoryData, change: StoreChange): boolean {
+  for (const { ref, version } of change.expect)
+    if ((data.sessions.get(addressText(ref))?.row.version ?? null) !== version) return false;
+  const fields = data.fields.get(change.namespace) ?? new Map<string, string>();
+  for (const [name, value] of change.expectFields) if ((fields.get(name) ?? null) !== value) return false;
+  writeFields(fields, change.fields);
+  data.fields.set(change.namespace, fields);
+  for (const session of change.sessions) writeSession(data, session);
+  return true;
+}
+
+function writeSession(
+  { sessions, sessionById }: MemoryData,
+  { before, after, entry, append, replace, fields }: StoreChange["sessions"][number],
+): void {
+  const session = before === null ? undefined : sessionById.get(before.id);
+  if (before !== null && before.ref !== after?.ref) sessions.delete(addressText(before.ref));
+  if (after === null) {
+    if (before !== null) sessionById.delete(before.id);
+    return;
+  }
+  const written: MemorySession = session ?? emptySession(after);
+  written.row = after;
+  written.entry = entry ?? written.entry;
+  for (const record of append) {
+    written.records.push(record);
+    written.seqById.set(record.id, record.seq);
+  }
+  for (const record of replace) written.records[record.seq - 1] = record;
+  writeFields(written.fields, fields);
+  if (before?.ref === after.ref) return;
+  sessions.set(addressText(after.ref), written);
+  sessionById.set(after.id, written);
+}
+
+function emptySession(row: SessionRow): MemorySession {
+  return { row, entry: "", records: [], seqById: new Map(), fields: new Map() };
+}
+
+function writeFields(fields: Map<string, string>, writes: StoreChange["fields"]): void {
+  for (const [name, value] of writes) {
+    if (value === null) fields.delete(name);
+    else fields.set(name, value);
+  }
 }

@@ -1,8 +1,8 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import type { PayloadCodec, SessionEvent } from "@throughline/core";
-import { sessionRefText, systemClock } from "@throughline/core/internal";
-import { createMemoryData } from "../src/memory-data.ts";
+import { systemClock } from "@throughline/core/internal";
+import { createMemoryData, addressText } from "../src/memory-data.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";
 
@@ -30,8 +30,9 @@ async function open(codec?: PayloadCodec): Promise<StoreUnderTest> {
     events: () => events,
     advanceClock: (deltaMs) => (aheadMs += deltaMs),
     damageEntry: (ref) => {
-      const session = data.sessions.get(sessionRefText(ref));
-      if (session !== undefined) session.entry = typeof session.entry === "string" ? "{" : Buffer.from("{");
+      const session = data.sessions.get(addressText(ref));
+
+      if (session !== undefined) session.entry = "{";
     },
     dispose: () => store.close(),
   };
