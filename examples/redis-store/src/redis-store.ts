@@ -2,9 +2,9 @@ import { createClient } from "@redis/client";
 import { type SessionRef, type SessionStore, ThroughlineError } from "@throughline/core";
 import {
   createStore,
+  type KeptRecord,
   type KeptSession,
   type ListScan,
-  type RecordRow,
   type SessionRow,
   type StoreBackend,
   type StoreChange,
@@ -103,9 +103,9 @@ class RedisBackend implements StoreBackend {
     return row === null || entry === null ? null : { row: JSON.parse(row) as SessionRow, entry };
   }
 
-  async records(row: SessionRow, fromSeq: number, toSeq: number): Promise<readonly RecordRow[]> {
+  async records(row: SessionRow, fromSeq: number, toSeq: number): Promise<readonly KeptRecord[]> {
     const texts = await reached(this.#client.lRange(this.#partKey(row, "records"), fromSeq - 1, toSeq - 1));
-    return texts.map((text) => JSON.parse(text) as RecordRow);
+    return texts.map((text) => JSON.parse(text) as KeptRecord);
   }
 
   async seqsOf(row: SessionRow, ids: readonly string[]): Promise<readonly (number | null)[]> {

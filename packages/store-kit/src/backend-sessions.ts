@@ -13,7 +13,7 @@ import { ThroughlineError } from "@throughline/core";
 import type { HandleLife } from "./handle-life.ts";
 import { chain, type Awaitable, isPending } from "./awaitable.ts";
 import { placeOf } from "./namespace-fields.ts";
-import type { FieldWrites, KeptSession, RecordRow, SessionRow, StoreBackend, StoreChange } from "./store-backend.ts";
+import type { FieldWrites, KeptSession, KeptRecord, SessionRow, StoreBackend, StoreChange } from "./store-backend.ts";
 
 /** Holds what a write does, its result, and the events to announce after the commit. */
 export interface PlannedWrite<Result> {
@@ -125,7 +125,7 @@ export class BackendSessions {
   }
 
   /** Returns the records between two seqs, both included; fewer when the session was deleted meanwhile. */
-  records(row: SessionRow, fromSeq: number, toSeq: number): Awaitable<readonly RecordRow[]> {
+  records(row: SessionRow, fromSeq: number, toSeq: number): Awaitable<readonly KeptRecord[]> {
     return ask(() => this.backend.records(row, fromSeq, toSeq), null);
   }
 

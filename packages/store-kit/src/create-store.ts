@@ -25,7 +25,7 @@ import { prepareAppend } from "./plan-append.ts";
 import { type PageRange, pageRows, readPages } from "./read-pages.ts";
 import { SessionCoder } from "./session-coder.ts";
 import { SessionWrites } from "./session-writes.ts";
-import type { KeptSession, ListScan, RecordRow, SessionRow, StoreBackend } from "./store-backend.ts";
+import type { KeptSession, ListScan, KeptRecord, SessionRow, StoreBackend } from "./store-backend.ts";
 
 /** Describes a store for `createStore`: what it declares, and what its users may set. */
 interface BackendStoreOptions extends Pick<core.StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
@@ -138,14 +138,14 @@ class BackendStore implements core.SessionStore {
   }
 
   /** Reads the rows of one page, in portions of about the bytes of a page. */
-  async #rowsOf(ref: core.SessionRef, row: SessionRow, range: PageRange): Promise<readonly RecordRow[]> {
+  async #rowsOf(ref: core.SessionRef, row: SessionRow, range: PageRange): Promise<readonly KeptRecord[]> {
     const { pageRecords, pageBytes } = this.capabilities.limits;
     const { lastSeq } = row.head;
     const newest = Math.min(lastSeq, range.beforeSeq - 1);
     const isUp = range.order === "ascending";
     const wanted = Math.min(range.left, pageRecords, newest - range.afterSeq);
     const average = Math.max(row.recordBytes / Math.max(lastSeq, 1), 1);
-    const rows: RecordRow[] = [];
+    const rows: KeptRecord[] = [];
     for (let bytes = 0; rows.length < wanted && bytes < pageBytes;) {
       const portion = Math.min(wanted - rows.length, Math.ceil((pageBytes - bytes) / average));
       const from = isUp ? range.afterSeq + 1 + rows.length : newest - rows.length - portion + 1;
@@ -281,7 +281,7 @@ function existing(ref: core.SessionRef, found: KeptSession | null): KeptSession 
   return found;
 }
 
-function missingRecords(rows: readonly RecordRow[], fromSeq: number, lastSeq: number): Error {
+function missingRecords(rows: readonly KeptRecord[], fromSeq: number, lastSeq: number): Error {
   const expectedSeq = fromSeq + rows.filter(({ seq }, index) => seq === fromSeq + index).length;
   return refused("STORE_CORRUPT", `The store is damaged: record ${expectedSeq} of ${lastSeq} is missing.`, {
     expectedSeq,

@@ -7,4 +7,4 @@ export { planMove, planRedaction, planRemove } from "./plan-move.ts";
 export { planSave } from "./plan-save.ts";
 export { readPages } from "./read-pages.ts";
 export { WatchHub } from "./watch-hub.ts";
-export type { KeptSession, ListScan, RecordRow, SessionRow, StoreBackend, StoreChange } from "./store-backend.ts";
+export type { KeptRecord, KeptSession, ListScan, SessionRow, StoreBackend, StoreChange } from "./store-backend.ts";

@@ -4,12 +4,12 @@ import {
   createRowCoder,
   type KeptPayload,
   type PayloadPlace,
-  type RecordRow as BinaryRow,
+  type RecordRow,
   type RedactionInfo,
   type RowCoder,
 } from "./row-coder.ts";
 import { sessionState } from "./session-frame.ts";
-import type { KeptSession, RecordRow } from "./store-backend.ts";
+import type { KeptRecord, KeptSession } from "./store-backend.ts";
 
 /**
  * Marks bytes that are kept as base64. JSON never starts with this character. An imported line may, and `isSourceText`
@@ -25,9 +25,9 @@ function keptPayload(text: string): KeptPayload {
   return text.startsWith(mark) ? Buffer.from(text.slice(mark.length), "base64") : text;
 }
 
-function textRow(row: BinaryRow): RecordRow {
+function textRow(row: RecordRow): KeptRecord {
   const { text, source } = row;
-  if (typeof text === "string" && (source === null || typeof source === "string")) return row as RecordRow;
+  if (typeof text === "string" && (source === null || typeof source === "string")) return row as KeptRecord;
   return { ...row, text: keptText(text), source: source === null ? null : keptText(source) };
 }
 
@@ -46,22 +46,22 @@ export class SessionCoder {
     place: PayloadPlace,
     item: LinkedRecord,
     at: { readonly seq: number; readonly storedAtMs: number },
-  ): RecordRow {
+  ): KeptRecord {
     return textRow(this.#coder.encodeRecord(place, item, at));
   }
 
   /** Returns the record of a row, with the content that `payload` selects. */
-  decode<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload): RecordFor<Payload> {
-    return this.#coder.decodeRecord(place, this.#binaryRow(row), payload);
+  decode<Payload extends ReadPayload>(place: PayloadPlace, row: KeptRecord, payload: Payload): RecordFor<Payload> {
+    return this.#coder.decodeRecord(place, this.#recordRow(row), payload);
   }
 
   /** Returns the row of the tombstone that replaces a record; null when the record is a tombstone already. */
-  redact(place: PayloadPlace, row: RecordRow, info: RedactionInfo): RecordRow | null {
-    const redacted = this.#coder.redactRecord(place, this.#binaryRow(row), info);
+  redact(place: PayloadPlace, row: KeptRecord, info: RedactionInfo): KeptRecord | null {
+    const redacted = this.#coder.redactRecord(place, this.#recordRow(row), info);
     return redacted === null ? null : textRow(redacted);
   }
 
-  #binaryRow(row: RecordRow): BinaryRow {
+  #recordRow(row: KeptRecord): RecordRow {
     const { text, source, isSourceText } = row;
     if (!this.#hasCodec && (source === null || isSourceText) && !text.startsWith(mark)) return row;
     const isPlain = source === null || (isSourceText && !this.#hasCodec);

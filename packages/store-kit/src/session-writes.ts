@@ -22,7 +22,7 @@ import { assertMoveAction, planMove, planRedaction, planRemove } from "./plan-mo
 import { planSave } from "./plan-save.ts";
 import type { SessionCoder } from "./session-coder.ts";
 import { planFieldRemoval, type SessionFrame } from "./session-frame.ts";
-import type { FieldWrites, KeptSession, RecordRow, SessionChange, SessionRow } from "./store-backend.ts";
+import type { FieldWrites, KeptSession, KeptRecord, SessionChange, SessionRow } from "./store-backend.ts";
 
 /** This field of a session holds its open reply. */
 export const partialField = "partial";
@@ -41,11 +41,11 @@ function at(row: SessionRow): { readonly ref: SessionRef; readonly version: stri
   return { ref: row.ref, version: row.version };
 }
 
-function messagesIn(rows: readonly RecordRow[]): number {
+function messagesIn(rows: readonly KeptRecord[]): number {
   return rows.reduce((count, { type }) => (type === "message" ? count + 1 : count), 0);
 }
 
-function bytesOf(rows: readonly RecordRow[]): number {
+function bytesOf(rows: readonly KeptRecord[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
@@ -274,8 +274,8 @@ export class SessionWrites {
   }
 
   /** Reads records by seqs in ascending order, neighbors together. */
-  async #rowsAt(row: SessionRow, seqs: readonly number[]): Promise<readonly RecordRow[]> {
-    const rows: RecordRow[] = [];
+  async #rowsAt(row: SessionRow, seqs: readonly number[]): Promise<readonly KeptRecord[]> {
+    const rows: KeptRecord[] = [];
     for (let from = 0; from < seqs.length;) {
       let end = from;
       while (end - from < 100 && seqs[end + 1] === (seqs[end] as number) + 1) end++;

@@ -42,7 +42,7 @@ export interface KeptSession {
 }
 
 /** Holds a record in the form that a backend keeps, as plain JSON. */
-export interface RecordRow extends RecordHead {
+export interface KeptRecord extends RecordHead {
   /** Holds the record as text, which only `createStore` reads. */
   readonly text: string;
   /** Holds the imported line when it differs from the text, in a form that only `createStore` reads; else null. */
@@ -66,9 +66,9 @@ export interface SessionChange {
   /** Holds the new entry; absent keeps the entry. */
   readonly entry?: string;
   /** Lists the records to add behind the last record, in order of seq. `seqsOf` finds them by their ids. */
-  readonly append: readonly RecordRow[];
+  readonly append: readonly KeptRecord[];
   /** Lists the records that replace the records with the same seq and id. No copy of the old content may stay. */
-  readonly replace: readonly RecordRow[];
+  readonly replace: readonly KeptRecord[];
   /** Lists the fields of the session to write. */
   readonly fields: FieldWrites;
 }
@@ -135,7 +135,7 @@ export interface StoreBackend {
    * Returns the records of a session from one seq to another, both included, in ascending order. Fewer records mean that
    * the session was deleted meanwhile.
    */
-  records(row: SessionRow, fromSeq: number, toSeq: number): Awaitable<readonly RecordRow[]>;
+  records(row: SessionRow, fromSeq: number, toSeq: number): Awaitable<readonly KeptRecord[]>;
   /** Returns the seqs of the records with these ids in the order of the ids, null for an id that no record has. */
   seqsOf(row: SessionRow, ids: readonly string[]): Awaitable<readonly (number | null)[]>;
   /** Returns the values of a session's fields in the order of the names, null for an absent field. */

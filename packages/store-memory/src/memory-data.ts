@@ -1,4 +1,4 @@
-import type { RecordRow, SessionRow, StoreBackend, StoreChange } from "@throughline/store-kit";
+import type { KeptRecord, SessionRow, StoreBackend, StoreChange } from "@throughline/store-kit";
 
 type SessionRef = SessionRow["ref"];
 
@@ -9,7 +9,7 @@ export interface MemorySession {
   /** Holds the entry as the store encodes it. */
   entry: string;
   /** Holds the records; the record with seq n is at index n - 1. */
-  readonly records: RecordRow[];
+  readonly records: KeptRecord[];
   /** Maps the id of a record to its seq. */
   readonly seqById: Map<string, number>;
   /** Holds the fields of the session. */
