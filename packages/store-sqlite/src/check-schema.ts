@@ -1,14 +1,13 @@
 import { quote, refused } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 import type { SchemaObject } from "./schema-objects.ts";
-import { schemaObjects } from "./schema.ts";
-import { renamedIndexTables } from "./search-index.ts";
+import { renamedTables, schemaObjects } from "./schema.ts";
 
 const rowText = ({ type, name, table: on, sql }: SchemaObject): string => [type, name, on, sql].join("\n");
 
 const expected: ReadonlyMap<string, string> = new Map(schemaObjects.map((each) => [rowText(each), each.name]));
 /** The tables of a replaced search index keep these names until they are deleted. No query reads them. */
-const allowed: ReadonlySet<string> = new Set(renamedIndexTables);
+const allowed: ReadonlySet<string> = new Set(renamedTables.map(({ aside }) => aside));
 
 /**
  * Compares the rows of `sqlite_schema` with what this version creates, because SQLite has no checksum of them. One changed

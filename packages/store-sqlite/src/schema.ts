@@ -178,6 +178,15 @@ export const createSearchIndex: string = `${searchIndex.sql};
 INSERT INTO store_search (store_search, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('crisismerge', 200);`;
 
 /**
+ * SQLite overwrites every page of a full-text index that is emptied, which takes long for a large index. So the tables
+ * are renamed at once to names that FTS5 does not know, and deleted a few pages at a time.
+ */
+export const renamedTables = [
+  { table: "store_search_data", aside: "store_search_old", rowsAtOnce: 96 },
+  { table: "store_search_docsize", aside: "store_search_old_sizes", rowsAtOnce: 2000 },
+] as const;
+
+/**
  * `store_children` finds the records that name a record as their parent. An index on `store_records` would add a page
  * to each turn, so the table is filled behind the log, up to the record number `entered_to`.
  */

@@ -3,7 +3,7 @@ import { searchIndexText, searchText, toolWord } from "@throughline/core/interna
 import type Database from "better-sqlite3";
 import type { Connection } from "./connection.ts";
 import type { Session, SessionRow } from "./rows.ts";
-import { createSearchIndex, searchRules } from "./schema.ts";
+import { createSearchIndex, renamedTables, searchRules } from "./schema.ts";
 
 /** A batch takes a few milliseconds to read, to split into words and to write. */
 const batchRows = 128;
@@ -250,17 +250,6 @@ function parsedRecord(text: string): SessionRecord {
 }
 
 /**
- * SQLite overwrites every page of a full-text index that is emptied, which takes long for a large index. So the tables
- * are renamed at once to names that FTS5 does not know, and deleted a few pages at a time.
- */
-const putAside = [
-  { table: "store_search_data", aside: "store_search_old", rowsAtOnce: 96 },
-  { table: "store_search_docsize", aside: "store_search_old_sizes", rowsAtOnce: 2000 },
-] as const;
-
-export const renamedIndexTables: readonly string[] = putAside.map(({ aside }) => aside);
-
-/**
  * Replaces the index with an empty one inside a transaction. Returns false while an earlier renamed index still exists.
  */
 function beginIndexRebuild({ database }: Connection): boolean {
@@ -268,7 +257,7 @@ function beginIndexRebuild({ database }: Connection): boolean {
   try {
     // SQLite does not rename the tables of a virtual table without this mode.
     database.unsafeMode(true);
-    for (const { table, aside } of putAside) database.exec(`ALTER TABLE ${table} RENAME TO ${aside}`);
+    for (const { table, aside } of renamedTables) database.exec(`ALTER TABLE ${table} RENAME TO ${aside}`);
     database.exec(`DROP TABLE store_search;${createSearchIndex}`);
     return true;
   } finally {
@@ -277,12 +266,12 @@ function beginIndexRebuild({ database }: Connection): boolean {
 }
 
 export function hasOldIndex({ database }: Pick<Connection, "database">): boolean {
-  return putAside.some(({ aside }) => isThere(database, aside));
+  return renamedTables.some(({ aside }) => isThere(database, aside));
 }
 
 /** Deletes a part of a renamed index inside a transaction. Returns false when nothing is left. */
 export function deleteOldIndexSlice({ database }: Connection): boolean {
-  for (const { aside, rowsAtOnce } of putAside) {
+  for (const { aside, rowsAtOnce } of renamedTables) {
     if (!isThere(database, aside)) continue;
     const some = `SELECT id FROM ${aside} ORDER BY id LIMIT ${rowsAtOnce}`;
     if (database.prepare(`DELETE FROM ${aside} WHERE id IN (${some})`).run().changes === 0)
@@ -294,7 +283,7 @@ export function deleteOldIndexSlice({ database }: Connection): boolean {
 
 /** Deletes all of a renamed index, because words that are removed for good must leave it too. */
 function deleteOldIndex({ database }: Connection): void {
-  for (const { aside } of putAside) if (isThere(database, aside)) database.exec(`DROP TABLE ${aside}`);
+  for (const { aside } of renamedTables) if (isThere(database, aside)) database.exec(`DROP TABLE ${aside}`);
 }
 
 function isThere(database: Connection["database"], table: string): boolean {

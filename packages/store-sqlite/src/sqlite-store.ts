@@ -21,7 +21,7 @@ import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { IndexFiller } from "./index-filler.ts";
 import { createEntriesMark, SessionLists } from "./list-sessions.ts";
-import { createMaintenance } from "./repair-store.ts";
+import { createMaintenance } from "./maintenance-facet.ts";
 import { checkedOptions, sqliteStoreTable } from "./sqlite-store-options.ts";
 import type { OpenOptions } from "./connection.ts";
 import { defaultDriver, type SqliteDriver } from "./connection.ts";

@@ -1,28 +1,22 @@
-import {
-  assertStoreOptions,
-  createFinding,
-  refused,
-  serializeRecord,
-  throughlineDraft,
-} from "@throughline/core/internal";
+import { createFinding, refused, serializeRecord, throughlineDraft } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
-import type { Finding, MaintenanceFacet } from "@throughline/core";
-import { backupStore, leaveLog } from "./backup-store.ts";
-import { checkDatabase } from "./check-pages.ts";
-import type { Connection, OpenOptions } from "./connection.ts";
-import { openConnection } from "./open-connection.ts";
-import { insertRecord } from "./record-rows.ts";
-import type { CodedRecord } from "./record-rows.ts";
+import type { Finding } from "@throughline/core";
+import { leaveLog } from "../backup-store.ts";
+import { checkDatabase } from "../check-pages.ts";
+import type { Connection, OpenOptions } from "../connection.ts";
+import { openConnection } from "../open-connection.ts";
+import { insertRecord } from "../record-rows.ts";
+import type { CodedRecord } from "../record-rows.ts";
 import { isReadable, recreatedRow, renamedRow, RepairSource, statedSource } from "./repair-source.ts";
-import { isIntactPurge } from "./row-checksums.ts";
+import { isIntactPurge } from "../row-checksums.ts";
 import { believedLastSeq } from "./salvage.ts";
-import { placeOf } from "./rows.ts";
-import { sealSession, storeEntry } from "./session-rows.ts";
-import { nativeCode } from "./sqlite-errors.ts";
-import type { PurgedSourceRow, SessionRow } from "./rows.ts";
-import { databasePath } from "./file-facts.ts";
-import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
-import type { StoreHandle } from "./store-handle.ts";
+import { placeOf } from "../rows.ts";
+import { sealSession, storeEntry } from "../session-rows.ts";
+import { nativeCode } from "../sqlite-errors.ts";
+import type { PurgedSourceRow, SessionRow } from "../rows.ts";
+import { databasePath } from "../file-facts.ts";
+import { isThere, putInPlace, removeDatabase } from "../store-file.ts";
+import type { StoreHandle } from "../store-handle.ts";
 import { verifyStore } from "./verify-store.ts";
 
 /** One transaction copies at most this many records. */
@@ -42,7 +36,7 @@ interface Recovery {
  * so that seq stays dense. There is no copy without damage, and none where nothing can be read. The copy is checked
  * before it gets its name.
  */
-async function* repairStore(
+export async function* repairStore(
   handle: StoreHandle,
   options: OpenOptions,
   signal: AbortSignal | undefined,
@@ -280,34 +274,4 @@ function recoveredText({ recovered, lost, isTotalKnown }: Recovery): string {
   const number = (count: number): string => count.toLocaleString("en-US");
   const total = recovered + lost;
   return `${isTotalKnown ? `${number(recovered)} of ${number(total)}` : number(recovered)} ${total === 1 ? "record" : "records"}`;
-}
-
-export function createMaintenance(handle: StoreHandle, options: OpenOptions): MaintenanceFacet {
-  return {
-    async *verify(asked = {}) {
-      assertStoreOptions("verify", asked);
-      handle.life.begin(asked.signal);
-      yield* verifyStore(handle, options.driver, asked);
-    },
-    async *repair(asked = {}) {
-      assertStoreOptions("repair", asked);
-      handle.life.begin(asked.signal);
-      yield* repairStore(handle, options, asked.signal);
-    },
-    backup: async (path, asked = {}) => {
-      assertStoreOptions("backup", asked);
-      handle.life.begin(asked.signal);
-      const { signal } = asked;
-      // Opening the store first gives a clearer error for a damaged store. A copy has no file that could be opened
-      // again.
-      const opened = await handle.read(({ isCopy, database }) => (isCopy ? database : undefined), signal);
-      try {
-        return await backupStore({ ...options, opened }, path, signal);
-      } catch (error) {
-        // The handle may have been closed meanwhile, and the copy with it.
-        if (opened !== undefined) handle.life.begin();
-        throw error;
-      }
-    },
-  };
 }

@@ -1,11 +1,11 @@
 import { createFinding } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
-import { databasePath } from "./file-facts.ts";
-import { backupsBeside, lookInto } from "./store-file.ts";
-import type { SqliteDriver } from "./connection.ts";
-import { storeError } from "./sqlite-errors.ts";
-import type { Session, SessionRow } from "./rows.ts";
-import type { StoreHandle } from "./store-handle.ts";
+import { databasePath } from "../file-facts.ts";
+import { backupsBeside, lookInto } from "../store-file.ts";
+import type { SqliteDriver } from "../connection.ts";
+import { storeError } from "../sqlite-errors.ts";
+import type { Session, SessionRow } from "../rows.ts";
+import type { StoreHandle } from "../store-handle.ts";
 
 const sliceRows = 200;
 

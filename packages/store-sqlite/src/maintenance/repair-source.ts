@@ -1,21 +1,21 @@
 import { hasErrorCode } from "@throughline/core";
 import { entrySourceDigest } from "@throughline/core/internal";
 import type { KeptPayload, RowCoder } from "@throughline/store-kit/internal";
-import { firstSweepAt } from "./keyed-appends.ts";
-import { pageBytes } from "./open-connection.ts";
-import { schemaDamage } from "./check-schema.ts";
-import { openPages } from "./check-pages.ts";
-import { purgedSources } from "./purged-sources.ts";
+import { firstSweepAt } from "../keyed-appends.ts";
+import { pageBytes } from "../open-connection.ts";
+import { schemaDamage } from "../check-schema.ts";
+import { openPages } from "./page-file.ts";
+import { purgedSources } from "../purged-sources.ts";
 import { readable, RecordReader } from "./record-reader.ts";
-import type { CodedRecord } from "./record-rows.ts";
+import type { CodedRecord } from "../record-rows.ts";
 import { Salvage } from "./salvage.ts";
-import { slotOf } from "./session-rows.ts";
-import { placeOf } from "./rows.ts";
-import type { PurgedSourceRow, Session, SessionRow } from "./rows.ts";
-import type { StoreContext } from "./store-context.ts";
-import { databasePath } from "./file-facts.ts";
-import { openRaw } from "./store-file.ts";
-import type { StoreHandle } from "./store-handle.ts";
+import { slotOf } from "../session-rows.ts";
+import { placeOf } from "../rows.ts";
+import type { PurgedSourceRow, Session, SessionRow } from "../rows.ts";
+import type { StoreContext } from "../store-context.ts";
+import { databasePath } from "../file-facts.ts";
+import { openRaw } from "../store-file.ts";
+import type { StoreHandle } from "../store-handle.ts";
 import { sessionNumbers } from "./session-numbers.ts";
 
 /** Holds a session of a damaged store. Its row is null where only records are left. */

@@ -1,12 +1,12 @@
 import { hasErrorCode } from "@throughline/core";
-import type { Connection } from "./connection.ts";
-import { inOneSnapshot } from "./one-snapshot.ts";
-import { recordOf, rowOf } from "./record-rows.ts";
-import type { CodedRecord } from "./record-rows.ts";
-import { placeOf } from "./rows.ts";
-import { isDamage } from "./sqlite-errors.ts";
-import type { RecordContentRow, Session, SessionRow } from "./rows.ts";
-import type { StoreHandle } from "./store-handle.ts";
+import type { Connection } from "../connection.ts";
+import { inOneSnapshot } from "../one-snapshot.ts";
+import { recordOf, rowOf } from "../record-rows.ts";
+import type { CodedRecord } from "../record-rows.ts";
+import { placeOf } from "../rows.ts";
+import { isDamage } from "../sqlite-errors.ts";
+import type { RecordContentRow, Session, SessionRow } from "../rows.ts";
+import type { StoreHandle } from "../store-handle.ts";
 
 /** Returns the result, or undefined where the file is damaged. */
 export async function readable<Value>(read: () => Promise<Value>): Promise<Value | undefined> {

@@ -1,4 +1,11 @@
-import type { PageFile } from "./check-pages.ts";
+/** Reads single pages of a database. Newer pages of the log replace those of the file. */
+export interface PageFile {
+  readonly pageBytes: number;
+  /** Counts pages from 1. Pages of the log may lie behind the end of the file. */
+  readonly pages: number;
+  /** Returns the bytes of a page, or null where neither the file nor the log has all of them. */
+  page(number: number): DataView | null;
+}
 
 /** Holds the value of a column. Integers beyond the safe range are bigints. */
 export type CellValue = null | number | bigint | string | Uint8Array;

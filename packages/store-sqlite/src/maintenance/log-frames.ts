@@ -1,5 +1,5 @@
-import { firstSalts, frameHeaderBytes, headerBytes, readLogHeader, sumsOf, type Sums } from "./log-damage.ts";
-import type { ReadAt } from "./store-file.ts";
+import { firstSalts, frameHeaderBytes, headerBytes, readLogHeader, sumsOf, type Sums } from "../log-damage.ts";
+import type { ReadAt } from "../store-file.ts";
 
 /** Names one page in the log. */
 export interface Frame {

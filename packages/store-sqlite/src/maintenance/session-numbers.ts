@@ -1,7 +1,7 @@
-import type { Connection } from "./connection.ts";
-import type { Session } from "./rows.ts";
-import { isDamage } from "./sqlite-errors.ts";
-import type { StoreHandle } from "./store-handle.ts";
+import type { Connection } from "../connection.ts";
+import type { Session } from "../rows.ts";
+import { isDamage } from "../sqlite-errors.ts";
+import type { StoreHandle } from "../store-handle.ts";
 
 const sliceRows = 200;
 

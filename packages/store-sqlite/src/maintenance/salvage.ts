@@ -3,15 +3,14 @@ import { crc32 } from "node:zlib";
 import { hasErrorCode } from "@throughline/core";
 import { isTombstone } from "@throughline/core/internal";
 import type { KeptPayload, RecordRow } from "@throughline/store-kit/internal";
-import type { PageFile } from "./check-pages.ts";
-import { recordOf, textForm } from "./record-rows.ts";
-import { headChecksum, isIntactPurge } from "./row-checksums.ts";
-import type { CodedRecord } from "./record-rows.ts";
-import { placeOf, purgedNamespace } from "./rows.ts";
-import type { PurgedSourceRow, RecordContentRow, Session, SessionRow } from "./rows.ts";
-import type { StoreContext } from "./store-context.ts";
+import { recordOf, textForm } from "../record-rows.ts";
+import { headChecksum, isIntactPurge } from "../row-checksums.ts";
+import type { CodedRecord } from "../record-rows.ts";
+import { placeOf, purgedNamespace } from "../rows.ts";
+import type { PurgedSourceRow, RecordContentRow, Session, SessionRow } from "../rows.ts";
+import type { StoreContext } from "../store-context.ts";
 import { rowAt, rowCount } from "./table-cells.ts";
-import type { CellValue, TableRow } from "./table-cells.ts";
+import type { CellValue, PageFile, TableRow } from "./table-cells.ts";
 
 /** Packs the page of a row and its index there into one number. */
 type Place = number;
