@@ -11,7 +11,7 @@ export interface RedisServer {
   /** Removes everything. */
   flush(): Promise<void>;
   /** The content of the database on the disk, after it was saved. */
-  saved(): Promise<Uint8Array>;
+  saved(): Promise<Buffer>;
   /** Runs one command, as another program would. */
   command(...words: readonly string[]): Promise<unknown>;
   stop(): Promise<void>;

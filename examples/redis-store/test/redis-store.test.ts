@@ -26,7 +26,12 @@ async function open(codec?: PayloadCodec): Promise<StoreUnderTest> {
       await store.close();
       return another();
     },
-    files: async () => [await server.saved()],
+    files: async () => {
+      const saved = await server.saved();
+      // Encoded content is base64 behind "="; a codec that encodes nothing must not hide in it.
+      const encoded = saved.toString("latin1").match(/(?<==)[\w+/]{8,}/g) ?? [];
+      return [saved, ...encoded.map((text) => Buffer.from(text, "base64"))];
+    },
     events: () => events,
     advanceClock: (deltaMs) => (aheadMs += deltaMs),
     damageEntry: async ({ namespace, agentId, key, archiveId }: SessionRef) => {

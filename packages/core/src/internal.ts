@@ -8,7 +8,6 @@ export { BranchWalk, SettingsSearch, readContextRecords } from "./branch-walk.ts
 export { mainSessionKey, subagentSessionKey } from "./build-session-key.ts";
 export { readUsage } from "./call-usage.ts";
 export type { CallUsage } from "./call-usage.ts";
-export { misspelt } from "./check-draft.ts";
 export type { CodecContext } from "./codec.ts";
 export { isColumnText } from "./column-text.ts";
 export { commandPackage } from "./command-package.ts";
@@ -58,6 +57,7 @@ export {
   headAfter,
   lineBytes,
   linkRecords,
+  misspelt,
   prepareDrafts,
   serializeRecord,
 } from "./prepare-drafts.ts";

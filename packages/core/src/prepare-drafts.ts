@@ -1,6 +1,7 @@
-import { assertDraftIsMeant } from "./check-draft.ts";
 import { isColumnText } from "./column-text.ts";
+import { findRecordProblem } from "./find-record-problem.ts";
 import { isSideRecord } from "./is-side-record.ts";
+import { nearestName } from "./nearest-name.ts";
 import { isJsonTooDeep, isNestedDeeper, maxNesting } from "./nesting.ts";
 import type { Clock, RecordIds } from "./ports.ts";
 import type { SessionRecord } from "./record.ts";
@@ -75,34 +76,41 @@ export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOp
       { outcome: "not-applied" },
     );
   }
-  const givenIds = new Set<string>();
-  return drafts.map((draft, index) => {
+  const prepared: PreparedRecord[] = [];
+  let givenIds: Set<string> | null = null;
+  for (let index = 0; index < drafts.length; index++) {
+    const draft = drafts[index] as AppendDraft;
     if (typeof draft !== "object" || draft === null) throw invalid(index, "it is not an object");
-    const prepared = isSourcedDraft(draft)
+    const item = isSourcedDraft(draft)
       ? prepareSourced(draft.source, draft.record, index)
       : prepareDraft(draft, index, options);
-    if (prepared.isIdGiven && givenIds.has(prepared.id)) {
-      throw new ThroughlineError("RECORD_ID_TAKEN", `Draft ${index} repeats the id ${quote(prepared.id)}.`, {
+    prepared.push(item);
+    if (!item.isIdGiven) continue;
+    givenIds ??= new Set();
+    if (givenIds.has(item.id)) {
+      throw new ThroughlineError("RECORD_ID_TAKEN", `Draft ${index} repeats the id ${quote(item.id)}.`, {
         outcome: "not-applied",
-        details: { index, id: prepared.id },
+        details: { index, id: item.id },
       });
     }
-    if (prepared.isIdGiven) givenIds.add(prepared.id);
-    return prepared;
-  });
+    givenIds.add(item.id);
+  }
+  return prepared;
 }
 
 /** Gives each record its parent, starting at the head, and the line that will be kept. */
 export function linkRecords(prepared: readonly PreparedRecord[], headId: string | null): readonly LinkedRecord[] {
+  const linked: LinkedRecord[] = [];
   let head = headId;
-  return prepared.map((item) => {
+  for (const item of prepared) {
+    const { type, id, timestamp, side, tsMs, source, isSourceCanonical } = item;
     const parentId = item.parentId === undefined ? head : item.parentId;
-    const record: SessionRecord = { type: item.type, id: item.id, parentId, timestamp: item.timestamp, ...item.fields };
-    if (!item.side) head = item.id;
-    const { side, tsMs, source, isSourceCanonical } = item;
+    const record: SessionRecord = { type, id, parentId, timestamp, ...item.fields };
     const text = lineText(item, parentId);
-    return { record, text, side, tsMs, source, isSourceCanonical, bytes: lineBytes({ source, text }) };
-  });
+    linked.push({ record, text, side, tsMs, source, isSourceCanonical, bytes: lineBytes({ source, text }) });
+    if (!side) head = id;
+  }
+  return linked;
 }
 
 /**
@@ -131,7 +139,11 @@ export function lineBytes({ source, text, bytes }: Pick<LinkedRecord, "source" |
 }
 
 export function headAfter(linked: readonly LinkedRecord[], headId: string | null): string | null {
-  return linked.findLast((item) => !item.side)?.record.id ?? headId;
+  for (let index = linked.length - 1; index >= 0; index--) {
+    const { side, record } = linked[index] as LinkedRecord;
+    if (!side) return record.id;
+  }
+  return headId;
 }
 
 /**
@@ -147,7 +159,11 @@ export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
           record: draft.record ?? null,
         }
       : draft;
-    return jsonOf(value, index, (given) => JSON.stringify(given)) ?? "null";
+    try {
+      return JSON.stringify(value) ?? "null";
+    } catch (cause) {
+      throw notJson(index, cause);
+    }
   });
   return `[${texts.join(",")}]`;
 }
@@ -158,15 +174,15 @@ export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
  * @throws {ThroughlineError} RECORD_INVALID for what JSON cannot hold
  */
 export function serializeRecord(record: unknown, index = 0): string {
-  return jsonOf(record, index, serializeJson);
+  try {
+    return serializeJson(record);
+  } catch (cause) {
+    throw notJson(index, cause);
+  }
 }
 
-function jsonOf(value: unknown, index: number, write: (value: unknown) => string): string {
-  try {
-    return write(value);
-  } catch (cause) {
-    throw invalid(index, `it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
-  }
+function notJson(index: number, cause: unknown): ThroughlineError {
+  return invalid(index, `it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
 }
 
 /**
@@ -293,5 +309,85 @@ function invalid(index: number, why: string, cause?: unknown): ThroughlineError 
     outcome: "not-applied",
     details: { index },
     cause,
+  });
+}
+
+/**
+ * A misspelling of these record types is refused. The short types (`leaf`, `label`, `usage`, `reset`) are left out,
+ * because type names of other programs, such as `preset`, are as similar to them.
+ */
+const guardedTypes: readonly string[] = [
+  "message",
+  "compaction",
+  "branch_summary",
+  "custom",
+  "custom_message",
+  "model_change",
+  "thinking_level_change",
+  "session_info",
+  "context_edit",
+  "checkpoint",
+];
+
+/**
+ * Refuses a new record that no context would show: a message without usable content, or a type that misspells a known
+ * type. Other types pass, and so does every line that came from a file.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function assertDraftIsMeant(draft: RecordDraft, index: number): void {
+  if (draft.type === "message") return assertMessage(draft, index);
+  const meant = misspelt(draft.type);
+  if (meant === null) return;
+  throw wrong(
+    index,
+    "type",
+    `its type ${quote(draft.type)} is one letter away from ${quote(meant)}`,
+    `Use the type ${quote(meant)}, or a name that is less like it.`,
+    meant,
+  );
+}
+
+/** Returns the known type that is one letter away from an unknown type; null for a known type and for other names. */
+export function misspelt(type: string): string | null {
+  return guardedTypes.includes(type) ? null : nearestName(type, guardedTypes, { maxEdits: 1, exactCase: true });
+}
+
+function assertMessage(draft: RecordDraft, index: number): void {
+  const { message } = draft;
+  const problem = findRecordProblem({ type: "message", id: "", parentId: null, timestamp: "", message });
+  if (problem === null || isWithoutContent(message)) return;
+  const near = nearestField(draft, problem.path);
+  const instead = near === null ? "" : `; it has ${quote(near)} instead`;
+  const remedy = `Give the record a usable ${quote(problem.path)}. docs/formats/records.md describes it.`;
+  throw wrong(index, problem.path, `${problem.path} ${problem.message}${instead}`, remedy, lastName(problem.path));
+}
+
+/** Other programs write an assistant's message with `content: null` when the message is empty. */
+function isWithoutContent(message: unknown): boolean {
+  if (typeof message !== "object" || message === null) return false;
+  const { role, content } = message as { readonly role?: unknown; readonly content?: unknown };
+  return role === "assistant" && content === null;
+}
+
+/** The missing field may be misspelled, so a field with a similar name is searched in the same object. */
+function nearestField(draft: RecordDraft, path: string): string | null {
+  const names = path.split(".");
+  let holder: unknown = draft;
+  for (const name of names.slice(0, -1)) holder = (holder as Readonly<Record<string, unknown>>)[name];
+  const wanted = lastName(path);
+  if (typeof holder !== "object" || holder === null || Object.hasOwn(holder, wanted)) return null;
+  const others = Object.keys(holder).filter((name) => name.length <= 64);
+  return nearestName(wanted, others, { maxEdits: 1 });
+}
+
+function lastName(path: string): string {
+  return path.slice(path.lastIndexOf(".") + 1);
+}
+
+function wrong(index: number, path: string, why: string, remedy: string, nearest: string): ThroughlineError {
+  return new ThroughlineError("INPUT_INVALID", `Draft ${index} was not appended: ${why}.`, {
+    outcome: "not-applied",
+    details: { index, path, nearest },
+    remedy,
   });
 }

@@ -69,7 +69,7 @@ describe("an entry", () => {
       const { state } = await openSession(store, at);
       const foreign = { ...state.entry, ...fields };
       for (const session of data.sessions.values())
-        if (session.frame.ref.key === at.key) session.entry = JSON.stringify(foreign);
+        if (session.row.ref.key === at.key) session.entry = JSON.stringify(foreign);
       const renamed = await updateEntry(store, at, (entry) => ({ ...entry, ...fields, sessionId: entry.sessionId }));
       expect(renamed.entry).toEqual(foreign);
       const larger = updateEntry(store, at, (entry) => ({ ...entry, larger: "x" }));

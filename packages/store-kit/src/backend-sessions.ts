@@ -135,12 +135,13 @@ export class BackendSessions {
   }
 
   /** Returns a session that was found before, wherever it is now; null after a purge. */
-  async refound(row: SessionRow): Promise<SessionRow | null> {
-    const there = await this.find(row.ref);
-    if (there?.row.id === row.id) return there.row;
-    const ref = await placeOf(row, this.fieldsOf(row.ref.namespace));
-    const moved = ref === null ? null : await this.find(ref);
-    return moved?.row.id === row.id ? moved.row : null;
+  refound(row: SessionRow): Awaitable<SessionRow | null> {
+    const same = (found: KeptSession | null): SessionRow | null => (found?.row.id === row.id ? found.row : null);
+    return chain(this.find(row.ref), (there) => {
+      if (same(there) !== null) return same(there);
+      const place = placeOf(row, this.fieldsOf(row.ref.namespace));
+      return chain(place, (ref) => (ref === null ? null : chain(this.find(ref), same)));
+    });
   }
 }
 

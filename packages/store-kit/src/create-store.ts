@@ -2,6 +2,7 @@ import type * as core from "@throughline/core";
 import {
   assertStoreOptions,
   type ReadPayload,
+  type RecordFor,
   refused,
   sessionNotFound,
   type StoreLimits,
@@ -13,7 +14,6 @@ import {
 import { assertRedaction, assertRef } from "./assert-arguments.ts";
 import { type Awaitable, chain, isPending } from "./awaitable.ts";
 import { ask, BackendSessions } from "./backend-sessions.ts";
-import { writeDurability } from "./check-append.ts";
 import { createCapabilities } from "./create-capabilities.ts";
 import { createHandleLife, type HandleLife } from "./handle-life.ts";
 import { holdLock, lockedAgent } from "./hold-lock.ts";
@@ -21,7 +21,7 @@ import { planList, sessionsBehind, withinBytes } from "./list-page.ts";
 import { ListedStates } from "./list-states.ts";
 import { purgedAtMs } from "./namespace-fields.ts";
 import { assertFence, preparePartial, readPartial } from "./partial-reply.ts";
-import { prepareAppend } from "./plan-append.ts";
+import { prepareAppend, writeDurability } from "./plan-append.ts";
 import { type PageRange, pageRows, readPages } from "./read-pages.ts";
 import { SessionCoder } from "./session-coder.ts";
 import { SessionWrites } from "./session-writes.ts";
@@ -55,7 +55,8 @@ interface BackendStoreOptions extends Pick<core.StoreCapabilities, "name" | "dur
  * const store = createStore(backend, { name: "mine", durabilities: ["disk"], persistent: true, writers: "many-hosts" });
  */
 export function createStore(backend: StoreBackend, options: BackendStoreOptions): core.SessionStore {
-  return new BackendStore(backend, options);
+  if (backend.tryLock === undefined) return new BackendStore(backend, options);
+  return new LockingStore(backend, backend.tryLock.bind(backend), options);
 }
 
 class BackendStore implements core.SessionStore {
@@ -65,7 +66,6 @@ class BackendStore implements core.SessionStore {
   readonly watch?: core.WatchFacet;
   readonly fork?: core.ForkFacet;
   readonly maintenance?: core.MaintenanceFacet;
-  readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #backend: StoreBackend;
   readonly #ids: core.RecordIds;
   readonly #clock: core.Clock;
@@ -94,8 +94,6 @@ class BackendStore implements core.SessionStore {
     this.#listed = new ListedStates((event) => this.#life.announce(event));
     this.partials = this.#partialsFacet();
     Object.assign(this, facets);
-    if (backend.tryLock !== undefined)
-      this.exclusively = (agent, work, waiting) => this.#exclusively(agent, work, waiting);
   }
 
   async append(
@@ -124,21 +122,28 @@ class BackendStore implements core.SessionStore {
     assertStoreOptions("read", options);
     const payload = options.payload ?? ("record" as Payload);
     let row: SessionRow | null = null;
-    return readPages(options, async (range) => {
+    return readPages(options, (range) => {
       this.#life.begin(options.signal);
-      return this.#life.track(async () => {
-        // Later pages come from the session of the first page, also after a rename or an archive.
-        row = row === null ? (await this.#found(ref)).row : await this.#sessions.refound(row);
-        if (row === null) throw sessionNotFound(ref);
-        const { lastSeq } = row.head;
-        const rows = await this.#rowsOf(ref, row, range);
-        return { records: rows.map((one) => this.#coder.decode(row as SessionRow, one, payload)), lastSeq };
+      // Later pages come from the session of the first page, also after a rename or an archive.
+      const found = row === null ? this.#rowAt(ref) : this.#sessions.refound(row);
+      const page = chain(found, (now) => {
+        if (now === null) throw sessionNotFound(ref);
+        row = now;
+        const { lastSeq } = now.head;
+        const decode = (one: KeptRecord): RecordFor<Payload> => this.#coder.decode(now, one, payload);
+        return chain(this.#rowsOf(now, range), (rows) => ({ records: rows.map(decode), lastSeq }));
       });
+      return isPending(page) ? this.#life.track(() => page) : page;
     });
   }
 
+  #rowAt(ref: core.SessionRef): Awaitable<SessionRow | null> {
+    assertRef(ref);
+    return chain(this.#sessions.find(ref), (found) => found?.row ?? null);
+  }
+
   /** Reads the rows of one page, in portions of about the bytes of a page. */
-  async #rowsOf(ref: core.SessionRef, row: SessionRow, range: PageRange): Promise<readonly KeptRecord[]> {
+  #rowsOf(row: SessionRow, range: PageRange): Awaitable<readonly KeptRecord[]> {
     const { pageRecords, pageBytes } = this.capabilities.limits;
     const { lastSeq } = row.head;
     const newest = Math.min(lastSeq, range.beforeSeq - 1);
@@ -146,26 +151,36 @@ class BackendStore implements core.SessionStore {
     const wanted = Math.min(range.left, pageRecords, newest - range.afterSeq);
     const average = Math.max(row.recordBytes / Math.max(lastSeq, 1), 1);
     const rows: KeptRecord[] = [];
-    for (let bytes = 0; rows.length < wanted && bytes < pageBytes;) {
-      const portion = Math.min(wanted - rows.length, Math.ceil((pageBytes - bytes) / average));
-      const from = isUp ? range.afterSeq + 1 + rows.length : newest - rows.length - portion + 1;
-      const portionRows = await this.#sessions.records(row, from, from + portion - 1);
-      if (portionRows.length < portion) {
-        if ((await this.#sessions.refound(row)) === null) throw sessionNotFound(ref);
-        throw missingRecords(portionRows, from, lastSeq);
-      }
-      rows.push(...(isUp ? portionRows : portionRows.toReversed()));
-      for (const one of portionRows) bytes += one.bytes;
-    }
-    return pageRows(rows, range, this.capabilities.limits);
+    let bytes = 0;
+    const readOn = (): Awaitable<readonly KeptRecord[]> => {
+      if (rows.length >= wanted || bytes >= pageBytes) return pageRows(rows, range, this.capabilities.limits);
+      const count = Math.min(wanted - rows.length, Math.ceil((pageBytes - bytes) / average));
+      const from = isUp ? range.afterSeq + 1 + rows.length : newest - rows.length - count + 1;
+      return chain(this.#sessions.records(row, from, from + count - 1), (portion) => {
+        if (portion.length < count) return this.#missing(row, portion, from);
+        rows.push(...(isUp ? portion : portion.toReversed()));
+        for (const one of portion) bytes += one.bytes;
+        return readOn();
+      });
+    };
+    return readOn();
+  }
+
+  /** Reports records that are missing, in a session that still is there. */
+  #missing(row: SessionRow, rows: readonly KeptRecord[], fromSeq: number): Awaitable<never> {
+    return chain(this.#sessions.refound(row), (now) => {
+      if (now === null) throw sessionNotFound(row.ref);
+      throw missingRecords(rows, fromSeq, row.head.lastSeq);
+    });
   }
 
   async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     assertStoreOptions("load", options);
     this.#life.begin(options.signal);
     assertRef(ref);
-    const found = await this.#life.track(async () => this.#sessions.find(ref));
-    return found === null ? null : this.#coder.state(found);
+    const found = this.#sessions.find(ref);
+    const session = isPending(found) ? await this.#life.track(() => found) : found;
+    return session === null ? null : this.#coder.state(session);
   }
 
   async save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
@@ -228,11 +243,6 @@ class BackendStore implements core.SessionStore {
     await this.close();
   }
 
-  async #found(ref: core.SessionRef): Promise<KeptSession> {
-    assertRef(ref);
-    return existing(ref, await this.#sessions.find(ref));
-  }
-
   #partialsFacet(): core.PartialsFacet {
     const { limits } = this.capabilities;
     return {
@@ -257,19 +267,35 @@ class BackendStore implements core.SessionStore {
     };
   }
 
-  async #exclusively<Result>(
-    agent: Pick<core.ListQuery, "namespace" | "agentId">,
+  /** Runs work under the lock of an agent, for a store that has one. */
+  protected async underLock<Result>(
+    tryLock: TryLock,
+    agent: LockedAgent,
     work: () => Promise<Result>,
     options: StoreLockOptions,
   ): Promise<Result> {
     this.#life.begin();
     const locked = lockedAgent(agent);
     const { agentId } = locked;
-    const tryLock = (): Awaitable<(() => void | Promise<void>) | null> =>
-      ask(() => this.#backend.tryLock?.(locked) ?? null, null);
     const timedOut = (waitedMs: number): core.ThroughlineError =>
       refused("STORE_LOCKED", `The lock of agent ${agentId} was held for ${waitedMs} ms.`, { agentId, waitedMs });
-    return holdLock({ clock: systemClock, tryLock, timedOut }, work, options);
+    return holdLock({ clock: systemClock, tryLock: () => ask(() => tryLock(locked), null), timedOut }, work, options);
+  }
+}
+
+type TryLock = NonNullable<StoreBackend["tryLock"]>;
+type LockedAgent = Pick<core.ListQuery, "namespace" | "agentId">;
+
+class LockingStore extends BackendStore {
+  readonly #tryLock: TryLock;
+
+  constructor(backend: StoreBackend, tryLock: TryLock, options: BackendStoreOptions) {
+    super(backend, options);
+    this.#tryLock = tryLock;
+  }
+
+  exclusively<Result>(agent: LockedAgent, work: () => Promise<Result>, options: StoreLockOptions): Promise<Result> {
+    return this.underLock(this.#tryLock, agent, work, options);
   }
 }
 

@@ -1,6 +1,5 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { assertKeyFits, assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
-export { assertBatchSize, writeDurability } from "./check-append.ts";
 export { followSession } from "./follow-session.ts";
 export type { Reached } from "./follow-session.ts";
 export type { HandleLife } from "./handle-life.ts";
@@ -15,7 +14,7 @@ export { assertFence, assertPartialFits, isPartialOf, preparePartial, readPartia
 export type { KeptPartial } from "./partial-reply.ts";
 export { createPayloadCoder } from "./payload-coder.ts";
 export type { PayloadCoder, PayloadOwner } from "./payload-coder.ts";
-export { patchedWithin } from "./plan-append.ts";
+export { assertBatchSize, patchedWithin, writeDurability } from "./plan-append.ts";
 export type { AppendPlan, AppendRequest } from "./plan-append.ts";
 export { assertMoveAction, assertNotArchived, planArchive } from "./plan-move.ts";
 export { beginningMs } from "./plan-save.ts";

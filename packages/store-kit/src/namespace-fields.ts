@@ -1,5 +1,5 @@
 import type { SessionRef } from "@throughline/core";
-import type { Awaitable } from "./awaitable.ts";
+import { type Awaitable, chain } from "./awaitable.ts";
 import { assertIdsFree } from "./id-claims.ts";
 import type { SessionFrame } from "./session-frame.ts";
 import type { FieldWrites } from "./store-backend.ts";
@@ -37,12 +37,13 @@ export function planPlace(owner: Owner): FieldWrites {
 }
 
 /** Returns the address of the session with this id, or null. */
-export async function placeOf(owner: Owner, read: ReadFields): Promise<SessionRef | null> {
-  const [text] = await read([sessionField(owner)]);
-  if (text === undefined || text === null) return null;
-  const [sessionId, key, isArchived] = JSON.parse(text) as readonly [string, string, boolean];
-  const { namespace, agentId } = owner.ref;
-  return { namespace, agentId, key, ...(isArchived ? { archiveId: sessionId } : {}) };
+export function placeOf(owner: Owner, read: ReadFields): Awaitable<SessionRef | null> {
+  return chain(read([sessionField(owner)]), ([text = null]) => {
+    if (text === null) return null;
+    const [sessionId, key, isArchived] = JSON.parse(text) as readonly [string, string, boolean];
+    const { namespace, agentId } = owner.ref;
+    return { namespace, agentId, key, ...(isArchived ? { archiveId: sessionId } : {}) };
+  });
 }
 
 /**

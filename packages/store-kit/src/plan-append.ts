@@ -1,12 +1,14 @@
-import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 import {
   assertEntryBounds,
   draftsFingerprint,
   entryExcess,
   givenPatch,
+  headAfter,
   isColumnText,
+  lineBytes,
   type LinkedRecord,
   linkRecords,
+  nextTurnState,
   patchEntry,
   prepareDrafts,
   type PreparedRecord,
@@ -22,11 +24,13 @@ import type {
   Clock,
   Durability,
   RecordIds,
-  SessionEvent,
-  StoreCapabilities,
   SessionEntry,
+  SessionEvent,
+  SessionHead,
+  StoreCapabilities,
 } from "@throughline/core";
-import type { StoreLimits } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
+import type { AppendedRecord, StoreLimits } from "@throughline/core/internal";
 import { planEntry, type SessionFrame } from "./session-frame.ts";
 
 /** Holds an append that is prepared as far as possible before the session is locked. */
@@ -123,9 +127,10 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   const earlier = keyed === null ? null : target.findKeyed(keyed.key, keyed.digest);
   if (earlier !== null) return { result: earlier, linked: [], frame: target.frame, entry: null, events: [] };
   const head = headAfterAppend(before, linked, options, nowMs);
-  const taken = linked.find(({ record }) => target.holdsId(record.id))?.record.id;
-  if (taken !== undefined)
-    throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
+  for (const { record } of linked) {
+    if (!target.holdsId(record.id)) continue;
+    throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(record.id)}.`, { id: record.id });
+  }
   const patched = options.entry === undefined ? null : patchedWithin(target.entry(), options.entry);
   const plan = patched === null ? null : planEntry(target.frame, patched, nowMs);
   const kept = plan?.frame ?? target.frame;
@@ -134,9 +139,11 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   const updatedAtMs = isActive ? Math.max(kept.updatedAtMs, nowMs) : kept.updatedAtMs;
   const { sessionId, createdAtMs } = kept;
   const frame = { ref, sessionId, revision: kept.revision, head, createdAtMs, updatedAtMs };
-  const records = linked.map(({ record: { id, parentId }, side, tsMs }, index) => {
-    return { seq: before.lastSeq + index + 1, id, parentId, side, tsMs, storedAtMs: nowMs };
-  });
+  const records: AppendedRecord[] = [];
+  for (const { record, side, tsMs } of linked) {
+    const { id, parentId } = record;
+    records.push({ seq: before.lastSeq + records.length + 1, id, parentId, side, tsMs, storedAtMs: nowMs });
+  }
   const range = { fromSeq: before.lastSeq + 1, toSeq: head.lastSeq };
   const appended = linked.length === 0 ? [] : [{ name: "records-appended", ref, ...range } as const];
   return {
@@ -151,6 +158,82 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
     linked,
     frame,
     entry: plan?.entry ?? null,
-    events: [...(plan?.events ?? []), ...appended],
+    events: plan === null ? appended : [...plan.events, ...appended],
   };
+}
+
+/**
+ * Returns the head of the session after an append, or throws the reason for a refusal. The caller must hold the same
+ * exclusion as the write. `nowMs` is the store's clock. A turn that was taken over gets TURN_FENCED before
+ * APPEND_CONFLICT, because loading again would not help it.
+ * @throws {ThroughlineError} APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED
+ */
+export function headAfterAppend(
+  head: SessionHead,
+  linked: readonly LinkedRecord[],
+  options: Pick<AppendOptions, "expect" | "turn" | "rewindTo" | "windowFromSeq">,
+  nowMs: number,
+): SessionHead {
+  const { expect, turn, rewindTo, windowFromSeq } = options;
+  // A rewind moves the head under an open turn, like a main record does.
+  const hasMainRecord = rewindTo !== undefined || headAfter(linked, null) !== null;
+  const next = nextTurnState({ fence: head.fence, turn: head.turn }, turn, { hasMainRecord, nowMs });
+  if (expect !== undefined && expect.head !== head.headId) {
+    throw new ThroughlineError("APPEND_CONFLICT", `The head is ${quote(head.headId)}, not ${quote(expect.head)}.`, {
+      outcome: "not-applied",
+      details: { headId: head.headId, expectedHeadId: expect.head },
+    });
+  }
+  return {
+    sessionId: head.sessionId,
+    lastSeq: head.lastSeq + linked.length,
+    headId: rewindTo === undefined ? headAfter(linked, head.headId) : rewindTo,
+    windowSeq: windowFromSeq ?? head.windowSeq,
+    fence: next.fence,
+    turn: next.turn,
+  };
+}
+
+/**
+ * Refuses records and batches that exceed the store's limits. The size of a record is the size of its line, imported or
+ * serialized.
+ * @throws {ThroughlineError} RECORD_TOO_LARGE, BATCH_TOO_LARGE
+ */
+export function assertBatchSize(linked: readonly LinkedRecord[], limits: StoreLimits): void {
+  let batchBytes = 0;
+  for (let index = 0; index < linked.length; index++) {
+    const bytes = lineBytes(linked[index] as LinkedRecord);
+    batchBytes += bytes;
+    if (bytes > limits.recordBytes) throw tooLarge("RECORD_TOO_LARGE", `Draft ${index}`, bytes, limits.recordBytes);
+  }
+  if (batchBytes > limits.batchBytes) throw tooLarge("BATCH_TOO_LARGE", "The append", batchBytes, limits.batchBytes);
+}
+
+/**
+ * Returns the durability of a write.
+ * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED when the store cannot give what is asked
+ */
+export function writeDurability(capabilities: StoreCapabilities, asked: Durability | undefined): Durability {
+  const durability = asked ?? capabilities.defaultDurability;
+  if (capabilities.durabilities.includes(durability)) return durability;
+  throw new ThroughlineError(
+    "CAPABILITY_UNSUPPORTED",
+    `The store ${capabilities.name} cannot write with durability ${quote(asked)}.`,
+    {
+      outcome: "not-applied",
+      details: { asked, durabilities: capabilities.durabilities },
+    },
+  );
+}
+
+function tooLarge(
+  code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE",
+  what: string,
+  bytes: number,
+  limit: number,
+): ThroughlineError {
+  return new ThroughlineError(code, `${what} has ${bytes} bytes; the store takes ${limit}.`, {
+    outcome: "not-applied",
+    details: { bytes, limit },
+  });
 }

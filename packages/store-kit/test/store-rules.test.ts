@@ -1,4 +1,4 @@
-import { headAfterAppend } from "../src/check-append.ts";
+import { headAfterAppend } from "../src/plan-append.ts";
 import { listPage } from "../src/list-page.ts";
 import {
   defaultStoreLimits,

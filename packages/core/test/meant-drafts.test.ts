@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { assertDraftIsMeant } from "../src/check-draft.ts";
+import { assertDraftIsMeant } from "../src/prepare-drafts.ts";
 import type { RecordDraft } from "../src/record-draft.ts";
 
 function message(fields: Readonly<Record<string, unknown>>): RecordDraft {
