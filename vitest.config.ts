@@ -33,6 +33,7 @@ const inMemory: ReadonlySet<string> = new Set([
   "apps/cli",
   "apps/server",
   "examples/custom-store",
+  "packages/gateway",
   "packages/openclaw-compat",
   "packages/session",
   "packages/store-http",

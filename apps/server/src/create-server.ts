@@ -5,14 +5,13 @@ import {
   type ServerResponse,
 } from "node:http";
 import { hasErrorCode } from "@throughline/core";
+import { uploadMs, within } from "@throughline/gateway/internal";
 import { answerRequest, type RequestHandlers } from "./http/answer-request.ts";
 import { answerClientErrors } from "./http/client-errors.ts";
 import { type Connections, trackConnections } from "./http/connections.ts";
-import { uploadMs } from "./gateway/request-body.ts";
 import { openHandlers } from "./open-handlers.ts";
 import type { TokenStore } from "./security/token-store.ts";
 import type { ServerOptions } from "./server-options.ts";
-import { within } from "./within.ts";
 
 export interface Server {
   /** States the bound port too, because port 0 selects a free port: `http://127.0.0.1:4788`. */

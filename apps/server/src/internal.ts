@@ -3,5 +3,5 @@
 export { apiDocument, apiRoutes } from "./api-routes.ts";
 export { assertHost, assertOrigin } from "./security/host-check.ts";
 export { createRateLimits } from "./security/rate-limits.ts";
-export { statusOf } from "./http/problem.ts";
+export { statusOf } from "@throughline/gateway/internal";
 export { referencePage } from "./http/reference-page.ts";

@@ -1,14 +1,19 @@
 import { randomBytes } from "node:crypto";
 import type { SessionStore } from "@throughline/core";
 import { monotonicMs, systemClock } from "@throughline/core/internal";
+import {
+  createBodyBudget,
+  createGatewayHandlers,
+  type GatewayHandlers,
+  type Upstream,
+  upstreamsOf,
+} from "@throughline/gateway/internal";
+import { createTurnRules } from "@throughline/session/internal";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { apiDocument, apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
-import { createGateway, type Gateway } from "./gateway/gateway.ts";
-import { type Upstream, upstreamsOf } from "./gateway/gateway-options.ts";
 import type { RequestHandlers } from "./http/answer-request.ts";
-import { createBodyBudget } from "./http/body-budget.ts";
 import { createRouteTable } from "./http/match-route.ts";
 import { createCursorSeal } from "./http/seal-cursor.ts";
 import { createFindings, type Findings } from "./operations/findings.ts";
@@ -25,7 +30,6 @@ import { createTokenStore } from "./security/token-store.ts";
 import type { ServerContext } from "./server-context.ts";
 import { defaultAuditDays, defaultLimits, type ServerOptions } from "./server-options.ts";
 import { createSummaries } from "./summaries.ts";
-import { createTurnRules } from "./turn-rules.ts";
 import { version as ownVersion } from "./version.ts";
 
 /**
@@ -111,9 +115,9 @@ async function openGateway(
   upstreams: ReadonlyMap<string, Upstream> | null,
   { store, turnRules, bodies, clock, summaries }: Services,
   { metrics, log }: Observers,
-): Promise<Gateway | null> {
+): Promise<GatewayHandlers | null> {
   if (upstreams === null || options.gateway === undefined) return null;
-  return createGateway(options.gateway, {
+  return createGatewayHandlers(options.gateway, {
     upstreams,
     store,
     turnRules,
@@ -128,7 +132,7 @@ async function openGateway(
 
 function contextOf(
   services: Services,
-  gateway: Gateway | null,
+  gateway: GatewayHandlers | null,
   { findings, ...draining }: DrainingParts & { readonly findings: Findings },
 ): ServerContext {
   let document: string | null = null;

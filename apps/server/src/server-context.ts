@@ -1,13 +1,13 @@
 import type { Clock, Finding, SessionRef, SessionStore } from "@throughline/core";
+import type { BodyBudget } from "@throughline/gateway/internal";
+import type { TurnRules } from "@throughline/session/internal";
 import type { Hub } from "./events/hub.ts";
 import type { OpenStreams } from "./events/open-streams.ts";
-import type { BodyBudget } from "./http/body-budget.ts";
 import type { CursorSeal } from "./http/seal-cursor.ts";
 import type { AuditLog } from "./security/audit-log.ts";
 import type { LiveAnswers } from "./security/live-answers.ts";
 import type { TokenStore } from "./security/token-store.ts";
 import type { ServerLimits } from "./server-options.ts";
-import type { TurnRules } from "./turn-rules.ts";
 import type { UsageMeter } from "./operations/usage-meter.ts";
 import type { Summaries } from "./summaries.ts";
 

@@ -1,9 +1,9 @@
 import type { DestinationStream } from "pino";
 import type { Clock, SessionEventListener, SessionStore } from "@throughline/core";
+import type { GatewaySettings } from "@throughline/gateway/internal";
+import type { SessionPolicyOptions } from "@throughline/session/internal";
 import type { LogLevel } from "./operations/request-log.ts";
 import type { SummaryOptions } from "./summaries.ts";
-import type { GatewayOptions } from "./gateway/gateway-options.ts";
-import type { SessionPolicyOptions } from "./turn-rules.ts";
 import type { TokenStore } from "./security/token-store.ts";
 
 export interface ServerLimits {
@@ -98,7 +98,7 @@ export interface ServerOptions {
   /** Configures the writers of summaries and checkpoints. @default rules, without a model */
   readonly summaries?: SummaryOptions;
   /** Configures the providers of the gateway, whose calls are stored. @default none */
-  readonly gateway?: GatewayOptions;
+  readonly gateway?: GatewaySettings;
   /** @default the system's clock */
   readonly clock?: Clock;
   /** Sets the version that the server reports. @default the version of this package */

@@ -3,8 +3,7 @@ import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { defaultLimits, type ServerOptions } from "@throughline/server";
-import { createBodyBudget } from "../src/http/body-budget.ts";
-import { readBody } from "../src/http/read-body.ts";
+import { createBodyBudget, readBody } from "@throughline/gateway/internal";
 import { answerBytes, reply, serveRaw, type RawServing } from "./raw-upstream.ts";
 import { serve, type Serving } from "./serving.ts";
 

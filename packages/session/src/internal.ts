@@ -11,6 +11,8 @@ export type { FoundCall } from "./read-calls.ts";
 export { rebuildSteps } from "./rebuild-call.ts";
 export type { SendDenial } from "./send-denial.ts";
 export { readTurnMark } from "./turn-mark.ts";
+export { createTurnRules } from "./turn-rules.ts";
+export type { SessionPolicyOptions, TurnRules } from "./turn-rules.ts";
 export type { InterruptedTurn } from "./turn-outcome.ts";
 export type { RetryStatus } from "./whole-turn/agent-status.ts";
 export type { WholeTurnListener } from "./whole-turn/whole-turn-event.ts";

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorCode, hasErrorCode, ThroughlineError } from "@throughline/core";
 import { monotonicMs, refused } from "@throughline/core/internal";
 import { maskDeep } from "@throughline/config/internal";
+import { asksForWebSocket, type GatewayHandlers } from "@throughline/gateway/internal";
 import type { ReadinessCheck } from "../operations/readiness.ts";
-import type { Gateway } from "../gateway/gateway.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { ServerMetrics } from "../operations/server-metrics.ts";
 import type { Authenticator } from "../security/authenticate.ts";
@@ -17,7 +17,6 @@ import type { HeaderMap } from "./answer.ts";
 import type { RouteTable } from "./match-route.ts";
 import { problemOf } from "./problem.ts";
 import type { RouteDefinition } from "./route.ts";
-import { asksForWebSocket } from "./web-socket.ts";
 import { writeAnswer, writeProblem } from "./write-answer.ts";
 
 export interface RequestHandlers {
@@ -28,7 +27,7 @@ export interface RequestHandlers {
   readonly readiness: ReadinessCheck;
   readonly metrics: ServerMetrics;
   readonly log: ServerLog;
-  readonly gateway: Gateway | null;
+  readonly gateway: GatewayHandlers | null;
   readonly sites: SameSite;
   /** The forwarding headers of these proxies are trusted; any other client could forge them. */
   readonly trustedProxies: readonly string[];

@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef } from "@throughline/core";
 import { z } from "zod";
 import { refused, sessionNotFound } from "@throughline/core/internal";
+import { assertDeclared, type BodyShare, continueBody, readBody } from "@throughline/gateway/internal";
 import { createView, scopeIn, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import type { ServerContext } from "../server-context.ts";
 import type { ServerLimits } from "../server-options.ts";
-import type { BodyShare } from "./body-budget.ts";
 import type { HeaderMap } from "./answer.ts";
 import type { RouteMatch } from "./match-route.ts";
 import { assertShortLists, parseQuery, parseWith } from "./parse-request.ts";
-import { assertDeclared, parseJson, readBody } from "./read-body.ts";
+import { parseJson } from "./parse-body.ts";
 import type { ApiRequest, RouteDefinition } from "./route.ts";
 import { decodeSegment, keyOfSegment } from "./session-segment.ts";
 import { writeAnswer } from "./write-answer.ts";
@@ -154,11 +154,6 @@ async function bodyOf(
   const value = rule.read === undefined ? parseJson(bytes) : rule.read(bytes, type, limits);
   assertShortLists(value);
   return { body: parseWith(rule.schema, value, "body"), type };
-}
-
-/** Sends `100 Continue` if the client expects it. HTTP/1.0 has no such status. */
-export function continueBody({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
-  if (headers.expect !== undefined && httpVersion === "1.1") response.writeContinue();
 }
 
 function namespaceOf(request: IncomingMessage): string | undefined {

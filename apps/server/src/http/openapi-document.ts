@@ -2,7 +2,7 @@ import { errorCodes } from "@throughline/core/internal";
 import type { ErrorCode } from "@throughline/core";
 import { z } from "zod";
 import { scopes } from "../security/scopes.ts";
-import { statusOf } from "./problem.ts";
+import { statusOf } from "@throughline/gateway/internal";
 import type { RouteDefinition } from "./route.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;

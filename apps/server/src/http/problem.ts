@@ -1,66 +1,6 @@
 import { errorCodes } from "@throughline/core/internal";
-import { type ErrorCode, ThroughlineError } from "@throughline/core";
-
-/** Maps codes to HTTP statuses. A code that is missing here means status 500. */
-const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
-  INPUT_INVALID: 400,
-  KEY_INVALID: 400,
-  KEY_AGENT_MISMATCH: 400,
-  AGENT_ID_INVALID: 400,
-  NAMESPACE_INVALID: 400,
-  SESSION_ID_INVALID: 400,
-  RECORD_INVALID: 400,
-  CURSOR_INVALID: 400,
-  UNAUTHENTICATED: 401,
-  FORBIDDEN: 403,
-  ORIGIN_REFUSED: 403,
-  SEND_DENIED: 403,
-  SESSION_NOT_FOUND: 404,
-  RECORD_NOT_FOUND: 404,
-  ROUTE_NOT_FOUND: 404,
-  METHOD_REFUSED: 405,
-  REQUEST_TIMEOUT: 408,
-  APPEND_CONFLICT: 409,
-  SESSION_BUSY: 409,
-  TURN_FENCED: 409,
-  LEASE_LOST: 409,
-  SESSION_EXISTS: 409,
-  SESSION_ARCHIVED: 409,
-  SESSION_PROTECTED: 409,
-  SESSION_AMBIGUOUS: 409,
-  RECORD_ID_TAKEN: 409,
-  ID_CASE_COLLISION: 409,
-  IDEMPOTENCY_EXPIRED: 409,
-  RECORD_FROM_NEWER_VERSION: 409,
-  REVISION_CONFLICT: 412,
-  REQUEST_TOO_LARGE: 413,
-  RECORD_TOO_LARGE: 413,
-  BATCH_TOO_LARGE: 413,
-  MEDIA_TYPE_UNSUPPORTED: 415,
-  UPGRADE_REFUSED: 426,
-  HOST_REFUSED: 421,
-  IDEMPOTENCY_MISMATCH: 422,
-  CONTEXT_OVERFLOW: 422,
-  SUMMARY_REJECTED: 422,
-  PRECONDITION_REQUIRED: 428,
-  RATE_LIMITED: 429,
-  CAPABILITY_UNSUPPORTED: 501,
-  MODEL_FAILED: 502,
-  SUMMARY_FAILED: 502,
-  UPSTREAM_UNREACHABLE: 502,
-  STORE_LOCKED: 503,
-  STORE_UNREACHABLE: 503,
-  STORE_OVERLOADED: 503,
-  STORE_READ_ONLY: 503,
-  STORE_CLOSED: 503,
-  SUMMARIZER_PAUSED: 503,
-  SERVER_DRAINING: 503,
-  STORE_FULL: 507,
-};
-
-export function statusOf(code: ErrorCode): number {
-  return statuses[code] ?? 500;
-}
+import { ThroughlineError } from "@throughline/core";
+import { statusOf } from "@throughline/gateway/internal";
 
 const documentation = "https://github.com/throughline/throughline/blob/main/docs/errors.md";
 

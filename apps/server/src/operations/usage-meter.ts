@@ -1,6 +1,6 @@
 import { hasErrorCode, type Clock, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { listSessions, monotonicMs, sessionRefText } from "@throughline/core/internal";
-import { within } from "../within.ts";
+import { within } from "@throughline/gateway/internal";
 
 export interface Usage {
   readonly atMs: number;

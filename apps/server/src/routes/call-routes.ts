@@ -5,7 +5,7 @@ import { readCall, rebuildSteps, type FoundCall } from "@throughline/session/int
 import { z } from "zod";
 import type { RecordHead } from "@throughline/core/internal";
 import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { readExchange, rebuildRequest } from "@throughline/wire/internal";
+import { readExchange, rebuildRequest } from "@throughline/gateway/internal";
 import { type Answer, json, largeJson, list } from "../http/answer.ts";
 import { decodeSegment } from "../http/session-segment.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";

@@ -5,7 +5,7 @@ import type { ReadPayload, SourcedRecord } from "@throughline/core/internal";
 import { z } from "zod";
 import { list, type ListAnswer } from "../http/answer.ts";
 import { present } from "../http/present.ts";
-import { parseJson, parseLines } from "../http/read-body.ts";
+import { parseJson, parseLines } from "../http/parse-body.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
 import { decodeSegment } from "../http/session-segment.ts";
 import { appendedSchema, appendQuery, appendSchema, recordSchema, type WireAppendOptions } from "../schemas/record.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type GatewayMode, gatewayModes } from "../gateway/gateway-options.ts";
+import { type GatewayMode, gatewayModes } from "@throughline/gateway/internal";
 import { isScope, scopes, type Scope } from "../security/scopes.ts";
 import { atMs, openObject, seq } from "./values.ts";
 

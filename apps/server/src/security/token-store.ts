@@ -7,7 +7,7 @@ import {
   customRecord,
 } from "@throughline/core";
 import { refused, systemRandom } from "@throughline/core/internal";
-import { type GatewayMode, isGatewayMode } from "../gateway/gateway-options.ts";
+import { type GatewayMode, isGatewayMode } from "@throughline/gateway/internal";
 import { isScope, type Scope } from "./scopes.ts";
 import { isSameDigest, newToken, noDigest, parseToken } from "./token-text.ts";
 

@@ -1,0 +1,4 @@
+/** Takes the failures that no client sees. */
+export interface GatewayLog {
+  failed(message: string, error: unknown): void;
+}

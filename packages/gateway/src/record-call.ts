@@ -1,0 +1,189 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Clock, SessionStore } from "@throughline/core";
+import { parsedFields, refused, systemRandom } from "@throughline/core/internal";
+import type { WireApi } from "./wire/index.ts";
+import type { GatewayLog } from "./gateway-log.ts";
+import type { TurnRules } from "@throughline/session/internal";
+import { type Came, copyOf, type SentCall } from "./call-facts.ts";
+import { type ReadCalls, readGuardedCall } from "./ended-call.ts";
+import type { GatewayMetrics } from "./gateway-metrics.ts";
+import type { Upstream } from "./gateway-options.ts";
+import { noteGiven } from "./gateway-rights.ts";
+import type { RebuiltCall } from "./guard.ts";
+import type { CallKeeper } from "./keep-calls.ts";
+import { newCallId } from "./new-call-id.ts";
+import { keptHeaders } from "./raw-headers.ts";
+import type { ReceivedCall } from "./receive-call.ts";
+import type { OpenCall, Recorder } from "./recorder.ts";
+import { encodingOf } from "./request-body.ts";
+import { credentialsIn, keptQuery } from "./secrets.ts";
+import type { GatewayScope } from "./session-lookup.ts";
+import { assertBegun, beginTurn, denialOf } from "./store-waits.ts";
+import type { GatewayTurn, Turns } from "./turns.ts";
+
+export interface RecordedCall {
+  readonly sent: SentCall;
+  /** Is set for a call in stateful mode only. */
+  readonly turn: GatewayTurn | null;
+  /** Holds the decoded body, because hashes and messages refer to it. */
+  readonly body: Buffer;
+  readonly scope: GatewayScope;
+  readonly mayWrite: boolean;
+  readonly headers: IncomingHttpHeaders;
+  /** Is null when the call has to wait behind other calls for the store. */
+  readonly open: OpenCall | null;
+}
+
+export interface RecordingParts {
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  readonly store: SessionStore;
+  readonly turnRules: TurnRules;
+  readonly recorder: Recorder;
+  readonly turns: Turns;
+  readonly keeper: CallKeeper;
+  readonly clock: Clock;
+  readonly metrics: GatewayMetrics;
+  readonly log: GatewayLog;
+}
+
+/** Records calls from the request to the end of the answer, and knows the calls that are being stored. */
+export class CallRecording {
+  readonly #parts: RecordingParts;
+  readonly #storing = new Set<Promise<boolean>>();
+
+  constructor(parts: RecordingParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Begins the record of a call. Null means that the call is passed on without a record.
+   * @throws {ThroughlineError} SEND_DENIED, STORE_UNREACHABLE when the store must accept the call and does not,
+   *   INPUT_INVALID, SESSION_BUSY, FORBIDDEN, ROUTE_NOT_FOUND
+   */
+  async begin(received: ReceivedCall): Promise<RecordedCall | null> {
+    const { api, scope, mode, mayWrite, request, isStrict } = received;
+    if (api === null) return null;
+    const { clock, keeper, recorder, turns } = this.#parts;
+    const { sent, body } = await readSent(received, api);
+    const asked = { ...sent, scope, headers: request.headers, mayWrite };
+    const call = { sent, turn: null, body, scope, mayWrite, headers: request.headers };
+    if (mode === "stateful") {
+      assertHasHistory(sent);
+      const turn = await beginTurn(turns, clock, asked, sent.recordId);
+      return { ...call, sent: { ...sent, ...asTurn(turn) }, turn, open: null };
+    }
+    // While calls wait for the store, a new call waits behind them, so that records keep their order.
+    if (keeper.isBehind) return { ...call, open: null };
+    const open = recorder.open(asked, sent.recordId);
+    if (isStrict) await assertBegun(clock, open);
+    if (mode === "guard") await this.#assertMaySend({ ...call, open }, open);
+    return { ...call, open };
+  }
+
+  /** Stores a call that got no answer. */
+  fail(call: RecordedCall, error: unknown): Promise<boolean> {
+    return this.#keep(this.#store(call, { error }, null));
+  }
+
+  /** Stores a call whose answer has ended for the client. Resolves to false when the call could not be stored. */
+  end(call: RecordedCall, came: Came, rebuilt: RebuiltCall | null): Promise<boolean> {
+    const kept = this.#keep(this.#store(call, came, rebuilt));
+    this.#parts.recorder.addStoring(call.scope, call.open, kept);
+    return kept;
+  }
+
+  /** Resolves when every call that has ended is stored or counted as lost. */
+  async settled(): Promise<void> {
+    while (this.#storing.size > 0) await Promise.allSettled(this.#storing);
+  }
+
+  async #assertMaySend(call: RecordedCall, open: OpenCall): Promise<void> {
+    const { clock, store, turnRules } = this.#parts;
+    const denied = await denialOf(clock, open, { store, turnRules, scope: call.scope });
+    if (denied === null) return;
+    void this.fail(call, denied);
+    throw denied;
+  }
+
+  #keep(work: Promise<boolean>): Promise<boolean> {
+    const { metrics, log } = this.#parts;
+    const kept = work
+      .catch((error: unknown) => {
+        metrics.unrecorded("failed");
+        log.failed("A call of the gateway could not be stored.", error);
+        return false;
+      })
+      .finally(() => this.#storing.delete(kept));
+    this.#storing.add(kept);
+    return kept;
+  }
+
+  async #store({ sent, turn, ...rest }: RecordedCall, came: Came, rebuilt: RebuiltCall | null): Promise<boolean> {
+    const { upstreams, keeper, clock, metrics } = this.#parts;
+    const upstream = upstreams.get(sent.upstream) ?? null;
+    const credentials = credentialsIn(rest.headers, upstream?.apiKey ?? null);
+    const ended = await readGuardedCall(sent, came, rebuilt, { clock, credentials }).catch(async (error: unknown) => {
+      // Without this the turn would keep the session busy until the process ends.
+      await turn?.abandon();
+      throw error;
+    });
+    countCall(metrics, sent, ended);
+    const isKept = await (turn === null ? keeper.keep({ ...rest, ...ended }) : turn.end(ended));
+    if (upstream?.credentials === "server") await this.#noteIds({ sent, turn, ...rest }, ended);
+    return isKept;
+  }
+
+  async #noteIds({ sent, turn, open, scope }: RecordedCall, { reply }: ReadCalls): Promise<void> {
+    if (reply === null) return;
+    const { recorder, log } = this.#parts;
+    const key = turn?.key ?? open?.place?.key ?? "";
+    await noteGiven(recorder.lookup, { api: sent.api, reply, scope, key }).catch((error: unknown) =>
+      log.failed("The ids of an answer could not be noted: its client cannot name them.", error),
+    );
+  }
+}
+
+/** Reads the request of a call, as its record keeps it. */
+async function readSent(
+  { upstream, mode, method, path, target, request, body, startedMs }: ReceivedCall,
+  api: WireApi,
+): Promise<Pick<RecordedCall, "sent" | "body">> {
+  const { plain, read } = await copyOf(api, body, request.headers["content-encoding"]);
+  const sent: SentCall = {
+    ...read,
+    recordId: newCallId(systemRandom),
+    upstream: upstream.name,
+    mode,
+    method,
+    path,
+    query: keptQuery(target),
+    requestHeaders: keptHeaders(request, "request"),
+    startedMs,
+    requestBytes: body.length,
+    requestEncoding: encodingOf(request),
+  };
+  return { sent, body: plain };
+}
+
+function assertHasHistory({ split }: SentCall): void {
+  if (split.unread !== null || parsedFields(split.text) === null)
+    throw refused("INPUT_INVALID", "The session holds the history of JSON requests with messages only.");
+}
+
+/** The record must show the request that the provider received, so it replaces the client's request. */
+function asTurn({ split, body, requestSha256 }: GatewayTurn): Partial<SentCall> {
+  return { split, requestSha256, requestBytes: body.length, requestEncoding: null };
+}
+
+function countCall(
+  metrics: GatewayMetrics,
+  { upstream, api, mode }: SentCall,
+  { call, read, rebuilt }: ReadCalls,
+): void {
+  for (const { outcome } of rebuilt === null ? [call] : [call, rebuilt.call])
+    metrics.call({ upstream, api, mode, outcome });
+  const { usage } = read?.draft?.message ?? {};
+  if (usage === undefined) return;
+  const { input, output, cacheRead, cacheWrite } = usage;
+  metrics.tokens(upstream, { input, output, cacheRead, cacheWrite });
+}
