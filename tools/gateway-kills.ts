@@ -1,7 +1,8 @@
-// Kills a server with -9 while an answer streams through its gateway, at a random moment of each round, and starts it again. The
-// client asks again what it did not hear the end of; one time in five the server is killed then as well. In the end the log must
-// have each question once, in order, and behind it the answer that the client heard. The exit code is 1 when something that was
-// acknowledged is lost or doubled. The same seed gives the same moments.
+// Kills a server with -9 while an answer streams through its gateway to the Anthropic SDK, at a random moment of each round or right
+// after the last event, and starts it again. An answer that the client heard to its end must then be in the store without another
+// call of the client. The client asks again what it did not hear the end of; one time in five the server is killed then as well. In
+// the end the log must have each question once, in order, and behind it the answer that the client heard. The exit code is 1 when
+// something that was acknowledged is lost or doubled. The same seed gives the same moments.
 // node --conditions=@throughline/source tools/gateway-kills.ts [--rounds 200] [--modes record,guard,stateful] [--seed 1]
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -10,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
+import Anthropic from "@anthropic-ai/sdk";
 import { createServer, type GatewayMode } from "../apps/server/src/index.ts";
 import { systemClock } from "../packages/core/src/node/system-ports.ts";
 import { walkBranch } from "../packages/history/src/walk-branch.ts";
@@ -31,7 +33,7 @@ export interface KillsResult {
   readonly lost: number;
   /** Questions that the log has more than once on the branch. */
   readonly doubled: number;
-  /** Of a session that holds the history: heard ends whose answer was not in the log right after the kill. */
+  /** Heard ends whose answer was not in the store after the restart, or in stateful mode right after the kill. */
   readonly early: number;
 }
 
@@ -106,11 +108,11 @@ async function killInStreams(mode: GatewayMode, rounds: number, seed: number): P
     await gone;
   };
   await start();
-  const history: { readonly role: string; readonly content: string }[] = [];
+  const history: { readonly role: "user" | "assistant"; readonly content: string }[] = [];
   let [kills, cut, early] = [0, 0, 0];
   const moments = { before: 0, within: 0, behind: 0 };
   for (let round = 0; round < rounds; round++) {
-    const question = { role: "user", content: `Question ${round}. ${"Please. ".repeat(10)}` };
+    const question = { role: "user" as const, content: `Question ${round}. ${"Please. ".repeat(10)}` };
     history.push(question);
     const messages = mode === "stateful" ? [question] : history;
     // In guard mode a request is refused now and then, and sent again rebuilt.
@@ -125,8 +127,9 @@ async function killInStreams(mode: GatewayMode, rounds: number, seed: number): P
         kills += 1;
         cut += heard.text === null ? 1 : 0;
         moments[heard.moment] += 1;
-        if (mode === "stateful" && heard.text !== null && !(await hasAnswer(folder, heard.text))) early += 1;
+        const isLate = mode === "stateful" && heard.text !== null && !(await hasAnswer(folder, heard.text));
         await start();
+        if (heard.text !== null && (isLate || !(await hasAnswerSoon(folder, heard.text)))) early += 1;
       }
       if (heard.text !== null) break;
       if (tries > 100) throw new Error(`Question ${round} is not answered.`);
@@ -146,9 +149,11 @@ async function killInStreams(mode: GatewayMode, rounds: number, seed: number): P
   return { mode, rounds, seed, kills, cut, moments, early, ...compared(history, said) };
 }
 
-/** One time in six before the head of the answer, else anywhere from there to behind its last event. */
+/** One time in six before the head of the answer, in three right behind its last event, else anywhere between them. */
 function killPoint(random: () => number): KillPoint {
-  if (random() < 1 / 6) return { event: 0, delayMs: random() * openingMs };
+  const kind = random();
+  if (kind < 1 / 6) return { event: 0, delayMs: random() * openingMs };
+  if (kind < 1 / 2) return { event: eventCount, delayMs: 0 };
   return { event: 1 + Math.floor(random() * eventCount), delayMs: random() * eventDelayMs * 2 };
 }
 
@@ -156,37 +161,32 @@ function killPoint(random: () => number): KillPoint {
 async function ask(
   url: string,
   token: string,
-  messages: readonly object[],
+  messages: readonly Anthropic.MessageParam[],
   tries: number,
   killing: { readonly point: KillPoint; readonly kill: () => Promise<void> } | null,
 ): Promise<{ readonly text: string | null; readonly moment: KillMoment }> {
   let text = "";
+  let events = 0;
+  let isEnded = false;
   let killed: Promise<void> | null = null;
-  let moment: KillMoment = "before";
   const killNow = (): void => void (killed ??= killing?.kill() ?? null);
-  const killSoon = (): void => void setTimeout(killNow, killing?.point.delayMs ?? 0);
+  const killSoon = (): void => {
+    const { delayMs = 0 } = killing?.point ?? {};
+    if (delayMs === 0) killNow();
+    else setTimeout(killNow, delayMs);
+  };
+  const client = new Anthropic({ apiKey: token, baseURL: `${url}/anthropic`, maxRetries: 0 });
   try {
     if (killing?.point.event === 0) killSoon();
-    const answer = await fetch(`${url}/anthropic/v1/messages`, {
-      method: "POST",
-      headers: {
-        "x-api-key": token,
-        "anthropic-version": "2023-06-01",
-        "throughline-session": "home",
-        "x-stainless-retry-count": String(tries),
-      },
-      body: JSON.stringify({ model: "claude-opus-5", max_tokens: 500, stream: true, messages }),
-    });
-    if (answer.status !== 200) throw new Error(await answer.text());
-    moment = "within";
-    let isDue = killing !== null && killing.point.event > 0;
-    for await (const chunk of answer.body ?? []) {
-      text += Buffer.from(chunk).toString("utf8");
-      // Several events may come in one chunk.
-      if (isDue && text.split("\nevent:").length >= (killing?.point.event ?? 0)) {
-        isDue = false;
-        killSoon();
-      }
+    const stream = client.messages.stream(
+      { model: "claude-opus-5", max_tokens: 500, messages: [...messages] },
+      { headers: { "throughline-session": "home", "x-stainless-retry-count": String(tries) } },
+    );
+    for await (const event of stream) {
+      events += 1;
+      if (event.type === "content_block_delta" && event.delta.type === "text_delta") text += event.delta.text;
+      isEnded ||= event.type === "message_stop";
+      if (killing !== null && killing.point.event > 0 && (isEnded || events === killing.point.event)) killSoon();
     }
   } catch {
     // The connection broke with the process, or nothing answers yet.
@@ -195,10 +195,8 @@ async function ask(
     killNow();
     await killed;
   }
-  if (!text.includes("event: message_stop")) return { text: null, moment };
-  const deltas = text.matchAll(/^data: (\{"type":"content_block_delta".*\})$/gm);
-  const said = Array.from(deltas, ([, data = ""]) => (JSON.parse(data) as { delta: { text: string } }).delta.text);
-  return { text: said.join(""), moment: "behind" };
+  if (isEnded) return { text, moment: "behind" };
+  return { text: null, moment: events === 0 ? "before" : "within" };
 }
 
 async function records(folder: string): Promise<readonly StoredRecord[]> {
@@ -212,6 +210,15 @@ async function records(folder: string): Promise<readonly StoredRecord[]> {
 
 async function hasAnswer(folder: string, text: string): Promise<boolean> {
   return (await records(folder)).some((stored) => textOf(stored)?.text === text);
+}
+
+/** Whether the restarted server stores an answer within a few seconds, from what it finds. */
+async function hasAnswerSoon(folder: string, text: string): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < 10_000; waitedMs += 100) {
+    if (await hasAnswer(folder, text)) return true;
+    await systemClock.sleep(100);
+  }
+  return false;
 }
 
 async function branchTexts(folder: string): Promise<readonly { readonly role: string; readonly text: string }[]> {

@@ -51,7 +51,7 @@ export const gatewaySettings: SettingTable = tableOf({
     {
       key: "onStoreDown",
       description:
-        "While the store is away: spool keeps calls in files of the home and stores them later, refuse takes no calls, pass passes them on without a record.",
+        "While the store is away: spool keeps calls in their files in the home and stores them later, refuse takes no calls, pass passes them on without a record.",
       kind: { type: "choice", choices: ["spool", "refuse", "pass"] },
       default: "spool",
     },

@@ -23,8 +23,8 @@ export interface GatewayOptions extends GatewaySettings {
   /** Stores the calls as sessions. The gateway never closes it. */
   readonly store: SessionStore;
   /**
-   * Keeps calls that wait for the store, in a folder of its own. No other process may use it, and its files hold
-   * conversations.
+   * Holds the journal, which keeps each call from the end of its answer until the store has it. No other process may use
+   * the folder, and its files hold conversations.
    */
   readonly spoolFolder: string;
   /**
@@ -63,6 +63,8 @@ export interface Gateway {
   erased(ref: SessionRef, isPurged: boolean): Promise<number>;
   /** Is true while calls wait for the store, and for a minute after a call was lost. */
   readonly isWaiting: boolean;
+  /** Counts the calls that ended and that the store does not have yet, with the age of the oldest in milliseconds. */
+  readonly unstored: { readonly calls: number; readonly oldestMs: number };
   /** Stops taking calls and stores those that ended. Calls that the store does not take in time stay in the folder. */
   close(): Promise<void>;
 }
@@ -127,6 +129,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     erased: (ref, isPurged) => handlers.erased(ref, isPurged),
     get isWaiting() {
       return handlers.isWaiting;
+    },
+    get unstored() {
+      return handlers.unstored;
     },
     close: () => handlers.close(),
   };

@@ -10,6 +10,13 @@ export interface MetricsRegistry {
 /** Collects nothing. */
 export const noMetrics: MetricsRegistry = { counter: () => () => {}, gauge: () => {}, histogram: () => () => {} };
 
+/** Counts the calls that the store does not have yet. */
+export interface UnstoredCalls {
+  readonly calls: number;
+  /** Is the age of the oldest call in milliseconds; 0 without one. */
+  readonly oldestMs: number;
+}
+
 export interface GatewayMetrics {
   call(labels: {
     readonly upstream: string;
@@ -29,8 +36,8 @@ export interface GatewayMetrics {
    * that it got no answer.
    */
   guard(action: string): void;
-  /** Registers a gauge for the bytes of calls that wait for the store. */
-  spool(read: () => number): void;
+  /** Registers gauges for the calls that the store does not have yet. */
+  journal(waiting: UnstoredCalls & { readonly bytes: number }): void;
 }
 
 const seconds: readonly number[] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 1];
@@ -53,6 +60,12 @@ export function createGatewayMetrics(registry: MetricsRegistry): GatewayMetrics 
       for (const [name, count] of Object.entries(classes)) if (count > 0) tokens({ upstream, class: name }, count);
     },
     unrecorded: (reason) => unrecorded({ reason }),
-    spool: (read) => registry.gauge("throughline_gateway_spool_bytes", "Calls that wait for the store.", read),
+    journal: (waiting) => {
+      const gauge = (name: string, help: string, read: () => number): void =>
+        registry.gauge(`throughline_gateway_${name}`, help, read);
+      gauge("spool_bytes", "Bytes of calls that the store does not have yet.", () => waiting.bytes);
+      gauge("unstored_calls", "Calls that the store does not have yet.", () => waiting.calls);
+      gauge("oldest_unstored_seconds", "How long the oldest of them waits.", () => waiting.oldestMs / 1000);
+    },
   };
 }

@@ -43,13 +43,16 @@ export interface UpstreamOptions {
 export interface GatewaySettings {
   readonly upstreams: Readonly<Record<string, UpstreamOptions>>;
   /**
-   * Sets the behavior while the store is away. `spool` keeps calls in files and stores them later. `refuse` rejects
+   * Sets the behavior while the store is away. `spool` keeps calls in the journal and stores them later. `refuse` rejects
    * calls. `pass` passes them on without a record. @default "spool" with a `spoolFolder`, else "pass"
    */
   readonly onStoreDown?: "spool" | "refuse" | "pass";
-  /** Sets the folder of the spool files. No other process may use it. */
+  /**
+   * Sets the folder of the journal, which keeps a call from the end of its answer until the store has it. No other
+   * process may use it. @default no journal: a kill of the process can lose a call whose answer the client has
+   */
   readonly spoolFolder?: string;
-  /** Limits the size of all spool files together. @default 1 GiB */
+  /** Limits the size of all files of the journal together. @default 1 GiB */
   readonly spoolBytes?: number;
   /**
    * Environment variables that name proxies: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`. Node supports them from 24.5 on.
@@ -111,18 +114,28 @@ export function upstreamsOf({ upstreams }: Pick<GatewaySettings, "upstreams">): 
   );
 }
 
+export interface JournalPlace {
+  readonly folder: string;
+  readonly mostBytes: number;
+  /** Whether calls wait in the journal while the store is away. */
+  readonly keepsFailed: boolean;
+}
+
 const defaultSpoolBytes = 1024 ** 3;
 
-/** Returns the spool settings, or null when calls are not spooled. @throws {ThroughlineError} CONFIG_INVALID */
-export function spoolOf({
+/**
+ * Returns the place of the journal. Null means that there is none: without a folder, and for `refuse`, because an answer
+ * then ends only when the store has its call. @throws {ThroughlineError} CONFIG_INVALID
+ */
+export function journalOf({
   spoolFolder: folder,
   onStoreDown = folder === undefined ? "pass" : "spool",
   spoolBytes: mostBytes = defaultSpoolBytes,
-}: GatewaySettings): { readonly folder: string; readonly mostBytes: number } | null {
-  if (onStoreDown !== "spool") return null;
-  if (folder === undefined)
+}: GatewaySettings): JournalPlace | null {
+  if (folder === undefined && onStoreDown === "spool")
     throw invalid("gateway.onStoreDown is spool, and there is no folder for it.", "gateway.onStoreDown");
-  return { folder, mostBytes };
+  if (folder === undefined || onStoreDown === "refuse") return null;
+  return { folder, mostBytes, keepsFailed: onStoreDown === "spool" };
 }
 
 function invalid(message: string, key: string): ThroughlineError {

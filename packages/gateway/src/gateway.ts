@@ -7,10 +7,10 @@ import type { TurnRules } from "@throughline/session/internal";
 import { within } from "./within.ts";
 import { admitCall, type GatewayRequest, routeOf } from "./admit-call.ts";
 import type { GatewayLog } from "./gateway-log.ts";
-import { createGatewayMetrics, type MetricsRegistry } from "./gateway-metrics.ts";
-import { type GatewaySettings, spoolOf, type Upstream } from "./gateway-options.ts";
+import { createGatewayMetrics, type MetricsRegistry, type UnstoredCalls } from "./gateway-metrics.ts";
+import { type GatewaySettings, journalOf, type Upstream } from "./gateway-options.ts";
 import { Guard, type PassedCall } from "./guard.ts";
-import { createCallKeeper, mostBusyMs, mostBusySpoolMs } from "./keep-calls.ts";
+import { type CallKeeper, createCallKeeper, mostBusyMs, mostBusyUnkeptMs } from "./keep-calls.ts";
 import { writeProviderError } from "./provider-error.ts";
 import { receiveCall, type ReceivingParts } from "./receive-call.ts";
 import { CallRecording } from "./record-call.ts";
@@ -31,10 +31,12 @@ export interface GatewayHandlers {
   refuse(upstream: Upstream, request: IncomingMessage, response: ServerResponse, error: unknown): void;
   /** Drops the cached session, because another component changed it. */
   forget(ref: SessionRef): void;
-  /** Handles a redaction or purge. Returns how many spooled calls may still hold the erased content. */
+  /** Handles a redaction or purge. Returns how many calls in the journal may still hold the erased content. */
   erased(ref: SessionRef, isPurged: boolean): Promise<number>;
   /** Is true while calls wait for the store. It is also true for a minute after a call was lost. */
   readonly isWaiting: boolean;
+  /** Counts the calls that ended and that the store does not have yet. */
+  readonly unstored: UnstoredCalls;
   close(): Promise<void>;
 }
 
@@ -54,21 +56,27 @@ export interface GatewayParts {
  * Limits how long notes for the session lookup are kept, because the store would otherwise grow with each conversation.
  */
 const lookupMs = 7 * 24 * 3_600_000;
+/** Limits how long a call that could not be stored stays in the journal, because it holds a conversation. */
+const failedMs = 30 * 24 * 3_600_000;
 const pruneEveryMs = 3_600_000;
 
 export async function createGatewayHandlers(options: GatewaySettings, parts: GatewayParts): Promise<GatewayHandlers> {
   const { upstreams, store, turnRules, bodies, clock, log, estimator, summarizers } = parts;
-  const spool = spoolOf(options);
+  const journal = journalOf(options);
   const isRefusing = options.onStoreDown === "refuse";
   const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(parts.metrics);
-  const recorder = new Recorder({ store, clock, busyWaitMs: spool === null ? mostBusyMs : mostBusySpoolMs });
+  const recorder = new Recorder({
+    store,
+    clock,
+    busyWaitMs: journal?.keepsFailed === true ? mostBusyMs : mostBusyUnkeptMs,
+  });
   const { logs, lookup } = recorder;
   const turns = new Turns({ store, turnRules, clock, logs, lookup });
   const guard = new Guard({ clock, log, metrics, estimator, summarizers });
-  const keeper = await createCallKeeper({ clock, recorder, metrics, log, spool });
+  const keeper = await createCallKeeper({ clock, recorder, metrics, log, journal });
   const recording = new CallRecording({ upstreams, store, turnRules, recorder, turns, keeper, clock, metrics, log });
-  const pruning = pruneRegularly(lookup, clock, log);
+  const pruning = pruneRegularly({ lookup, keeper, clock, log });
   const steps = { bodies, keeper, connections, lookup, logs, guard, recording, metrics, clock, isRefusing };
   return {
     upstreamOf: (target) => upstreams.get(/^\/([a-z0-9-]+)(?:[/?]|$)/.exec(target)?.[1] ?? "") ?? null,
@@ -79,24 +87,35 @@ export async function createGatewayHandlers(options: GatewaySettings, parts: Gat
     get isWaiting() {
       return keeper.isWaiting || keeper.isLosing;
     },
+    get unstored() {
+      return keeper.unstored;
+    },
     async close() {
       clearInterval(pruning);
       connections.close();
       recorder.limitBusyWait(mostStoreWaitMs);
       await recording.settled();
       await keeper.close();
-      // Do not wait long for spooled calls: the next process stores them.
+      // Do not wait long for calls in the journal: the next process stores them.
       await (keeper.isWaiting ? within(clock, recorder.settled(), mostStoreWaitMs) : recorder.settled());
     },
   };
 }
 
-/** Removes old notes now and every hour. */
-function pruneRegularly(lookup: SessionLookup, clock: Clock, log: GatewayLog): NodeJS.Timeout {
+interface PruningParts extends Pick<GatewayParts, "clock" | "log"> {
+  readonly lookup: SessionLookup;
+  readonly keeper: CallKeeper;
+}
+
+/** Removes old notes and old failed calls, now and every hour. */
+function pruneRegularly({ lookup, keeper, clock, log }: PruningParts): NodeJS.Timeout {
   const prune = (): void => {
     lookup
       .prune(clock.nowMs() - lookupMs)
       .catch((error: unknown) => log.failed("Old notes of the gateway could not be removed.", error));
+    keeper
+      .prune(clock.nowMs() - failedMs)
+      .catch((error: unknown) => log.failed("Old failed calls of the gateway could not be removed.", error));
   };
   prune();
   return setInterval(prune, pruneEveryMs).unref();
@@ -128,7 +147,7 @@ async function passCall(asked: GatewayRequest, held: HeldBody, steps: CallSteps)
   try {
     passed = await askUpstream(call, recorded, steps);
   } catch (error) {
-    if (recorded !== null) held.until = steps.recording.fail(recorded, error);
+    if (recorded !== null) held.until = steps.recording.fail(recorded, error).stored;
     if (hasErrorCode(error, "ABORTED")) return void response.destroy();
     throw error;
   }

@@ -1,24 +1,34 @@
 import { type Clock, type ErrorCode, hasErrorCode, type SessionRef } from "@throughline/core";
-import { type ReadReply, unreadRequest } from "./wire/index.ts";
-import type { GatewayLog } from "./gateway-log.ts";
 import { readRequest, replyOf } from "./call-facts.ts";
-import type { GatewayMetrics } from "./gateway-metrics.ts";
+import type { GatewayMetrics, UnstoredCalls } from "./gateway-metrics.ts";
+import type { GatewayLog } from "./gateway-log.ts";
+import type { JournalPlace } from "./gateway-options.ts";
+import { Journal } from "./journal.ts";
+import type { JournaledCall } from "./journal-entry.ts";
 import type { OpenCall, Recorder } from "./recorder.ts";
 import { sessionHeaders } from "./session-ids.ts";
-import { Spool } from "./spool.ts";
-import type { SpooledCall } from "./spool-file.ts";
-import { within } from "./within.ts";
+import { type ReadReply, unreadRequest } from "./wire/index.ts";
 
-interface CallToKeep extends Omit<SpooledCall, "session"> {
+interface CallToKeep extends Omit<JournaledCall, "session"> {
   /** Is null when earlier calls already wait for the store, so this call was never opened there. */
   readonly open: OpenCall | null;
   readonly read: ReadReply | null;
 }
 
+export interface KeptCall {
+  /** Is false when neither the journal nor the store has the call. Then its client may not hear the end of the answer. */
+  readonly isKept: boolean;
+  /** Settles when the first attempt to store the call has ended. */
+  readonly stored: Promise<unknown>;
+}
+
 export interface CallKeeper {
+  /** Counts the calls that the journal has and the store does not. */
+  readonly unstored: UnstoredCalls;
+  readonly hasJournal: boolean;
   readonly isWaiting: boolean;
   /**
-   * Is true for a minute after neither the store nor the spool took a call. It is also true while the spool is full.
+   * Is true for a minute after neither the store nor the journal took a call. It is also true while the journal is full.
    */
   readonly isLosing: boolean;
   /**
@@ -26,21 +36,20 @@ export interface CallKeeper {
    * do not count, since they delay that session alone.
    */
   readonly isBehind: boolean;
-  /** Returns whether the spool can take a call with a request of this size. Without a spool the result is true. */
+  /** Returns whether the journal can take a call with a request of this size. Without a journal the result is true. */
   hasRoom(requestBytes: number): Promise<boolean>;
-  keep(call: CallToKeep): Promise<boolean>;
+  /** Resolves when the call is in the journal, or without one in the store. */
+  keep(call: CallToKeep): Promise<KeptCall>;
   erase(ref: SessionRef, isPurged: boolean): Promise<number>;
+  /** Removes the files of calls that could not be stored and that began before a time. */
+  prune(beforeMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Limits how long a call exists in memory only: after this time it is also written to the spool. */
-const spoolAfterMs = 2000;
-/**
- * Sets how long a call waits for another owner's turn: with a spool, before it is spooled; without one, before it is
- * lost.
- */
-export const mostBusySpoolMs = 500;
-export const mostBusyMs = 600_000;
+/** Limits how long a call waits for another owner's turn before it waits in the journal. */
+export const mostBusyMs = 500;
+/** Limits how long a call that no journal holds waits for another owner's turn before it is lost. */
+export const mostBusyUnkeptMs = 600_000;
 
 const losingMs = 60_000;
 
@@ -60,117 +69,121 @@ export function isStoreAway(error: unknown): boolean {
   return awayCodes.some((code) => hasErrorCode(error, code));
 }
 
-function isBusy(error: unknown): boolean {
-  return hasErrorCode(error, "SESSION_BUSY");
-}
-
 interface KeeperParts {
   readonly clock: Clock;
   readonly recorder: Recorder;
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;
-  /** Is null when there is no spool; then a call that cannot be stored is only counted. */
-  readonly spool: { readonly folder: string; readonly mostBytes: number } | null;
+  /** Is null when there is no journal; then an answer may end before its call is stored. */
+  readonly journal: JournalPlace | null;
 }
 
 export async function createCallKeeper(parts: KeeperParts): Promise<CallKeeper> {
-  return new SpoolingKeeper(parts, await openSpool(parts));
-}
-
-async function openSpool({ clock, recorder, metrics, log, spool: place }: KeeperParts): Promise<Spool | null> {
-  if (place === null) return null;
-  const spool = await Spool.open({
+  const { clock, recorder, metrics, log, journal: place } = parts;
+  const keeper = new JournalKeeper(parts);
+  if (place === null) return keeper;
+  const journal = await Journal.open({
     ...place,
     clock,
     isAway: isStoreAway,
-    isBusy,
-    record: (call) => recordSpooled(recorder, call),
+    isBusy: (error) => hasErrorCode(error, "SESSION_BUSY"),
+    record: (call) => recordJournaled(recorder, call),
     onRemoved: () => metrics.unrecorded("removed"),
+    onDropped: (error) => void keeper.lose(reasonOf(error), error),
     onFailed: (error, file) => {
       metrics.unrecorded("spool-failed");
-      log.failed(`A call in the spool could not be stored; its file is ${JSON.stringify(file)}.`, error);
+      log.failed(`A call in the journal could not be stored; its file is ${JSON.stringify(file)}.`, error);
     },
     onLeft: (error, file) =>
-      log.failed(`A call is stored, and its file in the spool stays: ${JSON.stringify(file)}.`, error),
+      log.failed(`A call is stored, and its file in the journal stays: ${JSON.stringify(file)}.`, error),
   });
-  metrics.spool(() => spool.bytes);
-  return spool;
+  metrics.journal(journal);
+  keeper.journal = journal;
+  return keeper;
 }
 
-/** Keeps a call in the store, else in the spool, and remembers when neither took one. */
-class SpoolingKeeper implements CallKeeper {
-  readonly #parts: Pick<KeeperParts, "clock" | "metrics" | "log">;
-  readonly #spool: Spool | null;
+/** Keeps a call in the journal until the store has it, and remembers when neither took one. */
+class JournalKeeper implements CallKeeper {
+  readonly #parts: KeeperParts;
+  journal: Journal | null = null;
   #lostAtMs = -Infinity;
 
-  constructor(parts: Pick<KeeperParts, "clock" | "metrics" | "log">, spool: Spool | null) {
+  constructor(parts: KeeperParts) {
     this.#parts = parts;
-    this.#spool = spool;
+  }
+
+  get unstored(): UnstoredCalls {
+    const { calls = 0, oldestMs = 0 } = this.journal ?? {};
+    return { calls, oldestMs };
+  }
+
+  get hasJournal(): boolean {
+    return this.journal !== null;
   }
 
   get isLosing(): boolean {
-    return this.#spool?.isFull === true || this.#parts.clock.nowMs() - this.#lostAtMs < losingMs;
+    return this.journal?.isFull === true || this.#parts.clock.nowMs() - this.#lostAtMs < losingMs;
   }
 
   get isWaiting(): boolean {
-    return this.#spool?.isWaiting === true;
+    return this.journal?.isWaiting === true;
   }
 
   get isBehind(): boolean {
-    return this.#spool?.isBehind === true;
+    return this.#isKeeping && this.journal?.isBehind === true;
   }
 
   async hasRoom(requestBytes: number): Promise<boolean> {
-    return this.#spool === null || this.#spool.hasRoom(requestBytes);
+    return this.journal === null || !this.#isKeeping || this.journal.hasRoom(requestBytes);
   }
 
-  async keep(call: CallToKeep): Promise<boolean> {
-    if (call.open === null) return this.#addToSpool(call, null);
-    const stored = call.open.end(call.call, call.read, call.rebuilt).then(() => true);
-    stored.catch(() => {});
+  async keep({ open, read, ...call }: CallToKeep): Promise<KeptCall> {
+    const store = open === null ? null : (): Promise<void> => open.end(call.call, read, call.rebuilt);
+    if (this.journal === null) return this.#store(store, null);
     try {
-      if (await (this.#spool === null ? stored : within(this.#parts.clock, stored, spoolAfterMs))) return true;
+      const entry = { ...call, session: open?.place ?? null, headers: sessionHeaders(call.headers) };
+      const { stored } = await this.journal.append(entry, store);
+      return { isKept: true, stored };
     } catch (error) {
-      if (this.#spool !== null && isStoreAway(error)) return this.#addToSpool(call, null, isBusy(error));
-      return this.#lose(reasonOf(error), error);
+      return this.#store(store, error);
     }
-    return this.#addToSpool(call, stored);
   }
 
   async erase(ref: SessionRef, isPurged: boolean): Promise<number> {
-    return (await this.#spool?.erase(ref, isPurged)) ?? 0;
+    return (await this.journal?.erase(ref, isPurged)) ?? 0;
+  }
+
+  async prune(beforeMs: number): Promise<void> {
+    await this.journal?.prune(beforeMs);
   }
 
   async close(): Promise<void> {
-    await this.#spool?.close();
+    await this.journal?.close();
   }
 
-  async #addToSpool(
-    { open, read: _read, ...call }: CallToKeep,
-    running: Promise<boolean> | null,
-    hasMetBusy = false,
-  ): Promise<boolean> {
-    try {
-      const session = open?.place ?? null;
-      await (this.#spool as Spool).add(
-        { ...call, session, headers: sessionHeaders(call.headers) },
-        running,
-        hasMetBusy,
-      );
-      return true;
-    } catch (error) {
-      // The running attempt may still store the call. Then nothing is lost, although the spool refused it.
-      const isStored = await running?.catch(() => false);
-      return isStored === true || this.#lose("spool", error);
-    }
-  }
-
-  #lose(reason: string, error: unknown): false {
-    const { clock, metrics, log } = this.#parts;
+  /** Counts a call that neither has. The answer still ends where calls pass without a record. */
+  lose(reason: string, error: unknown): boolean {
+    const { clock, metrics, log, journal } = this.#parts;
     this.#lostAtMs = clock.nowMs();
     metrics.unrecorded(reason);
     log.failed("A call of the gateway could not be stored.", error);
-    return false;
+    return journal?.keepsFailed === false;
+  }
+
+  get #isKeeping(): boolean {
+    return this.#parts.journal?.keepsFailed === true;
+  }
+
+  /** Stores a call that no journal has. @param refusal why the journal did not take it */
+  async #store(store: (() => Promise<void>) | null, refusal: unknown): Promise<KeptCall> {
+    const stored = Promise.resolve();
+    try {
+      if (store === null) return { isKept: this.lose("spool", refusal), stored };
+      await store();
+      return { isKept: true, stored };
+    } catch (error) {
+      return { isKept: this.lose(refusal === null ? reasonOf(error) : "spool", refusal ?? error), stored };
+    }
   }
 }
 
@@ -179,14 +192,14 @@ function reasonOf(error: unknown): string {
   return hasErrorCode(error, "FORBIDDEN") ? "refused" : "store";
 }
 
-async function recordSpooled(
+async function recordJournaled(
   recorder: Recorder,
-  { scope, session, headers, mayWrite, call, body, reply, rebuilt }: SpooledCall,
+  { scope, session, headers, mayWrite, call, body, reply, rebuilt }: JournaledCall,
 ): Promise<boolean> {
   if (session !== null) {
     const { namespace, agentId } = scope;
     const now = await recorder.logs.read({ namespace, agentId, key: session.key });
-    // The session was purged or reset while the call waited. The spool file must not restore its content.
+    // The session was purged or reset while the call waited. The journal must not restore its content.
     if (now?.sessionId !== session.sessionId) return false;
   }
   const split = (await readRequest(call.api, body)) ?? unreadRequest(call.api, body);

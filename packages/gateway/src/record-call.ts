@@ -10,7 +10,7 @@ import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { Upstream } from "./gateway-options.ts";
 import { noteGiven } from "./gateway-rights.ts";
 import type { RebuiltCall } from "./guard.ts";
-import type { CallKeeper } from "./keep-calls.ts";
+import type { CallKeeper, KeptCall } from "./keep-calls.ts";
 import { newCallId } from "./new-call-id.ts";
 import { keptHeaders } from "./raw-headers.ts";
 import type { ReceivedCall } from "./receive-call.ts";
@@ -32,6 +32,15 @@ export interface RecordedCall {
   readonly headers: IncomingHttpHeaders;
   /** Is null when the call has to wait behind other calls for the store. */
   readonly open: OpenCall | null;
+  /** Whether the client may not hear the end of an answer that the gateway itself fails to read. */
+  readonly isStrict: boolean;
+}
+
+export interface EndedAnswer {
+  /** Resolves to false when neither the journal nor the store has the call. */
+  readonly isKept: Promise<boolean>;
+  /** Resolves when the first attempt to store the call has ended. */
+  readonly stored: Promise<unknown>;
 }
 
 export interface RecordingParts {
@@ -49,7 +58,7 @@ export interface RecordingParts {
 /** Records calls from the request to the end of the answer, and knows the calls that are being stored. */
 export class CallRecording {
   readonly #parts: RecordingParts;
-  readonly #storing = new Set<Promise<boolean>>();
+  readonly #keeping = new Set<Promise<unknown>>();
 
   constructor(parts: RecordingParts) {
     this.#parts = parts;
@@ -66,11 +75,11 @@ export class CallRecording {
     const { clock, keeper, recorder, turns } = this.#parts;
     const { sent, body } = await readSent(received, api);
     const asked = { ...sent, scope, headers: request.headers, mayWrite };
-    const call = { sent, turn: null, body, scope, mayWrite, headers: request.headers };
+    const call = { sent, turn: null, body, scope, mayWrite, headers: request.headers, isStrict };
     if (mode === "stateful") {
       assertHasHistory(sent);
       const turn = await beginTurn(turns, clock, asked, sent.recordId);
-      return { ...call, sent: { ...sent, ...asTurn(turn) }, turn, open: null };
+      return { ...call, sent: { ...sent, ...asTurn(turn) }, turn, open: null, isStrict: true };
     }
     // While calls wait for the store, a new call waits behind them, so that records keep their order.
     if (keeper.isBehind) return { ...call, open: null };
@@ -80,21 +89,21 @@ export class CallRecording {
     return { ...call, open };
   }
 
-  /** Stores a call that got no answer. */
-  fail(call: RecordedCall, error: unknown): Promise<boolean> {
-    return this.#keep(this.#store(call, { error }, null));
+  /** Keeps a call that got no answer. */
+  fail(call: RecordedCall, error: unknown): EndedAnswer {
+    return this.#ended(call, this.#keep(call, { error }, null));
   }
 
-  /** Stores a call whose answer has ended for the client. Resolves to false when the call could not be stored. */
-  end(call: RecordedCall, came: Came, rebuilt: RebuiltCall | null): Promise<boolean> {
-    const kept = this.#keep(this.#store(call, came, rebuilt));
-    this.#parts.recorder.addStoring(call.scope, call.open, kept);
-    return kept;
+  /** Keeps a call whose answer has ended. The client may hear the end when `isKept` has resolved to true. */
+  end(call: RecordedCall, came: Came, rebuilt: RebuiltCall | null): EndedAnswer {
+    const ended = this.#ended(call, this.#keep(call, came, rebuilt));
+    this.#parts.recorder.addStoring(call.scope, call.open, ended.stored);
+    return ended;
   }
 
-  /** Resolves when every call that has ended is stored or counted as lost. */
+  /** Resolves when every call that has ended is in the journal or the store, or counted as lost. */
   async settled(): Promise<void> {
-    while (this.#storing.size > 0) await Promise.allSettled(this.#storing);
+    while (this.#keeping.size > 0) await Promise.allSettled(this.#keeping);
   }
 
   async #assertMaySend(call: RecordedCall, open: OpenCall): Promise<void> {
@@ -105,20 +114,34 @@ export class CallRecording {
     throw denied;
   }
 
-  #keep(work: Promise<boolean>): Promise<boolean> {
+  #ended({ isStrict }: RecordedCall, keeping: Promise<KeptCall>): EndedAnswer {
     const { metrics, log } = this.#parts;
-    const kept = work
-      .catch((error: unknown) => {
+    const kept = this.#tracked(
+      keeping.catch((error: unknown): KeptCall => {
         metrics.unrecorded("failed");
         log.failed("A call of the gateway could not be stored.", error);
-        return false;
-      })
-      .finally(() => this.#storing.delete(kept));
-    this.#storing.add(kept);
-    return kept;
+        // A repeat would fail as well, so breaking the answer off would not help its client.
+        return { isKept: !isStrict, stored: Promise.resolve() };
+      }),
+    );
+    return {
+      isKept: kept.then(({ isKept }) => isKept),
+      // The keeper reports a failure of the attempt.
+      stored: kept.then(({ stored }) => stored).catch(() => {}),
+    };
   }
 
-  async #store({ sent, turn, ...rest }: RecordedCall, came: Came, rebuilt: RebuiltCall | null): Promise<boolean> {
+  #tracked<Value>(work: Promise<Value>): Promise<Value> {
+    const tracked: Promise<Value> = work.finally(() => this.#keeping.delete(tracked));
+    this.#keeping.add(tracked);
+    return tracked;
+  }
+
+  async #keep(
+    { sent, turn, isStrict, ...rest }: RecordedCall,
+    came: Came,
+    rebuilt: RebuiltCall | null,
+  ): Promise<KeptCall> {
     const { upstreams, keeper, clock, metrics } = this.#parts;
     const upstream = upstreams.get(sent.upstream) ?? null;
     const credentials = credentialsIn(rest.headers, upstream?.apiKey ?? null);
@@ -128,9 +151,13 @@ export class CallRecording {
       throw error;
     });
     countCall(metrics, sent, ended);
-    const isKept = await (turn === null ? keeper.keep({ ...rest, ...ended }) : turn.end(ended));
-    if (upstream?.credentials === "server") await this.#noteIds({ sent, turn, ...rest }, ended);
-    return isKept;
+    const kept =
+      turn === null
+        ? await keeper.keep({ ...rest, ...ended })
+        : { isKept: await turn.end(ended), stored: Promise.resolve() };
+    if (upstream?.credentials !== "server") return kept;
+    const noted = this.#tracked(this.#noteIds({ sent, turn, isStrict, ...rest }, ended));
+    return { ...kept, stored: Promise.allSettled([kept.stored, noted]) };
   }
 
   async #noteIds({ sent, turn, open, scope }: RecordedCall, { reply }: ReadCalls): Promise<void> {

@@ -6,12 +6,13 @@ import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { type Guard, passUnchanged, type PassedCall } from "./guard.ts";
 import type { CallKeeper } from "./keep-calls.ts";
 import { type ReceivedCall, sendBody, sendMade } from "./receive-call.ts";
-import type { CallRecording, RecordedCall } from "./record-call.ts";
+import type { CallRecording, EndedAnswer, RecordedCall } from "./record-call.ts";
 import { relayBody, type RelayEnd, type UpstreamConnections } from "./relay.ts";
 import type { HeldBody } from "./request-body.ts";
 import type { SessionLogs } from "./session-logs.ts";
 import { logOf, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
+import { within } from "./within.ts";
 
 export interface RelayParts {
   readonly connections: UpstreamConnections;
@@ -47,7 +48,7 @@ export function askUpstream(
   });
 }
 
-/** Passes an answer to the client, and stores the call when the answer has ended. */
+/** Passes an answer to the client. The client hears the end when the call is in the journal. */
 export async function relayAnswer(
   call: ReceivedCall,
   recorded: RecordedCall | null,
@@ -61,28 +62,32 @@ export async function relayAnswer(
   const firstByteMs = clock.nowMs();
   await relayHead(call, recorded, { peeked, rebuilt }, parts);
   const copy = new AnswerCopy();
-  let kept: Promise<boolean> | null = null;
-  const store = (end: RelayEnd): Promise<boolean> =>
-    (kept ??=
-      recorded === null
-        ? Promise.resolve(true)
-        : recording.end(recorded, { outgoing, copy, end, firstByteMs }, rebuilt));
-  const end = await relayBody(peeked, response, {
+  let ended: EndedAnswer | null = null;
+  const end = (how: RelayEnd): EndedAnswer =>
+    (ended ??=
+      recorded === null ? unrecorded : recording.end(recorded, { outgoing, copy, end: how, firstByteMs }, rebuilt));
+  const how = await relayBody(peeked, response, {
     secret: secret ?? "",
     onChunk: (chunk) => {
       if (recorded === null) return;
       copy.take(chunk);
       if (copy.bytes <= mostCopied) held.share?.add(chunk.length);
     },
-    hold: isHeldBack(call, recorded, parts.keeper) ? { isLast: endOf(outgoing), until: () => store("whole") } : null,
+    hold: isHeldBack(call, recorded, parts.keeper)
+      ? { isLast: endOf(outgoing), until: () => end("whole").isKept }
+      : null,
   });
-  held.until = store(end);
-  if (recorded === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
+  held.until = within(clock, end(how).stored, mostHeldMs);
+  if (recorded === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: how });
 }
 
-/** Is true when the client may see the end of the answer only after the call is stored. */
+const unrecorded: EndedAnswer = { isKept: Promise.resolve(true), stored: Promise.resolve() };
+/** Limits how long the body of a call counts in the budget while the store does not answer. */
+const mostHeldMs = 2000;
+
+/** Is true when the client may see the end of the answer only after the call is in the journal or the store. */
 function isHeldBack({ isStrict }: ReceivedCall, recorded: RecordedCall | null, keeper: CallKeeper): boolean {
-  return recorded !== null && (isStrict || recorded.turn !== null || keeper.isBehind);
+  return recorded !== null && (isStrict || recorded.turn !== null || keeper.hasJournal);
 }
 
 /** Writes the head with the name of the session. */

@@ -128,7 +128,8 @@ export interface RelayOptions {
   readonly onChunk: (chunk: Buffer) => void;
   /**
    * Holds back the chunk that ends the answer for the client, until `until` resolves. If it resolves to false, the
-   * connection is cut, so that the client does not treat the call as complete.
+   * connection is cut, so that the client does not treat the call as complete. `until` is called when the answer has
+   * ended, or a moment after its last event.
    */
   readonly hold: { readonly isLast: (chunk: Buffer) => boolean; readonly until: () => Promise<boolean> } | null;
 }
@@ -138,6 +139,9 @@ export interface RelayOptions {
  * not stored either.
  */
 const mostHeld = mostCopied;
+
+/** Some upstreams keep the connection open after the last event. Their clients do not wait longer for that event. */
+const lingerMs = 200;
 
 /**
  * Replaces a secret in a stream of chunks by a mask of equal length. A chunk's tail that may be the start of the secret
@@ -189,8 +193,9 @@ export function relayBody(peeked: PeekedAnswer, response: ServerResponse, option
 class BodyRelay {
   readonly #answer: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #onChunk: RelayOptions["onChunk"];
-  readonly #hold: RelayOptions["hold"];
+  #onChunk: RelayOptions["onChunk"];
+  #hold: RelayOptions["hold"];
+  #lingering: NodeJS.Timeout | undefined;
   readonly #mask: Mask;
   readonly #ended = Promise.withResolvers<RelayEnd>();
   #isOver = false;
@@ -236,6 +241,7 @@ class BodyRelay {
   }
 
   #holdBack(chunk: Buffer): void {
+    this.#lingering ??= setTimeout(() => void this.#release(), lingerMs);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     if (this.#heldBytes <= mostHeld) return;
@@ -243,7 +249,23 @@ class BodyRelay {
     this.#answer.destroy();
   }
 
+  /** Ends the answer for the client although the upstream has not closed it. What follows is passed and not recorded. */
+  async #release(): Promise<void> {
+    if (this.#isOver || this.#hold === null) return;
+    this.#onChunk = () => {};
+    const isKept = await this.#hold.until();
+    // The upstream may have ended the answer meanwhile.
+    if (this.#isOver) return;
+    if (!isKept) {
+      this.#finish(false);
+      return void this.#answer.destroy();
+    }
+    for (const chunk of this.#held.splice(0)) this.#response.write(chunk);
+    this.#hold = null;
+  }
+
   #finishWhole(): void {
+    clearTimeout(this.#lingering);
     this.#passMasked(this.#mask.end());
     if (this.#hold === null) this.#finish(true);
     else void this.#hold.until().then((isKept) => this.#finish(isKept));
@@ -276,6 +298,7 @@ class BodyRelay {
   }
 
   #end(how: RelayEnd): void {
+    clearTimeout(this.#lingering);
     this.#isOver = true;
     this.#ended.resolve(how);
   }

@@ -178,7 +178,12 @@ async function answerProbe(
   const state = path === "/healthz" ? "ok" : await readiness.state();
   const status = state === "ok" || state === "ready" ? 200 : 503;
   const word = state === "ready" && gateway?.isWaiting === true ? "degraded" : state;
-  const answer = { kind: "text", status, type: "text/plain; charset=utf-8", body: `${word}\n` } as const;
+  const { calls, oldestMs } = gateway?.unstored ?? { calls: 0, oldestMs: 0 };
+  const headers: HeaderMap =
+    path === "/healthz" || gateway === null
+      ? {}
+      : { "throughline-unstored-calls": String(calls), "throughline-oldest-unstored-ms": String(oldestMs) };
+  const answer = { kind: "text", status, type: "text/plain; charset=utf-8", headers, body: `${word}\n` } as const;
   await writeAnswer(response, answer, { requestId: trace.id });
 }
 

@@ -1,5 +1,7 @@
-import { open } from "node:fs/promises";
+import { renameSync, writeFileSync } from "node:fs";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
+import { join } from "node:path";
 import type { AnswerText } from "./call-facts.ts";
 import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { CallSession } from "./recorder.ts";
@@ -8,7 +10,7 @@ import type { GatewayScope } from "./session-lookup.ts";
 /**
  * Holds an ended call with everything that its records need, because the process may restart before the call is stored.
  */
-export interface SpooledCall {
+export interface JournaledCall {
   readonly scope: GatewayScope;
   /**
    * Is set when the session was chosen before the store went away. The call must then not go to a newer session of the
@@ -26,17 +28,17 @@ export interface SpooledCall {
 }
 
 /** Serializes a call: one line of JSON, followed by the body, the second attempt's body and the answer text. */
-export function bytesOf({ body, reply, rebuilt, ...facts }: SpooledCall): Buffer {
+export function bytesOf({ body, reply, rebuilt, ...facts }: JournaledCall): Buffer {
   const { body: second = Buffer.alloc(0), ...again } = rebuilt ?? {};
   const sizes = { bodyBytes: body.length, secondBytes: second.length, replyType: reply?.type ?? null };
   const head = { v: 1, ...facts, ...sizes, rebuilt: rebuilt === null ? null : again };
   return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body, second, Buffer.from(reply?.text ?? "")]);
 }
 
-interface FileHead extends Omit<SpooledCall, "body" | "reply" | "rebuilt" | "session"> {
+interface FileHead extends Omit<JournaledCall, "body" | "reply" | "rebuilt" | "session"> {
   readonly v: unknown;
   /** Files of earlier versions lack this member. */
-  readonly session?: SpooledCall["session"];
+  readonly session?: JournaledCall["session"];
   readonly bodyBytes: number;
   /** Files of versions without a second attempt lack this member. */
   readonly secondBytes?: number;
@@ -45,7 +47,7 @@ interface FileHead extends Omit<SpooledCall, "body" | "reply" | "rebuilt" | "ses
 }
 
 /** @throws {RangeError} for an incomplete file */
-export function callOf(bytes: Buffer): SpooledCall {
+export function callOf(bytes: Buffer): JournaledCall {
   const end = bytes.indexOf(0x0a);
   if (end === -1) throw new RangeError("The file has no head.");
   const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead;
@@ -64,8 +66,8 @@ export function callOf(bytes: Buffer): SpooledCall {
   };
 }
 
-/** Reads only the head of a spool file, because the bodies may be large. Null when the file has no valid head. */
-export async function headOf(path: string): Promise<Pick<SpooledCall, "scope" | "session"> | null> {
+/** Reads only the head of a file of the journal, because the bodies may be large. Null when the file has no valid head. */
+export async function headOf(path: string): Promise<Pick<JournaledCall, "scope" | "session"> | null> {
   const file = await open(path, "r");
   try {
     for await (const line of file.readLines()) {
@@ -78,5 +80,36 @@ export async function headOf(path: string): Promise<Pick<SpooledCall, "scope" | 
     throw error;
   } finally {
     await file.close();
+  }
+}
+
+/**
+ * Writes a file that is whole under its final name, or not there. Without a flush it writes synchronously: that takes a
+ * tenth of a millisecond, and four waits for other threads take longer on a busy machine.
+ */
+export async function writeWhole(folder: string, name: string, bytes: Buffer, isFlushed: boolean): Promise<void> {
+  const [temporary, path] = [join(folder, `${name}.tmp`), join(folder, name)];
+  try {
+    if (!isFlushed) {
+      writeFileSync(temporary, bytes, { flag: "wx", mode: 0o600 });
+      return renameSync(temporary, path);
+    }
+    await writeFile(temporary, bytes, { flag: "wx", mode: 0o600, flush: true });
+    await rename(temporary, path);
+    // A rename survives a power failure only after the folder is flushed.
+    await flush(folder);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Writes what the system holds of a file or folder to the disk. */
+export async function flush(path: string): Promise<void> {
+  const opened = await open(path, "r");
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
   }
 }
