@@ -53,20 +53,12 @@ if (import.meta.main) {
       for (let place = 1 + part.index; place <= calls; place += count, lives++)
         faults.push(...(await liveWithFault(life(), { place, code })));
   }
-  for (const isOpenclaws of [true, false]) {
-    const result = await exploreForeignActs({
-      isOpenclaws,
-      statesPerMoment: Infinity,
-      cutEveryBytes: Number(values.cut),
-      part,
-    });
-    problems.push(...result.problems);
-    states += result.states;
-    process.stdout.write(
-      `acts of another program ${isOpenclaws ? "beside OpenClaw" : "elsewhere"}: ${result.states} states, ` +
-        `${result.problems.length} problems, ${seconds()} s\n`,
-    );
-  }
+  const acts = await exploreForeignActs({ statesPerMoment: Infinity, cutEveryBytes: Number(values.cut), part });
+  problems.push(...acts.problems);
+  states += acts.states;
+  process.stdout.write(
+    `acts of another program: ${acts.states} states, ${acts.problems.length} problems, ${seconds()} s\n`,
+  );
   process.stdout.write(`failed calls: ${lives} lives, ${faults.length} problems, ${seconds()} s\n`);
   for (const problem of [...problems, ...faults].slice(0, 10)) process.stdout.write(`${problem}\n`);
   process.stdout.write(

@@ -6,7 +6,7 @@ import type { EntriesLog } from "./entries-log.ts";
 import type { Files } from "./files.ts";
 import { findForeignSessions, type FoundSession } from "./foreign-sessions.ts";
 import { readLine } from "./read-line.ts";
-import { denyingFinding, denyingUnread, rowsLeft } from "./recover-entries.ts";
+import { archivedFrom, denyingFinding, denyingUnread, rowsLeft } from "./recover-entries.ts";
 import { readableEntry, SealedChange, unlessSealed } from "./sealed-entry.ts";
 import type { SessionIndex } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
@@ -42,7 +42,7 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
   const isLogMissing = log.identity === "";
   const left = isLogMissing ? rowsLeft({ files, folder, indexed: index.rows() ?? [] }) : [];
   const entries = view.entries();
-  const { found, hasStrays, nameCount } = findForeignSessions({
+  const { found, hasStrays, present } = findForeignSessions({
     files,
     folder,
     log,
@@ -54,14 +54,48 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
     nowMs,
     onFinding: scope.onFinding,
   });
-  const rows = [...left, ...found.map((session) => taken(scope, session))];
+  const rows = [...left, ...found.map((session) => taken(scope, session)), ...renamedRows(log.rows.values(), present)];
   if (left.length > 0) scope.onFinding(recoveredFinding(folder, left.length));
-  const keyed = left.map(({ sessionId }) => ({ sessionId, appends: index.keyed((keys) => keys.of(sessionId)) ?? [] }));
+  const keyed = left.map(({ sessionId }) => ({ sessionId, appends: index.keyedOf(sessionId) }));
   return {
     change: rows.length === 0 ? null : { op: "adopt", rows, keyed: keyed.filter(({ appends }) => appends.length > 0) },
     hasStrays,
-    nameCount,
+    nameCount: present.size,
   };
+}
+
+/**
+ * Returns archived sessions under the name that another program gave their transcript: OpenClaw renames the transcript
+ * of a session that it resets or deletes.
+ */
+function renamedRows(rows: Iterable<SessionRow>, present: ReadonlySet<string>): readonly SessionRow[] {
+  const names = archiveNames(present);
+  if (names.size === 0) return [];
+  return [...rows].flatMap((row) => (row.isArchived ? (renamedRow(row, present, names) ?? []) : []));
+}
+
+/** Returns the row under the name that another program gave its transcript, or null if it did not. */
+export function renamedRow(
+  { formerFileName, ...row }: SessionRow,
+  present: ReadonlySet<string>,
+  names: ReadonlyMap<string, string>,
+): SessionRow | null {
+  if (present.has(row.fileName) || (formerFileName !== undefined && present.has(formerFileName))) return null;
+  const fileName = names.get(archivedFrom(row.fileName) ?? row.fileName);
+  return fileName === undefined ? null : { ...row, fileName };
+}
+
+/** Maps the names of transcripts to the newest names under which they were archived. */
+export function archiveNames(present: ReadonlySet<string>): ReadonlyMap<string, string> {
+  const timeOf = (name: string, active: string): string => name.slice(active.length + 1).replace(/^[a-z]+\./, "");
+  const newest = new Map<string, string>();
+  for (const name of present) {
+    const active = archivedFrom(name);
+    if (active === null) continue;
+    const known = newest.get(active);
+    if (known === undefined || timeOf(known, active) < timeOf(name, active)) newest.set(active, name);
+  }
+  return newest;
 }
 
 /**

@@ -21,8 +21,6 @@ export interface AgentFolder {
   readonly viewBase: string;
   /** Holds what this store is about to write into sessions.json. After a crash it shows whether the write succeeded. */
   readonly viewNext: string;
-  /** This file exists once OpenClaw was detected. From then on its lock files are taken too. */
-  readonly openclawMark: string;
   readonly torn: string;
   readonly partials: string;
   /** Holds marks of files whose flush failed, so that other processes flush them again. */
@@ -74,7 +72,6 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     index: `${own}/index.db`,
     viewBase: `${own}/sessions-view.json`,
     viewNext: `${own}/sessions-view.next.json`,
-    openclawMark: `${own}/openclaw-was-here`,
     torn: `${own}/torn`,
     partials: `${own}/partials`,
     repaired: `${own}/repaired`,

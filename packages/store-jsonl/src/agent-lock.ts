@@ -1,9 +1,11 @@
+import type { ThroughlineError } from "@throughline/core";
 import type { StoreLockOptions } from "@throughline/core/internal";
 import { holdLock } from "@throughline/store-kit";
 import type { ReleaseLock } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { LockFile } from "./lock-file.ts";
-import { isHeldByOthers } from "./openclaw-lock.ts";
+import { describeLockHolder } from "./lock-holder.ts";
+import { foreignLockError, isHeldByOthers, lockFileOf } from "./openclaw-lock.ts";
 import { lockedError } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -22,15 +24,15 @@ export async function holdAgentLock<Result>(
   const { files, clock, lockPort } = context;
   agent.prepareWriting();
   const path = `${agent.folder.own}/locks/${lockName}`;
-  const sessionsLock = agent.place.sessionsLock;
-  let busyPath = path;
+  const sessionsLock = lockFileOf(agent.folder.sessionsJson);
+  const timedOut = (waitedMs: number): ThroughlineError =>
+    isByOthers
+      ? foreignLockError(files, sessionsLock, waitedMs)
+      : lockedError(path, waitedMs, describeLockHolder(files, path));
+  let isByOthers = false;
   let file: LockFile | null = null;
   try {
-    return await holdLock(
-      { clock, tryLock, timedOut: (waitedMs) => lockedError(busyPath, waitedMs, files) },
-      work,
-      options,
-    );
+    return await holdLock({ clock, tryLock, timedOut }, work, options);
   } finally {
     (file as LockFile | null)?.close();
   }
@@ -42,11 +44,11 @@ export async function holdAgentLock<Result>(
     }
     file ??= lockPort.open(files, path);
     const taken = file;
-    busyPath = path;
+    isByOthers = false;
     if (!isTaken(taken)) return null;
-    if (!isHeldByOthers(files, sessionsLock)) return () => taken.unlock();
+    isByOthers = isHeldByOthers(files, sessionsLock);
+    if (!isByOthers) return () => taken.unlock();
     taken.unlock();
-    busyPath = sessionsLock;
     return null;
   }
 

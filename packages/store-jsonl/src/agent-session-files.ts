@@ -2,7 +2,7 @@ import { createFinding, refused } from "@throughline/core/internal";
 import type { Finding, SessionRef, SessionState } from "@throughline/core";
 import { agentFolder, agentFolderExists, makeAgentFolder } from "./agent-folder.ts";
 import type { AgentAddress, AgentFolder } from "./agent-folder.ts";
-import { AgentPlace } from "./agent-place.ts";
+import { AgentLocation } from "./agent-location.ts";
 import { ownHead, type HeldSession } from "./held-session.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
@@ -11,7 +11,6 @@ import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
 import { OpenTranscripts } from "./open-transcripts.ts";
 import { PartialFiles } from "./partial-files.ts";
-import { ArchivedNames } from "./archived-names.ts";
 import { EntryRedo } from "./redo.ts";
 import { minAsideBytes, readAside, type TranscriptLook } from "./read-transcript.ts";
 import { SessionIndex } from "./session-index.ts";
@@ -35,7 +34,7 @@ export interface AgentOptions {
 
 export class AgentSessionFiles {
   readonly folder: AgentFolder;
-  readonly place: AgentPlace;
+  readonly location: AgentLocation;
   readonly log: EntriesLog;
   readonly view: SessionsView;
   readonly index: SessionIndex;
@@ -54,15 +53,14 @@ export class AgentSessionFiles {
   readonly #fileOptions: TranscriptFileOptions;
   /** Holds the running reads of `prepare` by session and extent, so that callers share them. */
   readonly #preparing: Map<string, Promise<void>> = new Map();
-  readonly #archivedNames: ArchivedNames;
   #isPrepared = false;
+  #isAdopted = false;
 
   constructor(context: StoreContext, { namespace, agentId }: AgentAddress, { onDebt, coexistence }: AgentOptions) {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
-    this.#archivedNames = new ArchivedNames(context.files, this.folder.sessions);
-    this.place = new AgentPlace(context, this.folder, () => this.log.changes);
+    this.location = new AgentLocation(context, this.folder);
     const { files, codec, clock, random } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
     this.names = new FlushedNames(files, this.folder.sessions);
@@ -84,7 +82,7 @@ export class AgentSessionFiles {
     };
     this.#files = new OpenTranscripts(this.#fileOptions);
     // SQLite's write-ahead log needs memory that only processes of one host share.
-    const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
+    const isWanted = (): boolean => context.keepsIndex && !this.location.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
     this.redo = new EntryRedo({
       coder: codec.coder,
@@ -125,6 +123,7 @@ export class AgentSessionFiles {
 
   /** Returns the row of an address, including a session that another program has just created, or null. */
   async locate(ref: SessionRef): Promise<SessionRow | null> {
+    if (!this.#isAdopted) await this.adopt();
     this.log.refresh();
     const known = this.log.find(ref.key, ref.archiveId);
     if (known !== null || !this.exists) return known;
@@ -132,9 +131,17 @@ export class AgentSessionFiles {
     return this.log.find(ref.key, ref.archiveId);
   }
 
+  /** Takes over, once per handle, what other programs left before. */
+  async adopt(): Promise<void> {
+    if (this.exists) await this.foreign.take();
+    this.#isAdopted = true;
+  }
+
   /** Returns the last known active session of the address. A writer must check it again under the lock. */
   peek(ref: SessionRef): SessionRow | null {
-    return ref.archiveId === undefined && this.log.identity !== "" ? this.log.find(ref.key, undefined) : null;
+    return ref.archiveId === undefined && this.#isAdopted && this.log.identity !== ""
+      ? this.log.find(ref.key, undefined)
+      : null;
   }
 
   /** Finds the session by id, because its key may have changed since. */
@@ -201,7 +208,7 @@ export class AgentSessionFiles {
   #holdAs(row: SessionRow, isWhole: boolean): HeldSession | null {
     const file = this.#files.of(row.sessionId);
     const owner = this.#ownerOf(row);
-    for (const name of this.#archivedNames.allNamesOf(row)) {
+    for (const name of fileNamesOf(row)) {
       const path = this.folder.session(name);
       const transcript = file.catchUp(this.#lookAt(row, path, isWhole));
       if (transcript === null) continue;
@@ -227,23 +234,14 @@ export class AgentSessionFiles {
     return held === null || held.file.reach(seq) ? held : this.hold(row, true);
   }
 
-  /** Does the same as `hold`, but returns null for an active session whose transcript another program archived. */
-  holdInPlace(row: SessionRow, isWhole: boolean = false): HeldSession | null {
-    const held = this.hold(row, isWhole);
-    const isOurName = (name: string | undefined): boolean =>
-      name !== undefined && held?.path === this.folder.session(name);
-    return row.isArchived || isOurName(row.fileName) || isOurName(row.formerFileName) ? held : null;
-  }
-
   /** Does the same as `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
   holdExisting(row: SessionRow, isWhole: boolean = false): HeldSession {
-    const held = this.holdInPlace(row, isWhole);
-    if (held === null)
-      throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(row.fileName)} is gone.`, {
-        sessionId: row.sessionId,
-        path: this.folder.session(row.fileName),
-      });
-    return held;
+    const held = this.hold(row, isWhole);
+    if (held !== null) return held;
+    throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(row.fileName)} is gone.`, {
+      sessionId: row.sessionId,
+      path: this.folder.session(row.fileName),
+    });
   }
 
   /** Does the same as `state`, with pauses during a long read. Returns null when the session was purged meanwhile. */
@@ -335,7 +333,7 @@ export class AgentSessionFiles {
     if (this.#isPrepared) return;
     withFileErrors(this.folder.own, () => this.makeFolders());
     this.#isPrepared = true;
-    this.place.warn();
+    this.location.warn();
   }
 
   fileNameOf(row: SessionRow): string {
@@ -343,7 +341,7 @@ export class AgentSessionFiles {
   }
 
   #presentFile(row: SessionRow): { readonly name: string; readonly facts: FileFacts } | null {
-    for (const name of this.#archivedNames.allNamesOf(row)) {
+    for (const name of fileNamesOf(row)) {
       const facts = this.#context.files.facts(this.folder.session(name));
       if (facts !== null) return { name, facts };
     }
@@ -384,4 +382,9 @@ export class AgentSessionFiles {
     const finding = createFinding("SESSION_FILE_MISSING", message, place);
     this.#findings.say(sessionId, { ref: this.refOf(row), sessionId }, finding);
   }
+}
+
+/** Returns the possible names of a transcript. A rename comes after its line in the log, and may not have happened. */
+function fileNamesOf({ fileName, formerFileName }: SessionRow): readonly string[] {
+  return formerFileName === undefined ? [fileName] : [fileName, formerFileName];
 }

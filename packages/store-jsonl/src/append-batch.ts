@@ -79,7 +79,6 @@ export class AppendBatch implements LockWants<SessionRow> {
   readonly #first: WaitingAppend;
   /** Is true when the first append has no records; then the batch is only that append. */
   readonly #isEntryOnly: boolean;
-  #hasEntries = false;
 
   constructor(options: AppendBatchOptions, first: WaitingAppend) {
     this.#options = options;
@@ -95,15 +94,12 @@ export class AppendBatch implements LockWants<SessionRow> {
 
   /** Looks the key up again: a different session may have it now, and the appends go to that session. */
   find(): Promise<SessionRow> | SessionRow {
-    const looking = this.#agent.foreign.takeViewIfDue();
-    const known = looking === null ? this.#agent.peek(this.#options.ref) : null;
-    return known === null ? this.#lookUp(looking) : this.#prepare(known);
+    const known = this.#agent.peek(this.#options.ref);
+    return known === null ? this.#lookUp() : this.#prepare(known);
   }
 
-  async #lookUp(looking: Promise<void> | null): Promise<SessionRow> {
-    const { ref } = this.#options;
-    await looking;
-    return this.#prepare(this.#agent.peek(ref) ?? (await locateSession(this.#agent, ref, false)));
+  async #lookUp(): Promise<SessionRow> {
+    return this.#prepare(await locateSession(this.#agent, this.#options.ref, false));
   }
 
   #prepare(row: SessionRow): Promise<SessionRow> | SessionRow {
@@ -112,14 +108,8 @@ export class AppendBatch implements LockWants<SessionRow> {
     return reading === null ? row : reading.then(() => row);
   }
 
-  /** Is called once, after `find`, so it may set `#hasEntries` for `write`. */
   needsEntries({ sessionId }: SessionRow): boolean {
-    const { log, place } = this.#agent;
-    // Another program may truncate the transcript right after the write. The patches must be in the entries log before
-    // that.
-    const paysDebts = place.isOpenclaws && this.#waiting.some(patchesEntry);
-    const isDoubtful = this.#waiting.some(isForDisk) && log.isDoubtful(sessionId);
-    return (this.#hasEntries = this.#isEntryOnly || paysDebts || isDoubtful);
+    return this.#isEntryOnly || (this.#waiting.some(isForDisk) && this.#agent.log.isDoubtful(sessionId));
   }
 
   /**
@@ -203,10 +193,9 @@ export class AppendBatch implements LockWants<SessionRow> {
    */
   #take({ file, row }: HeldSession, decided: readonly Decided[]): WaitingAppend | null {
     const next = this.#waiting.first;
-    const { log, place } = this.#agent;
+    const { log } = this.#agent;
     if (next === undefined || isWithoutRecords(next)) return null;
     if (needsWhole(next) && !this.isWhole) return null;
-    if (patchesEntry(next) && !this.#hasEntries && place.isOpenclaws) return null;
     // The session's log line must be on the disk first, and that needs the lock of the entries log.
     if (isForDisk(next) && log.isDoubtful(row.sessionId)) return null;
     // A write was already done for the earlier append. A failure of this append's write must not be reported for that
@@ -217,14 +206,7 @@ export class AppendBatch implements LockWants<SessionRow> {
   }
 
   #settle(held: HeldSession, decided: readonly Decided[], isInPlace: boolean): void {
-    let isPaid: boolean;
-    try {
-      isPaid = afterCommit(held.path, () => this.#payDebt(held, decided));
-    } catch (error) {
-      for (const { waiting } of decided) waiting.reject(error);
-      return;
-    }
-    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? this.#flushed(held, isPaid) : null;
+    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? this.#flushed(held) : null;
     // Each waiting caller receives this rejection. Without a waiting caller it must not end the process as unhandled.
     flushed?.catch(() => undefined);
     this.#agent.remember(held);
@@ -250,27 +232,11 @@ export class AppendBatch implements LockWants<SessionRow> {
     return planHeld(this.#agent.holdStaged(held), this.#agent.log, waiting.request, this.#context.clock.nowMs());
   }
 
-  /**
-   * In a folder of OpenClaw, writes the patches of these appends into the entries log. Returns true when the log's
-   * flush must be awaited.
-   */
-  #payDebt(held: HeldSession, decided: readonly Decided[]): boolean {
-    const { place, redo, log } = this.#agent;
-    if (!place.isOpenclaws || !decided.some(({ waiting }) => patchesEntry(waiting))) return false;
-    const isPaid = redo.pay(log, this.#agent.holdStaged(held).row);
-    const isRepeated = ({ waiting, plan }: Decided): boolean =>
-      plan.result.replayed && patchesEntry(waiting) && isForDisk(waiting);
-    if (!decided.some(isRepeated)) return isPaid;
-    // The earlier call may have written the line and died before the flush.
-    log.settle();
-    return true;
-  }
-
   /** Resolves when the records and the log lines that they depend on are on the disk. */
-  #flushed({ file, row }: HeldSession, isPaid: boolean): Promise<unknown> {
+  #flushed({ file, row }: HeldSession): Promise<unknown> {
     const { log } = this.#agent;
     const records = file.flushed();
-    return !isPaid && log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
+    return log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
   }
 
   /**
@@ -292,10 +258,6 @@ function standAgain({ file, path, owner }: HeldSession, { durability }: AppendRe
 
 function isForDisk({ request }: WaitingAppend): boolean {
   return request.durability === "disk";
-}
-
-function patchesEntry({ request }: WaitingAppend): boolean {
-  return request.options.entry !== undefined;
 }
 
 function isWithoutRecords({ request }: WaitingAppend): boolean {

@@ -102,7 +102,7 @@ async function copyUnpurged(
   const before = copied.length;
   for (;;) {
     agent.log.refresh();
-    const known = [...agent.log.all().keys()];
+    const known = [...agent.log.rows.keys()];
     await copyAgent(context, agent, copy);
     agent.log.refresh();
     if (known.every((sessionId) => agent.log.row(sessionId) !== null)) return;
@@ -259,7 +259,7 @@ function closeAll(files: Files, opened: readonly OpenedFile[]): void {
 
 function rowOf({ log }: AgentSessionFiles, name: string): SessionRow | null {
   const isNamed = ({ fileName, formerFileName }: SessionRow): boolean => fileName === name || formerFileName === name;
-  return log.all().values().find(isNamed) ?? null;
+  return log.rows.values().find(isNamed) ?? null;
 }
 
 /**

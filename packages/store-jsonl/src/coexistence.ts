@@ -11,11 +11,6 @@ export interface Coexistence {
   /** Merges the changes of other programs: sessions.json, and transcripts that the log does not name. */
   take(): Promise<void>;
   takeView(): Promise<void>;
-  /**
-   * Does the same as `takeView`, if OpenClaw was detected and the last merge is not recent. Returns null when there is
-   * nothing to wait for.
-   */
-  takeViewIfDue(): Promise<void> | null;
   finishPurges(): Promise<void>;
   /**
    * Runs `make`, which creates one of the store's own transcripts, without causing a new search of the folder. Call it

@@ -122,9 +122,7 @@ class ContainedFiles {
         files.rename(from, to);
       },
       remove: (path) => {
-        // OpenClaw's lock files are removed after every write. Their folder was checked when they were created for that
-        // write.
-        if (!path.endsWith(".lock")) this.#assertFolderOf(path);
+        this.#assertFolderOf(path);
         files.remove(path);
       },
       removeFolder: (path) => {
@@ -159,7 +157,7 @@ class ContainedFiles {
 
   #assertWritable(handle: number): void {
     const opened = this.#opened.get(handle);
-    if (opened === undefined || opened.path.endsWith(".lock")) return;
+    if (opened === undefined) return;
     const { path, folderIdentity, hasOtherName } = opened;
     if (hasOtherName)
       throw unsafe(

@@ -88,7 +88,7 @@ export class DerivedFiles {
     while (view.isSettling) await pause(settlingMs);
     await this.#flushAgent(agent, new Set(), false);
     const isIndexed = await this.#rebuildIndex(agent);
-    const isViewed = view.isWanted(() => log.activeCount()) && view.look() !== "";
+    const isViewed = view.isWanted(log.activeCount) && view.look() !== "";
     return [...(isViewed ? [folder.sessionsJson] : []), ...(isIndexed ? [folder.index] : [])];
   }
 
@@ -169,15 +169,15 @@ export class DerivedFiles {
     const { locks } = this.#context;
     const isStale = isPurged && agent.view.isOurs;
     // An unfinished new version may contain the purged session, so it is removed and written again.
-    if (isPurged) await locks.hold(agent.place.viewLocks(), () => agent.view.sweep(Infinity));
+    const paths = [agent.folder.entriesLock];
+    if (isPurged) await locks.hold(paths, () => agent.view.sweep(Infinity));
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       await agent.foreign.takeView();
-      if (!isStale && !agent.view.isWanted(() => agent.log.activeCount())) return;
+      if (!isStale && !agent.view.isWanted(agent.log.activeCount)) return;
       agent.log.refresh();
-      const rows = await agent.log.allInSlices();
-      const written = await agent.view.publish(rows.values(), agent.known, {
+      const written = await agent.view.publish(agent.log.rows.values(), agent.known, {
         isTaken: (seenAs) => agent.foreign.isViewTaken(seenAs),
-        underLock: (commit) => locks.hold(agent.place.viewLocks(), commit),
+        underLock: (commit) => locks.hold(paths, commit),
         isPurged: isStale,
       });
       if (written !== null) return agent.foreign.noteView(written.seenAs);
@@ -189,7 +189,7 @@ export class DerivedFiles {
     const slices = createSlices();
     agent.forgetIndexed();
     const seen: SeenSession[] = [];
-    for (const row of agent.log.all().values().toArray()) {
+    for (const row of [...agent.log.rows.values()]) {
       const one = agent.lookPast(row);
       if (one !== null) seen.push(one);
       await slices.next();

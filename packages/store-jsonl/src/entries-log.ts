@@ -1,12 +1,14 @@
 import type { Finding } from "@throughline/core";
+import { createLineSplitter } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format/internal";
 import { AppendFile } from "./append-file.ts";
-import { fileError, flushFolder, withFileErrors } from "./file-work.ts";
+import { fileError, flushFolder, readRange, withFileErrors } from "./file-work.ts";
 import { IndexedLog, standingOf } from "./indexed-log.ts";
 import { lengthOf, LogDamage, LogImage, readLogLine, replaceLog, UnflushedRows, type LogReading } from "./log-image.ts";
-import { LogTail, readLogInSlices, scanLog } from "./read-log.ts";
+import { LogTail, scanLog } from "./read-log.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { encodeRowChange, type KeyedAppend, type RowChange, type SeenSession, type SessionRow } from "./session-row.ts";
+import { createSlices } from "./slices.ts";
 import { setTailAside } from "./torn-tail.ts";
 import type { UnflushedMarks } from "./unflushed-marks.ts";
 
@@ -17,33 +19,30 @@ export interface EntriesLogOptions extends LogReading {
   readonly onFinding: (finding: Finding) => void;
 }
 
+/** Limits what is read at once, which takes about a millisecond. */
+const sliceBytes = 256 * 1024;
 const minCompactedBytes = 1024 * 1024;
 /** Limits the rewrite to about 20 ms, because the lock is held during it. */
 const maxCompactedBytes = 4 * 1024 * 1024;
 
 /**
  * Reads and writes the entries log, which is authoritative for an agent's sessions. Its lines are appended and never
- * changed. When the index covers the log up to a position, only the rest is read. Other sessions are then looked up in
- * the index.
+ * changed. The whole log is read once and held in memory.
  */
 export class EntriesLog {
   damage: LogDamage = new LogDamage();
   /** Grows with every change that is read or written, and when the log was replaced. */
   changes = 0;
   readonly #options: EntriesLogOptions;
-  /**
-   * Holds all sessions when `#isWhole`. Otherwise it holds those that were looked up, or that changed behind the
-   * index's position.
-   */
   #image: LogImage = new LogImage();
   readonly #unflushed: UnflushedRows = new UnflushedRows();
   readonly #indexed: IndexedLog;
-  #isWhole = true;
   /** Is true when this object has rows that could not be written to the log, because the folder is read-only. */
   #isAhead = false;
   readonly #file: AppendFile;
   #endBytes = 0;
   #lineCount = 0;
+  #opening: Promise<void> | null = null;
   readonly #tail: LogTail = new LogTail();
   /** Stays at four times the live size of the last check, so that the live size is not computed for every flush. */
   #compactFromBytes = 0;
@@ -68,9 +67,9 @@ export class EntriesLog {
     if (facts === null) return this.#isAhead && !this.#file.isOpen ? undefined : this.#reset();
     const isOther = this.#file.identity !== facts.identity || facts.sizeBytes < this.#tail.endOf(this.#endBytes);
     const isTakenBack = withFileErrors(path, () => this.#tail.isOther(files, this.#file));
-    if (isOther || isTakenBack || (!this.#isWhole && !this.#indexed.isSame)) {
+    if (isOther || isTakenBack) {
       this.#reset();
-      if (this.#file.open(path) !== null) this.#beginAtIndex();
+      if (this.#file.open(path) !== null) this.#matchIndex();
     }
     if (this.#file.isOpen && facts.sizeBytes > this.#tail.endOf(this.#endBytes)) this.#scan(facts.sizeBytes);
   }
@@ -93,76 +92,67 @@ export class EntriesLog {
   }
 
   row(sessionId: string): SessionRow | null {
-    const known = this.#image.rows.get(sessionId);
-    if (known !== undefined || this.#isWhole || this.removed.has(sessionId)) return known ?? null;
-    const found = this.#askOrRead((index) => index.row(sessionId));
-    if (found !== null) this.#image.take(found);
     return this.#image.rows.get(sessionId) ?? null;
   }
 
   idOf(key: string): string | null {
-    const known = this.#image.idByKey.get(key);
-    if (known !== undefined || this.#isWhole) return known ?? null;
-    const found = this.#indexed.ask((index) => index.idOf(key));
-    if (found === undefined) this.#readWhole();
-    // A row that was read here is newer than the index and states its own key.
-    else return found === null || this.#image.rows.has(found) || this.removed.has(found) ? null : found;
     return this.#image.idByKey.get(key) ?? null;
   }
 
   keyedAppend(sessionId: string, key: string): KeyedAppend | null {
-    const known = this.#image.keyed.find(sessionId, key);
-    if (known !== null || this.removed.has(sessionId)) return known;
-    const indexed = this.#askOrRead((index) => index.keyed((keys) => keys.find(sessionId, key)));
-    return indexed ?? this.#image.keyed.find(sessionId, key);
+    return this.#image.keyed.find(sessionId, key);
   }
 
   forgottenUntilMs(sessionId: string): number {
-    const indexedMs = this.#askOrRead((index) => index.keyed((keys) => keys.horizonMs(sessionId))) ?? -1;
-    return Math.max(indexedMs, this.#image.keyed.horizonMs(sessionId));
+    return this.#image.keyed.horizonMs(sessionId);
   }
 
   /**
    * Returns a session id that differs from this one at most in case, because some file systems do not distinguish case.
    */
   twinOf(sessionId: string): string | null {
-    const found = this.#askOrRead((index) => index.twinOf(sessionId));
-    return found !== null && !this.removed.has(found) ? found : this.#image.twinOf(sessionId);
+    return this.#image.twinOf(sessionId);
   }
 
   fileNames(): ReadonlySet<string> {
-    const indexed = this.#askOrRead((index) => index.fileNames()) ?? [];
-    return new Set([...indexed, ...this.#image.fileNames()]);
+    return new Set(this.#image.fileNames());
   }
 
-  all(): ReadonlyMap<string, SessionRow> {
-    return this.#isWhole ? this.#image.rows : this.#readWhole();
+  get rows(): ReadonlyMap<string, SessionRow> {
+    return this.#image.rows;
   }
 
   forks(): readonly SessionRow[] {
-    const indexed = this.#askOrRead((index) => index.forks()) ?? [];
-    const known = this.#image.rows;
-    // Rows that were read here are newer than those of the index.
-    const left = indexed.filter(({ sessionId: id }) => !known.has(id) && !this.removed.has(id));
-    return [...left, ...known.values()].filter(({ origins = [] }) => origins.length > 0);
+    return [...this.#image.rows.values()].filter(({ origins = [] }) => origins.length > 0);
   }
 
-  /** Does the same as `all`, in slices, so that other work can run in between. */
-  async allInSlices(): Promise<ReadonlyMap<string, SessionRow>> {
-    const read = this.#isWhole ? null : await readLogInSlices(this.#options);
-    this.refresh();
-    if (read === null || this.#isWhole || read.identity !== this.identity) return this.all();
-    this.#tail.clear();
-    ({ image: this.#image, damage: this.damage, endBytes: this.#endBytes, lineCount: this.#lineCount } = read);
-    this.#isWhole = true;
-    this.refresh();
-    return this.all();
+  /** Reads a long log for the first time in slices, so that other work can run in between. */
+  open(): Promise<void> {
+    return (this.#opening ??= this.#openInSlices().finally(() => (this.#opening = null)));
   }
 
-  /** Returns the approximate number, because the index's count ignores later changes. */
-  activeCount(): number {
-    const indexed = this.#askOrRead((index) => index.activeCount());
-    return indexed ?? [...this.#image.rows.values()].filter(({ isArchived }) => !isArchived).length;
+  async #openInSlices(): Promise<void> {
+    if (this.#file.isOpen) return;
+    const { files, folder } = this.#options;
+    const facts = this.#file.open(folder.entriesLog);
+    if (facts === null) return;
+    this.#clear();
+    this.#matchIndex();
+    const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
+    const slices = createSlices();
+    for (let position = 0; position < facts.sizeBytes; position += sliceBytes) {
+      const { handle } = this.#file;
+      const read = (): Uint8Array => readRange(files, handle, position, position + sliceBytes);
+      for (const line of splitter.push(withFileErrors(folder.entriesLog, read))) this.#takeLine(line);
+      const { changes } = this;
+      await slices.next();
+      // A refresh during the pause has read the rest, or another log.
+      if (this.changes !== changes || !this.#file.isOpen) return;
+    }
+  }
+
+  get activeCount(): number {
+    return this.#image.idByKey.size;
   }
 
   get identity(): string {
@@ -174,7 +164,9 @@ export class EntriesLog {
   }
 
   get isIndexed(): boolean {
-    return !this.#isAhead && this.#file.isOpen && this.#indexed.isOf(this.identity);
+    if (this.#isAhead || !this.#file.isOpen) return false;
+    if (!this.#indexed.isSame) this.#matchIndex();
+    return this.#indexed.isOf(this.identity);
   }
 
   get unindexed(): ReadonlySet<string> {
@@ -190,7 +182,6 @@ export class EntriesLog {
     // A last line without a line feed may still be undone, so the index includes it only once it is complete.
     if (!this.#file.isOpen || this.#isAhead || this.#tail.isWhole) return false;
     const sinceBytes = this.isIndexed ? this.#indexed.endBytes : null;
-    if (sinceBytes === null) this.all();
     const known = { endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
     const log = standingOf(files, folder.entriesLog, this.#file, known);
     const news = this.#indexed.newsOf(this.#image, sinceBytes === null);
@@ -217,7 +208,6 @@ export class EntriesLog {
 
   /** Applies a change in memory only, for a store that cannot be written. */
   applyUnwritten(change: RowChange): void {
-    this.all();
     this.#isAhead = true;
     this.#image.apply(change);
     this.damage.mend(change);
@@ -225,7 +215,6 @@ export class EntriesLog {
 
   /** Rewrites the log with the current rows, so that no deleted content stays in it. Call it under the entries lock. */
   rewrite(removed: readonly string[] = []): void {
-    this.all();
     replaceLog(this.#options, this.#image, removed, this.damage.newer);
     this.#reset();
     this.refresh();
@@ -242,7 +231,6 @@ export class EntriesLog {
    */
   compact(): void {
     this.refreshHeld();
-    this.all();
     const liveBytes = lengthOf(this.#image, this.#options);
     this.#compactFromBytes = 4 * liveBytes;
     if (this.isLong && liveBytes <= maxCompactedBytes && !this.damage.hasUnread && !this.#isAhead)
@@ -299,30 +287,9 @@ export class EntriesLog {
     this.#indexed.note(change, at);
   }
 
-  #beginAtIndex(): void {
-    const known = this.#indexed.begin(this.#options, this.#file);
-    if (known === null) return;
-    this.#endBytes = known.endBytes;
-    this.#lineCount = known.lineCount;
-    for (const sessionId of known.removed) this.#image.removed.add(sessionId);
-    this.#isWhole = false;
-  }
-
-  /**
-   * Asks the index about the unloaded part of the log. Returns null when all of it is loaded, or was loaded just now.
-   */
-  #askOrRead<T>(question: (index: SessionIndex) => T | undefined): T | null {
-    const answer = this.#isWhole ? null : this.#indexed.ask(question);
-    if (answer === undefined) this.#readWhole();
-    return answer ?? null;
-  }
-
-  #readWhole(): ReadonlyMap<string, SessionRow> {
-    const { files, folder } = this.#options;
-    const sizeNow = (): number => files.factsOf(this.#file.handle).sizeBytes;
-    this.#clear();
-    if (this.#file.isOpen) this.#scan(withFileErrors(folder.entriesLog, sizeNow));
-    return this.#image.rows;
+  /** Finds how far the index covers the log, so that only later changes are written to it. */
+  #matchIndex(): void {
+    this.#indexed.match(this.#options, this.#file, this.#endBytes);
   }
 
   #clear(): void {
@@ -330,7 +297,6 @@ export class EntriesLog {
     this.#endBytes = 0;
     this.#lineCount = 0;
     this.#tail.clear();
-    this.#isWhole = true;
     this.#isAhead = false;
     this.#indexed.forgetChanges();
     this.#unflushed.clear();

@@ -1,6 +1,13 @@
 import { createFinding, monotonicMs } from "@throughline/core/internal";
 import { type Finding, hasErrorCode } from "@throughline/core";
-import { adoptSessions, denySuspects, suspectRows, type AdoptionContext } from "./adopt-sessions.ts";
+import {
+  adoptSessions,
+  archiveNames,
+  denySuspects,
+  renamedRow,
+  suspectRows,
+  type AdoptionContext,
+} from "./adopt-sessions.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { Coexistence } from "./coexistence.ts";
 import type { HeldSession } from "./held-session.ts";
@@ -14,11 +21,9 @@ import type { StoreContext } from "./store-context.ts";
 /** Limits the wait of the sweep. A process that holds the lock longer is stopped, or waits for its disk. */
 const sweepWaitMs = 100;
 
-/** An active writer checks at this interval again which session its key refers to. */
-const lookMs = 1000;
-
 /** A larger folder is searched at most once per interval while only this handle creates transcripts. */
 const manyNames = 256;
+const searchMs = 1000;
 
 /**
  * Describes the last search of the sessions folder. The fingerprint is updated when this handle creates a transcript,
@@ -42,8 +47,6 @@ export class ForeignChanges implements Coexistence {
   #hasSwept = false;
   /** A damaged sessions.json is not noted in the index. This stamp keeps this handle from merging it repeatedly. */
   #takenDamaged: string | null = null;
-  #lookedAtMs = -Infinity;
-  #looking: Promise<void> | null = null;
   /** Holds reported findings by file and line, so that refreshes do not report them again. */
   readonly #said: Set<string>;
 
@@ -83,8 +86,9 @@ export class ForeignChanges implements Coexistence {
     // sessions.json may be written in place and name a session that has no transcript yet, without a change of the
     // folder.
     if (isLooked && !hasNewView) return;
-    if (this.#foreignSessions() !== null) {
-      await this.#commit([], () => this.#foreignSessions());
+    const found = this.#foreignSessions();
+    if (found !== null) {
+      await this.#commit(idsOf(found), () => this.#foreignSessions());
       await this.#agree(this.#agent.view.seenAs);
     }
     // A transcript without a session may become one later without a change of the folder, so the folder is not
@@ -94,17 +98,6 @@ export class ForeignChanges implements Coexistence {
     if (now.isSettled && now.seen === seen) this.#note("folder", seen);
   }
 
-  /**
-   * Merges sessions.json if OpenClaw was detected and the last merge is not recent; returns null when there is nothing
-   * to wait for. Writers call it because their session's key may refer to another session now.
-   */
-  takeViewIfDue(): Promise<void> | null {
-    if (!this.#agent.place.isOpenclaws) return null;
-    if (monotonicMs() - this.#lookedAtMs > lookMs)
-      this.#looking = this.takeView().finally(() => (this.#looking = null));
-    return this.#looking;
-  }
-
   async takeView(): Promise<void> {
     await this.#takeView();
   }
@@ -112,8 +105,8 @@ export class ForeignChanges implements Coexistence {
   /** Does the same; returns false when the file had nothing new. */
   async #takeView(): Promise<boolean> {
     const { index, log, view } = this.#agent;
-    this.#lookedAtMs = monotonicMs();
     index.look();
+    if (log.identity === "") await log.open();
     log.refresh();
     const suspects = suspectRows(log).map(({ row }) => row.sessionId);
     if (suspects.length > 0) await this.#commit(suspects, () => denySuspects(this.#adoption()));
@@ -215,7 +208,7 @@ export class ForeignChanges implements Coexistence {
   #hasOnlyNewOnes(seen: string): boolean {
     const looked = this.#looked;
     if (looked === null || !looked.hasNewOnes || looked.nameCount <= manyNames) return false;
-    return monotonicMs() - looked.atMs < lookMs && looked.seen === seen;
+    return monotonicMs() - looked.atMs < searchMs && looked.seen === seen;
   }
 
   #changesOfView(): RowChange | null {
@@ -224,9 +217,27 @@ export class ForeignChanges implements Coexistence {
     // applied.
     const rowOf = (key: string): SessionRow | null => {
       const row = log.find(key, undefined);
-      return row === null ? null : (this.#agent.lookPast(row)?.folded ?? row);
+      if (row === null) return null;
+      const present = this.#presentRow(row);
+      return this.#agent.lookPast(present)?.folded ?? present;
     };
-    return view.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
+    const change = view.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
+    // A session that stays active keeps the name of its transcript.
+    const rows = change?.rows.map((row) => {
+      const known = log.row(row.sessionId);
+      return row.isArchived || known?.isArchived !== false ? row : { ...row, fileName: known.fileName };
+    });
+    return change === null || rows === undefined ? null : { ...change, rows };
+  }
+
+  /** Returns the row under the name that its transcript has now. */
+  #presentRow(row: SessionRow): SessionRow {
+    const { files } = this.#context;
+    const { sessions } = this.#agent.folder;
+    if (files.facts(this.#agent.folder.session(this.#agent.fileNameOf(row))) !== null) return row;
+    if (files.facts(sessions) === null) return row;
+    const present = new Set(withFileErrors(sessions, () => files.names(sessions)));
+    return renamedRow(row, present, archiveNames(present)) ?? row;
   }
 
   #putBack(sessionId: string): SessionRow | null {
@@ -270,8 +281,8 @@ export class ForeignChanges implements Coexistence {
    */
   async #commit(sessionIds: readonly string[], take: () => RowChange | null): Promise<void> {
     const { files, locks } = this.#context;
-    const { folder, log, place, view } = this.#agent;
-    if (!this.#agent.place.isWritable) {
+    const { folder, log, location } = this.#agent;
+    if (!location.isWritable) {
       const change = take();
       if (change !== null) log.applyUnwritten(change);
       return;
@@ -281,8 +292,6 @@ export class ForeignChanges implements Coexistence {
       log.refresh();
       const change = take();
       if (change === null) return;
-      // The change shows that OpenClaw uses this folder, so its locks are taken from here on.
-      if (change.op === "save" || view.entries().size > 0) place.markOpenclaw();
       // The names of adopted transcripts may never have been flushed, so the log must not refer to them before that.
       if (change.op === "adopt") withFileErrors(folder.sessions, () => flushFolder(files, folder.sessions));
       log.write(change);
@@ -294,7 +303,7 @@ export class ForeignChanges implements Coexistence {
    * partial reply would be removed.
    */
   async #sweepPartials(): Promise<void> {
-    if (this.#hasSwept || !this.#agent.place.isWritable) return;
+    if (this.#hasSwept || !this.#agent.location.isWritable) return;
     this.#hasSwept = true;
     const { partials } = this.#agent.folder;
     try {

@@ -46,7 +46,8 @@ export interface ForeignSessions {
   readonly found: readonly FoundSession[];
   /** Is true when a transcript could not become a session. */
   readonly hasStrays: boolean;
-  readonly nameCount: number;
+  /** Holds every name in the sessions folder. */
+  readonly present: ReadonlySet<string>;
 }
 
 const headerBytes = 65_536;
@@ -78,7 +79,7 @@ const maxOwnHeaderBytes = 4096;
 
 export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const { files, folder, log, left, isLogLost } = search;
-  if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false, nameCount: 0 };
+  if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false, present: new Set() };
   const present = withFileErrors(folder.sessions, () => files.names(folder.sessions));
   const known = log.fileNames();
   const ofLeft = new Set(left.flatMap(({ fileName, formerFileName = fileName }) => [fileName, formerFileName]));
@@ -86,7 +87,6 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
     known.has(name) || ofLeft.has(name) || log.removed.has(name.slice(0, -".jsonl".length));
   const isTranscript = (name: string): boolean => name.endsWith(".jsonl") || (isLogLost && archivedFrom(name) !== null);
   const names = present.filter((name) => isTranscript(name) && !isKnown(name));
-  const nameCount = present.length;
   const taken: Taken = {
     ids: new Set(left.map(({ sessionId }) => sessionId.toLowerCase())),
     keys: new Set(left.flatMap(({ key, isArchived }) => (isArchived ? [] : [key]))),
@@ -115,7 +115,7 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
     if (!session.row.isArchived) taken.keys.add(session.row.key);
     found.push(session);
   }
-  return { found: [...found, ...awaitedSessions(search, isPresent, taken)], hasStrays, nameCount };
+  return { found: [...found, ...awaitedSessions(search, isPresent, taken)], hasStrays, present: isPresent };
 }
 
 /**

@@ -32,27 +32,24 @@ export class IndexedLog {
   /** Tests whether the index belongs to this log and covers at least the same part as before. */
   isOf(identity: string): boolean {
     const { endBytes } = this;
-    const known = endBytes === null ? undefined : this.ask((index) => index.log());
-    return known?.identity === identity && endBytes !== null && known.endBytes >= endBytes;
+    const known = endBytes === null ? undefined : this.#index.log();
+    return this.isSame && known?.identity === identity && endBytes !== null && known.endBytes >= endBytes;
   }
 
   /**
-   * Asks the index. The answer is undefined when the index was replaced meanwhile, because it may belong to another
-   * log.
+   * Finds how far the index covers the open log, of which the part up to `readBytes` was read already. An index that
+   * covers less than that part gets every row with the next update, because earlier changes were not recorded for it.
    */
-  ask<T>(question: (index: SessionIndex) => T | undefined): T | undefined {
-    const answer = question(this.#index);
-    return this.isSame ? answer : undefined;
-  }
-
-  begin(
+  match(
     { files, folder }: Pick<LogReading, "files" | "folder">,
     open: { readonly handle: number; readonly identity: string },
-  ): LogPlace | null {
+    readBytes: number,
+  ): void {
     const known = this.#index.log();
-    if (known === undefined || !isPlaceOf(files, folder.entriesLog, open, known)) return null;
+    const isCovered = known !== undefined && known.endBytes >= readBytes;
+    if (!isCovered || !isPlaceOf(files, folder.entriesLog, open, known)) return;
     this.reach(known.endBytes);
-    return known;
+    this.forgetChanges();
   }
 
   reach(endBytes: number | null): void {

@@ -181,7 +181,6 @@ class JsonlStore implements core.SessionStore {
       assertStoreOptions("load", options);
       this.#life.begin(options.signal);
       const agent = this.#agent(ref);
-      if (agent.exists) await agent.foreign.takeView();
       for (;;) {
         const row = await agent.locate(ref);
         const state = row === null ? null : await agent.readState(row);
@@ -374,8 +373,6 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#life.begin();
       const agent = this.#agent(ref);
-      // Changes of other programs are merged first, because they could not be assigned to the session afterwards.
-      if (agent.exists) await agent.foreign.takeView();
       const scope = this.#scope(agent, "disk");
       const wants = { find: () => locateSession(agent, ref, isArchivedToo), needsEntries: () => true };
       const { result } = await underLocks(scope, ref, wants, (row) => ({ result: work(scope, row) }));

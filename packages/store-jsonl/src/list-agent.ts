@@ -41,7 +41,7 @@ function listAll(
   looked: Map<string, SeenSession | null>,
 ): readonly SeenSession[] {
   const { state = "active", keyPrefix = "" } = query;
-  const seen = [...agent.log.all().values()].map((row) => {
+  const seen = [...agent.log.rows.values()].map((row) => {
     const known = looked.get(row.sessionId);
     const one = known === undefined ? agent.lookPast(row) : known;
     looked.set(row.sessionId, one);

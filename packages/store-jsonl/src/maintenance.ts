@@ -87,7 +87,7 @@ async function* rebuildStore(
 ): AsyncGenerator<RebuiltFile> {
   begin(signal);
   for (const agent of agents()) {
-    for (const path of await rebuild(agent)) yield { path, sessions: agent.log.all().size };
+    for (const path of await rebuild(agent)) yield { path, sessions: agent.log.rows.size };
     begin(signal);
   }
 }
@@ -100,7 +100,7 @@ async function* verifyStore(
   for (const agent of scope.agents()) {
     yield* verifyLog(scope, agent, signal);
     agent.log.refresh();
-    for (const row of agent.log.all().values().toArray()) {
+    for (const row of [...agent.log.rows.values()]) {
       scope.begin(signal);
       const path = agent.folder.session(agent.fileNameOf(row));
       yield* entryFindings(row, { path: agent.folder.entriesLog, key: row.key }, () => entryOf(row));

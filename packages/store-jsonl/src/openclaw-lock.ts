@@ -1,47 +1,34 @@
-import { pid } from "node:process";
-import { systemClock } from "@throughline/core/internal";
+import type { ThroughlineError } from "@throughline/core";
 import { parseObject } from "./json-members.ts";
-import { ageMsOf, fileError, isMissing, readWhole } from "./file-work.ts";
+import { ageMsOf, isMissing, readWhole } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
-import type { LockFile, LockPort } from "./lock-file.ts";
+import { describeProcess } from "./lock-holder.ts";
+import { lockedError } from "./session-lock.ts";
 
 /**
  * A lock file without an owner may be one that its owner has not written yet. After this time it counts as abandoned.
  */
-export const unknownOwnerGraceMs: number = 30_000;
-/** Informs other programs how long a write may hold the lock. */
-const maxHoldMs = 10_000;
+const unknownOwnerGraceMs = 30_000;
 /** Limits the hold time that another program may claim for a process that is not alive. */
 const maxBelievedHoldMs = 30 * 60_000;
-/** Marks a lock file of this store. Such a lock is only taken under the kernel's lock. */
+/** Marks a lock file of an earlier version of this store, which took such locks under the kernel's lock. */
 const ourName = "throughline";
 
-/**
- * Implements OpenClaw's lock files: `<file>.lock`, created exclusively, with the owner's process. They are taken after
- * the kernel's lock, so that only one process of this store at a time judges whether a lock is abandoned. A lock is
- * never removed while its owner lives, or may live on another machine.
- */
-export const openclawLocks: LockPort = {
-  name: "openclaw",
-  isKernels: false,
-  open(files, path): LockFile {
-    let mine: string | null = null;
-    return {
-      path,
-      identity: null,
-      tryLock() {
-        mine = tryLock(files, path, true);
-        return mine !== null;
-      },
-      // Another program may have replaced the lock file. The new file must stay.
-      unlock: () => removeIf(files, path, mine),
-      close: () => undefined,
-    };
-  },
-};
+export function lockFileOf(path: string): string {
+  return `${path}.lock`;
+}
 
-function removeIf(files: Files, path: string, one: string | null): void {
-  if (one !== null && stampOf(files.facts(path)) === one) files.remove(path);
+/**
+ * Tests whether a running program holds OpenClaw's lock file. One that is left over is removed. This store takes no such
+ * lock: other programs may have written before it, not beside it.
+ */
+export function isHeldByOthers(files: Files, path: string): boolean {
+  const judged = stampOf(files.facts(path));
+  if (judged === null) return false;
+  if (!isLeftOver(files, path)) return true;
+  // Another program may have replaced the lock file meanwhile. The new file must stay.
+  if (stampOf(files.facts(path)) === judged) files.remove(path);
+  return false;
 }
 
 /**
@@ -51,31 +38,13 @@ function stampOf(facts: FileFacts | null): string | null {
   return facts === null ? null : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}`;
 }
 
-function tryLock(files: Files, path: string, mayEvict: boolean): string | null {
-  let handle: number;
-  try {
-    handle = files.open(path, "create");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw fileError(error, path);
-    if (!mayEvict) return null;
-    const judged = stampOf(files.facts(path));
-    if (!isLeftOver(files, path)) return null;
-    removeIf(files, path, judged);
-    return tryLock(files, path, false);
-  }
-  try {
-    const createdAt = new Date(systemClock.nowMs()).toISOString();
-    const starttime = startTimeOf(files, pid);
-    const owner = { pid, createdAt, ...(starttime === null ? {} : { starttime }), maxHoldMs, by: ourName };
-    files.write(handle, Buffer.from(JSON.stringify(owner)));
-    return stampOf(files.factsOf(handle));
-  } catch (error) {
-    files.remove(path);
-    throw fileError(error, path);
-  } finally {
-    files.close(handle);
-  }
+export function foreignLockError(files: Files, path: string, waitedMs: number): ThroughlineError {
+  const owner = ownerOf(files, path);
+  const holder = owner === null ? null : describeProcess(files, owner.pid);
+  return lockedError(path, waitedMs, holder, holder === null ? nobodysRemedy : undefined);
 }
+
+const nobodysRemedy = `Nothing in the lock file says whose it is. Try again: ${unknownOwnerGraceMs / 1000} s after it was written it is taken for left over.`;
 
 /**
  * Tests whether a lock is abandoned. A lock of this store is: its owner would hold the kernel's lock, which the caller
@@ -96,12 +65,7 @@ function isLeftOver(files: Files, path: string): boolean {
   return !isItself && ageMs > Math.max(unknownOwnerGraceMs, owner.maxHoldMs ?? 0);
 }
 
-/** Tests whether another program holds the lock, without taking it. A lock of this store does not count. */
-export function isHeldByOthers(files: Files, path: string): boolean {
-  return files.facts(path) !== null && !isLeftOver(files, path);
-}
-
-export function ownerOf(
+function ownerOf(
   files: Files,
   path: string,
 ): {

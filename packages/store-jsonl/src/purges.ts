@@ -59,9 +59,9 @@ export class Purges {
   }
 
   async #finishAll(signal: AbortSignal | undefined): Promise<void> {
-    const { folder, log, place } = this.#agent;
+    const { folder, log, location } = this.#agent;
     const removed = [...log.removed];
-    if (removed.length === 0 || !place.isWritable) return;
+    if (removed.length === 0 || !location.isWritable) return;
     const paths = [folder.entriesLock, ...removed.map((name) => folder.sessionLock(name))];
     const finish = (): void => {
       log.refreshHeld();

@@ -8,7 +8,7 @@ import type { HeldSession } from "./held-session.ts";
 import { removeFields } from "./remove-fields.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import type { SessionRow } from "./session-row.ts";
-import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
+import { isNotReady, locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
 
 interface Relative {
   readonly row: SessionRow;
@@ -48,7 +48,7 @@ export async function redactSession(
     return row;
   };
   const wants = { find, others: () => rows.slice(1), needsEntries: () => entryFields.length > 0, isWhole: true };
-  return underLocks(scope, ref, wants, (now) => {
+  return underLocks(scope, ref, wants, (now, look) => {
     const present = relativesOf(agent, now);
     // A fork that was created meanwhile is not locked, so the locks must be taken again.
     if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return "changed";
@@ -56,7 +56,8 @@ export async function redactSession(
     // Rows are read before the rewrite, because a field may be set only in a transcript. They are also read before the
     // session is opened: with many sessions the first transcripts may be closed again.
     const before = entryFields.length === 0 ? [] : reached.flatMap((each) => agent.hold(each, true)?.row ?? []);
-    const held = replaceLost(context, agent, agent.holdExisting(now, true));
+    const held = look.session(now);
+    if (isNotReady(held)) return held;
     assertRecords(held, ids);
     for (const each of reached) agent.partials.remove(each.sessionId, { isFlushed: true });
     const result = redactTranscript(context, agent, held, ids, options);

@@ -29,7 +29,7 @@ export async function* repairStore(
     agent.view.entries();
     if (!agent.view.isReadable) await scope.rebuild(agent);
     await agent.foreign.take();
-    const rows = agent.log.all().values().toArray();
+    const rows = [...agent.log.rows.values()];
     if (rows.length > 0) prepareFolder(scope, agent);
     for (const row of rows) {
       scope.begin(signal);
@@ -160,7 +160,7 @@ async function repairFile(
       withFileErrors(copy, () => keepRepaired(context, { path, copy, temporary }, { changes, findings }));
       return true;
     };
-    if (!(await locks.hold(agent.place.locksFor([row.sessionId], [fileName], false), keep, { signal }))) return null;
+    if (!(await locks.hold([agent.folder.sessionLock(row.sessionId)], keep, { signal }))) return null;
     const message = `${changes.length} lines were changed in ${quote(copy)}; the original is as it was.`;
     const place = { path, key: row.key, line: changes.find(({ line }) => line > 0)?.line ?? null, repaired: true };
     const summary = createFinding("LINE_MALFORMED", message, place);

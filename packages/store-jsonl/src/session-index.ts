@@ -8,7 +8,15 @@ import { keyOrder, pageStatements, sessionColumns, type IndexSample, type Wanted
 import type { LogReading } from "./log-image.ts";
 import { SealedEntry } from "./sealed-entry.ts";
 import { decodeRowChange, lineOfRow, parseChecked, withChecksum } from "./session-row.ts";
-import type { LogPlace, LogStanding, SeenSession, SessionKeys, SessionRow, TranscriptDigest } from "./session-row.ts";
+import type {
+  KeyedAppend,
+  LogPlace,
+  LogStanding,
+  SeenSession,
+  SessionKeys,
+  SessionRow,
+  TranscriptDigest,
+} from "./session-row.ts";
 
 export interface IndexUpdate extends LogStanding {
   /** All changes behind this position are in `rows`. Null means that `rows` holds every session. */
@@ -75,56 +83,18 @@ export class SessionIndex {
     });
   }
 
-  row(sessionId: string): SessionRow | null | undefined {
-    return this.#ask(() => {
-      const row = this.#get("SELECT line FROM sessions WHERE id = ?", sessionId);
-      return row === null ? null : this.#decode(row["line"] as string);
-    });
-  }
-
-  idOf(key: string): string | null | undefined {
-    const sql = "SELECT id FROM sessions WHERE archived = 0 AND key_order = ? ORDER BY place DESC LIMIT 1";
-    return this.#ask(() => (this.#get(sql, keyOrder(key))?.["id"] as string | undefined) ?? null);
-  }
-
   flushed<T>(question: (seqs: FlushedSeqs) => T): T | undefined {
     return this.#ask(() => question(this.#flushed));
   }
 
-  keyed<T>(question: (keys: IndexedKeys) => T): T | undefined {
-    return this.#ask(() => question(this.#keys));
-  }
-
-  /**
-   * Returns a session id that differs from this one at most in case, because some file systems do not distinguish case.
-   */
-  twinOf(sessionId: string): string | null | undefined {
-    const sql = "SELECT id FROM sessions WHERE id = ? COLLATE NOCASE LIMIT 1";
-    return this.#ask(() => (this.#get(sql, sessionId)?.["id"] as string | undefined) ?? null);
-  }
-
-  fileNames(): Iterable<string> | undefined {
-    return this.#ask(() =>
-      this.#all("SELECT id, file_name, former_name FROM sessions").flatMap((row) => [
-        `${String(row["id"])}.jsonl`,
-        String(row["file_name"]),
-        ...(row["former_name"] === null ? [] : [String(row["former_name"])]),
-      ]),
-    );
-  }
-
-  forks(): readonly SessionRow[] | undefined {
-    const sql = `SELECT line FROM sessions WHERE line LIKE '%"origins":[[%'`;
-    return this.#ask(() => this.#all(sql).map(({ line }) => this.#decode(line as string)));
+  /** Returns the keyed appends of a session, because a lost log is recovered from them. */
+  keyedOf(sessionId: string): readonly KeyedAppend[] {
+    return this.#ask(() => this.#keys.of(sessionId)) ?? [];
   }
 
   /** Returns every session, even if the index belongs to another log, because a lost log is recovered from them. */
   rows(): readonly SessionRow[] | undefined {
     return this.#ask(() => this.#all("SELECT line FROM sessions").map(({ line }) => this.#decode(line as string)));
-  }
-
-  activeCount(): number | undefined {
-    return this.#ask(() => Number(this.#get("SELECT count(*) AS count FROM sessions WHERE archived = 0")?.["count"]));
   }
 
   /** Returns sessions that the index cannot answer for, because their transcript was never read or is being written. */

@@ -2,9 +2,8 @@ import { ThroughlineError, type RandomSource } from "@throughline/core";
 import { monotonicMs, quote, systemClock } from "@throughline/core/internal";
 import { folderOf, isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { describeLockHolder, describeProcess } from "./lock-holder.ts";
+import { describeLockHolder, type LockHolder } from "./lock-holder.ts";
 import { pauseShortly } from "./slices.ts";
-import { openclawLocks, ownerOf, unknownOwnerGraceMs } from "./openclaw-lock.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 
 export interface SessionLocks {
@@ -37,15 +36,6 @@ export interface SessionLocksOptions {
    * @default the operation fails
    */
   readonly remakeFolder?: (folder: string) => void;
-}
-
-function isOpenclaws(path: string): boolean {
-  return path.endsWith(".lock");
-}
-
-/** Sorts the kernel's locks first, because only their holder may inspect OpenClaw's lock files. */
-function byKindAndName(one: string, other: string): number {
-  return Number(isOpenclaws(one)) - Number(isOpenclaws(other)) || (one < other ? -1 : 1);
 }
 
 interface Shared {
@@ -130,8 +120,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     const folder = folderOf(path);
     const realFolder = inFolder(options, path, () => withFileErrors(path, () => files.realPath(folder)));
     const realPath = realFolder + path.slice(folder.length);
-    const port = isOpenclaws(path) ? openclawLocks : options.port;
-    const shared = sharedAt(port, realPath);
+    const shared = sharedAt(options.port, realPath);
     shared.users++;
     mine.set(path, shared);
     return shared;
@@ -140,7 +129,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     isKernels: options.port.isKernels,
     timeoutMs: options.timeoutMs,
     async hold(paths, work, { signal, sinceMs, meanwhile } = {}) {
-      const shared = [...new Set(paths)].toSorted(byKindAndName).map(reachable);
+      const shared = [...new Set(paths)].map(reachable);
       const taken: Shared[] = [];
       // The wait uses the monotonic clock. The store's clock may be simulated, and the system's clock may be set, but
       // other processes wait in real time.
@@ -183,7 +172,7 @@ function inFolder<T>({ remakeFolder }: SessionLocksOptions, path: string, work: 
     return work();
   } catch (error) {
     const isGone = ThroughlineError.isInstance(error) && isMissing(error.cause);
-    if (!isGone || isOpenclaws(path) || remakeFolder === undefined) throw error;
+    if (!isGone || remakeFolder === undefined) throw error;
     remakeFolder(folderOf(path));
     return work();
   }
@@ -224,10 +213,6 @@ function lockAll(shared: readonly Shared[], wait: Wait): Shared | null {
   }
 }
 
-/**
- * Unlocks in reverse order. OpenClaw's lock file is removed while the kernel's lock still keeps other processes of this
- * store from judging it.
- */
 function unlockAll(held: Shared[]): void {
   const last = held.pop();
   if (last === undefined) return;
@@ -249,7 +234,7 @@ async function rest(busy: Shared, naps: number, wait: Wait): Promise<void> {
   // The wait is not counted from its start, because in a long queue the lock may have changed hands recently. It is not
   // counted from this attempt either. Behind a stuck holder, each queued caller must fail at its own deadline.
   const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
-  if (waitedMs > wait.timeoutMs) throw lockedError(busy.path, waitedMs, wait.files);
+  if (waitedMs > wait.timeoutMs) throw lockedError(busy.path, waitedMs, describeLockHolder(wait.files, busy.path));
   // Most holders finish within one write, so a short pause is cheaper than a sleep.
   if (naps < maxNaps) pauseShortly();
   else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
@@ -281,17 +266,17 @@ export function lockAborted(signal: AbortSignal): ThroughlineError {
   });
 }
 
-const nobodysRemedy = `Nothing in the lock file says whose it is. Try again: ${unknownOwnerGraceMs / 1000} s after it was written it is taken for left over.`;
-
-export function lockedError(path: string, waitedMs: number, files: Files): ThroughlineError {
-  const owner = isOpenclaws(path) ? ownerOf(files, path) : null;
-  const holder = owner === null ? describeLockHolder(files, path) : describeProcess(files, owner.pid);
+export function lockedError(
+  path: string,
+  waitedMs: number,
+  holder: LockHolder | null,
+  remedy?: string,
+): ThroughlineError {
   const age = holder?.ageMs == null ? "" : `, begun ${Math.round(holder.ageMs / 1000)} s ago`;
   const who = holder === null ? "another process" : `process ${holder.pid} (${holder.state}${age})`;
-  const isNobodys = holder === null && isOpenclaws(path);
   return new ThroughlineError("STORE_LOCKED", `${quote(path)} was held by ${who} for ${Math.round(waitedMs)} ms.`, {
     outcome: "not-applied",
     details: { path, waitedMs: Math.round(waitedMs), ...holder },
-    ...(isNobodys ? { remedy: nobodysRemedy } : {}),
+    ...(remedy === undefined ? {} : { remedy }),
   });
 }

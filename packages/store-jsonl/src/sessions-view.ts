@@ -226,9 +226,9 @@ export class SessionsView {
     }
   }
 
-  isWanted(activeCount: () => number): boolean {
+  isWanted(activeCount: number): boolean {
     const { isWanted } = this.#options;
-    return isWanted === true || (isWanted === null && activeCount() <= maxSessionsByDefault);
+    return isWanted === true || (isWanted === null && activeCount <= maxSessionsByDefault);
   }
 
   /**

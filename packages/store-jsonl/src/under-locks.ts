@@ -1,10 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Durability, SessionRef, ThroughlineError } from "@throughline/core";
-import { refused, sessionNotFound } from "@throughline/core/internal";
+import { monotonicMs, refused, sessionNotFound } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { withFileErrors } from "./file-work.ts";
 import type { HeldSession } from "./held-session.ts";
 import { replaceLost } from "./lost-records.ts";
+import { foreignLockError, isHeldByOthers, lockFileOf } from "./openclaw-lock.ts";
 import { writeNewFile } from "./own-header.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -21,8 +22,7 @@ export interface ChangeContext {
   readonly durability: Durability;
 }
 
-/** Names what can be locked: a session, and its transcript if OpenClaw may use it too. */
-type Lockable = Pick<SessionRow, "sessionId"> & Partial<Pick<SessionRow, "fileName">>;
+type Lockable = Pick<SessionRow, "sessionId">;
 
 /**
  * States which locks the work needs, and what must be read before. `Row` includes null if the key may have no session
@@ -44,12 +44,10 @@ export interface LockWants<Row extends SessionRow | null> {
 export type NotReady =
   /** The key has another session now, or other locks are needed. */
   | "changed"
-  /** Another program has archived or deleted the transcript. */
-  | "moved away"
   /** Another program is in the middle of a line. */
   | "being written"
-  /** Another program has written here. Every process must learn of it, and take its locks from now on. */
-  | "shared"
+  /** Another program holds its lock file of the transcript. */
+  | "locked by others"
   /** An older version created the session without a flush, and that needs the lock of the entries log. */
   | "unflushed";
 
@@ -60,8 +58,6 @@ export function isNotReady(value: unknown): value is NotReady {
 export class Look {
   readonly #scope: ChangeContext;
   readonly #isWhole: boolean;
-  /** Is true once sessions.json was merged, after the transcript was found moved away. */
-  isAsked = false;
   /** States the size of a file that ended in an incomplete line, to see whether it grows. */
   #halfBytes: number | null = null;
   #looks = 0;
@@ -77,17 +73,16 @@ export class Look {
    */
   session(row: SessionRow): HeldSession | NotReady {
     const { agent, context } = this.#scope;
-    const held = this.isAsked ? agent.holdExisting(row, this.#isWhole) : agent.holdInPlace(row, this.#isWhole);
-    if (held === null) return "moved away";
+    const held = agent.holdExisting(row, this.#isWhole);
     const halfBytes = this.#looks < maxSettlingLooks ? growingBytes(held.transcript, held.file.facts) : this.#halfBytes;
     if (halfBytes !== this.#halfBytes) {
       this.#halfBytes = halfBytes;
       this.#looks++;
       return halfBytes === null ? "changed" : "being written";
     }
-    if (!held.transcript.options.isMixed || agent.place.isOpenclaws) return replaceLost(context, agent, held);
-    agent.place.markOpenclaw();
-    return "shared";
+    if (held.transcript.options.isMixed && isHeldByOthers(context.files, lockFileOf(held.path)))
+      return "locked by others";
+    return replaceLost(context, agent, held);
   }
 }
 
@@ -103,8 +98,8 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
   work: (row: Row, look: Look) => Result | NotReady,
 ): Promise<Result> {
   const { agent, context } = scope;
-  const { log, place, folder } = agent;
-  const { isWhole = false, signal, sinceMs } = wants;
+  const { log, folder } = agent;
+  const { isWhole = false, signal, sinceMs = monotonicMs() } = wants;
   const look = new Look(scope, isWhole);
   let isOlder = false;
   for (;;) {
@@ -118,42 +113,39 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
       agent.readAhead(row);
     }
     const changesEntries = isOlder || wants.needsEntries?.(row) === true;
-    const { isOpenclaws } = place;
     const lookAndWork = (): Result | NotReady => {
       // A refresh without the entries lock suffices, because other processes archive, rename and purge only under this
       // session's lock.
       if (changesEntries) log.refreshHeld();
       else log.refresh();
       const now = log.find(ref.key, ref.archiveId);
-      // OpenClaw was detected meanwhile, or the session was reset, archived or renamed, so other locks are needed.
-      if (place.isOpenclaws !== isOpenclaws || now?.sessionId !== row?.sessionId) return "changed";
+      // The session was reset, archived or renamed, so other locks are needed.
+      if (now?.sessionId !== row?.sessionId) return "changed";
       if (now?.isUnflushed === true && !changesEntries) return "unflushed";
       // The cast is safe, because the session's id was just compared with that of `wants.find`.
       return work((now?.isUnflushed === true ? flushOlder(scope, now) : now) as Row, look);
     };
-    const paths = place.locksFor(
-      locked.map(({ sessionId }) => sessionId),
-      locked.flatMap(({ fileName = [] }) => fileName),
-      changesEntries,
-    );
+    const paths = locked.map(({ sessionId }) => folder.sessionLock(sessionId));
+    if (changesEntries) paths.push(folder.entriesLock);
     const meanwhile = row === null ? undefined : (): void => agent.readAhead(row);
     const done = await context.locks.hold(paths, lookAndWork, { signal, sinceMs, meanwhile });
     if (!isNotReady(done)) return done;
     if (done === "being written") await pause(settlingMs);
     else if (done === "unflushed") isOlder = true;
-    else if (done === "moved away") {
-      // Another program has reset or deleted the session, so sessions.json shows what the key refers to now.
-      await agent.foreign.takeView();
-      look.isAsked = true;
-    } else if (done === "shared") await context.locks.hold([folder.entriesLock], () => sayInLog(agent, ref));
+    else if (done === "locked by others" && row !== null) await waitForOthers(context, agent, row, sinceMs);
   }
 }
 
-/** Writes an unchanged row to the entries log, so that every process checks for OpenClaw's mark. */
-function sayInLog({ log }: AgentSessionFiles, ref: SessionRef): void {
-  log.refreshHeld();
-  const row = log.find(ref.key, ref.archiveId);
-  if (row !== null) log.write({ op: "save", rows: [row] });
+/** @throws {ThroughlineError} STORE_LOCKED at the deadline, with the process that holds the lock file */
+async function waitForOthers(
+  { files, locks }: StoreContext,
+  { folder }: AgentSessionFiles,
+  { fileName }: SessionRow,
+  sinceMs: number,
+): Promise<void> {
+  const waitedMs = monotonicMs() - sinceMs;
+  if (waitedMs > locks.timeoutMs) throw foreignLockError(files, lockFileOf(folder.session(fileName)), waitedMs);
+  await pause(settlingMs);
 }
 
 /**
@@ -165,8 +157,7 @@ function flushOlder(scope: ChangeContext, row: SessionRow): SessionRow {
   const { agent, context } = scope;
   const { isUnflushed: _isUnflushed, ...flushed } = row;
   if (agent.hold(row) === null) writeNewFile(context, agent, row);
-  // Another program may have moved or deleted the file. The session can still be archived and purged.
-  const held = agent.holdInPlace(row);
+  const held = agent.hold(row);
   if (held !== null) {
     const { file, path } = held;
     file.flushNow();

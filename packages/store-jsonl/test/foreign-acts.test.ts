@@ -2,8 +2,7 @@ import type { SessionStore } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { simulatedStore } from "./crash-explorer.ts";
 import { countFaults } from "./fault-counts.ts";
-import { crashStates } from "./crash-states.ts";
-import { beginning, entryIn, exploreForeignActs, foreignActs, imageAfter } from "./foreign-acts.ts";
+import { entryIn, exploreForeignActs, foreignActs, imageAfter } from "./foreign-acts.ts";
 import { mainRef, userDraft } from "./session-fixture.ts";
 import { createSimulatedDisk, type DiskImage } from "./simulated-disk.ts";
 
@@ -44,28 +43,11 @@ describe("an entry that was acknowledged", () => {
     },
   );
 
-  it("survives a power cut and another program's act once a repeat was acknowledged, although the first call died before its flush", async () => {
-    const disk = createSimulatedDisk(beginning(true));
-    const dying = simulatedStore(disk);
-    await dying.save(mainRef, { sessionId: "s1" }, { ifRevision: null });
-    await dying.append(mainRef, [userDraft("one")]);
-    // What this one has flushed of the entries log it believes to be on the disk.
-    const next = simulatedStore(disk, { called: "n" });
-    await next.append(mainRef, [userDraft("three")]);
-    const patch = [mainRef, [userDraft("two")], { entry: { sendPolicy: "deny" }, idempotencyKey: "k" }] as const;
-    await dying.append(patch[0], patch[1], { ...patch[2], durability: "process" });
-    expect(await next.append(...patch)).toMatchObject({ replayed: true, durability: "disk" });
-    const found = new Set<string>();
-    for (const state of crashStates(disk.moment(), { cutEveryBytes: 64 }))
-      for (const act of foreignActs.keys()) found.add(await entryIn(imageAfter(state, act) ?? state));
-    expect([...found]).toEqual(['[{"sessionId":"s1","sendPolicy":"deny"},2]']);
-  });
-
-  it.for([true, false])(
-    "survives a kill or a power cut followed by another program's act, beside OpenClaw: %s",
+  it(
+    "survives a kill or a power cut followed by another program's act, once it was caught up",
     { timeout },
-    async (isOpenclaws, context) => {
-      const result = await exploreForeignActs({ isOpenclaws, statesPerMoment: 3, cutEveryBytes: 64 });
+    async (context) => {
+      const result = await exploreForeignActs({ statesPerMoment: 3, cutEveryBytes: 64 });
       expect(result.problems.slice(0, 3)).toEqual([]);
       expect(result.states).toBeGreaterThanOrEqual(300);
       countFaults(context, { states: result.states });

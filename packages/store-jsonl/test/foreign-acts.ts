@@ -6,7 +6,6 @@ import { createSimulatedDisk, type DiskImage } from "./simulated-disk.ts";
 
 const sessions = "/store/agents/main/sessions";
 const transcript = `${sessions}/s1.jsonl`;
-const mark = "/store/agents/main/throughline/openclaw-was-here";
 
 /** What another program does to the transcript of a session; it changes the image. */
 type ForeignAct = (image: Map<string, Uint8Array | null>) => void;
@@ -76,8 +75,6 @@ function lifeOfEntries(): readonly Step[] {
 }
 
 export interface ForeignActsOptions {
-  /** True: OpenClaw was met, and what is acknowledged is there. False: what was caught up, here by closing after each step. */
-  readonly isOpenclaws: boolean;
   /** The most states of one moment, spread evenly. */
   readonly statesPerMoment: number;
   readonly cutEveryBytes: number;
@@ -86,13 +83,13 @@ export interface ForeignActsOptions {
 
 /**
  * Every act of another program, after a kill and after a power cut at each moment of a life of entries: the entry that was
- * acknowledged, or elsewhere than beside OpenClaw the one that was caught up last, must be there.
+ * caught up last, or the one that was acknowledged since, must be there. Closing after each step catches up.
  */
 export async function exploreForeignActs(
   options: ForeignActsOptions,
 ): Promise<{ readonly states: number; readonly problems: readonly string[] }> {
-  const { isOpenclaws, statesPerMoment, cutEveryBytes, part = { index: 0, count: 1 } } = options;
-  const disk = createSimulatedDisk(beginning(isOpenclaws));
+  const { statesPerMoment, cutEveryBytes, part = { index: 0, count: 1 } } = options;
+  const disk = createSimulatedDisk();
   const problems: string[] = [];
   const seen = new Set<string>();
   let states = 0;
@@ -127,7 +124,7 @@ export async function exploreForeignActs(
     await store.close();
     disk.onChange = () => undefined;
     const after = await entryIn(disk.image());
-    const afterRun = isOpenclaws ? [after] : [before, after];
+    const afterRun = [before, after];
     for (const images of running) await checkMoment(step.name, images, [before, after]);
     await checkMoment(`${step.name}, acknowledged`, acknowledged, afterRun);
     for (const images of passed) await checkMoment(`${step.name}, closing`, images, afterRun);
@@ -135,11 +132,4 @@ export async function exploreForeignActs(
     before = after;
   }
   return { states, problems };
-}
-
-/** A folder of an agent where OpenClaw was met, or an empty disk. */
-export function beginning(isOpenclaws: boolean): DiskImage {
-  if (!isOpenclaws) return new Map([["/", null]]);
-  const folders = ["/", "/store", "/store/agents", "/store/agents/main", "/store/agents/main/throughline"];
-  return new Map([...folders.map((path) => [path, null] as const), [mark, new Uint8Array(0)]]);
 }

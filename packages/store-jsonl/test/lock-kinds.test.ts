@@ -1,19 +1,10 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { systemRandom } from "@throughline/core/internal";
-import { sessionRef, type SessionEvent } from "@throughline/core";
-import { createJsonlStore, type LockPort, properLockfileLocks } from "@throughline/store-jsonl";
+import { type SessionEvent } from "@throughline/core";
+import { createJsonlStore, properLockfileLocks } from "@throughline/store-jsonl";
 import { kernelLocks } from "../src/lock-file.ts";
-import { type Files, nodeFiles } from "../src/files.ts";
+import { nodeFiles } from "../src/files.ts";
 import lockfile from "proper-lockfile";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
@@ -248,129 +239,6 @@ describe("a folder that OpenClaw uses", () => {
         }
       }
       await store.close();
-    },
-  );
-
-  it("sees ours: while a transcript is written its lock file names the writer", async () => {
-    const root = openclawFolder();
-    const lock = `${transcriptOf(root, "oc1")}.lock`;
-    const faults = faultyFiles();
-    const store = createJsonlStore({ root, files: faults.files });
-    await store.load(mainRef);
-    await store.append(mainRef, [userDraft("one")]);
-    let seen = "";
-    faults.beforeNextWrite(() => faults.beforeNextWrite(() => (seen = readFileSync(lock, "utf8"))));
-    await store.append(mainRef, [userDraft("two")]);
-    expect(JSON.parse(seen)).toMatchObject({ pid: process.pid, maxHoldMs: 10_000 });
-    expect(existsSync(lock)).toBe(false);
-    faults.failNext("flush", "EIO");
-    await expect(store.append(mainRef, [userDraft("three")])).rejects.toMatchObject({ outcome: "unknown" });
-    expect(existsSync(lock)).toBe(false);
-    await store.close();
-    expect(readdirSync(`${root}/agents/main/sessions`).filter((name) => name.endsWith(".lock"))).toEqual([]);
-  });
-
-  it("is known to every handle once one has met a line of theirs", async () => {
-    const root = newFolder();
-    const store = await storeWithSession(root, { sessionsJson: false });
-    const otherRef = sessionRef({ key: "agent:main:other" });
-    await store.save(otherRef, { sessionId: "s2" }, { ifRevision: null });
-    const taken: string[] = [];
-    const files: Files = {
-      ...nodeFiles,
-      open(path, mode) {
-        if (path.endsWith(".lock")) taken.push(path);
-        return nodeFiles.open(path, mode);
-      },
-    };
-    const other = createJsonlStore({ root, sessionsJson: false, files });
-    await other.append(otherRef, [userDraft("one")]);
-    expect(taken).toEqual([]);
-    const message = { role: "user", content: "theirs" };
-    const line = { type: "message", id: "theirs", parentId: null, timestamp: header.timestamp, message };
-    appendFileSync(transcriptOf(root), `${JSON.stringify(line)}\n`);
-    await store.append(mainRef, [userDraft("meets it")]);
-    await other.append(otherRef, [userDraft("two")]);
-    expect(taken).toEqual([`${transcriptOf(root, "s2")}.lock`]);
-    await Promise.all([store.close(), other.close()]);
-  });
-
-  it("is let go of before the kernel's lock, behind which another of ours would take it for left over", async () => {
-    const root = openclawFolder();
-    const lock = `${transcriptOf(root, "oc1")}.lock`;
-    const seen: boolean[] = [];
-    const locks: LockPort = {
-      ...kernelLocks,
-      open(files, path) {
-        const file = kernelLocks.open(files, path);
-        const unlock = (): void => {
-          seen.push(existsSync(lock));
-          file.unlock();
-        };
-        return { ...file, unlock };
-      },
-    };
-    const store = createJsonlStore({ root, locks });
-    await store.load(mainRef);
-    await store.append(mainRef, [userDraft("one")]);
-    expect(new Set(seen)).toEqual(new Set([false]));
-    await store.close();
-  });
-
-  it("leaves a lock alone that somebody put in the place of its own", async () => {
-    const root = openclawFolder();
-    const lock = `${transcriptOf(root, "oc1")}.lock`;
-    const faults = faultyFiles();
-    const store = createJsonlStore({ root, files: faults.files, lockTimeoutMs: 150 });
-    await store.load(mainRef);
-    await store.append(mainRef, [userDraft("one")]);
-    const theirs = JSON.stringify({ pid: process.ppid, createdAt: new Date().toISOString() });
-    faults.beforeNextWrite(() =>
-      faults.beforeNextWrite(() => {
-        rmSync(lock);
-        writeFileSync(lock, theirs);
-      }),
-    );
-    await store.append(mainRef, [userDraft("two")]);
-    expect(readFileSync(lock, "utf8")).toBe(theirs);
-    await expect(store.append(mainRef, [userDraft("three")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
-    await store.close();
-  });
-
-  it(
-    "is known as one to stores that were open before: by a session of theirs, an edit of theirs, a lock of theirs",
-    { tags: ["slow"] },
-    async () => {
-      for (const trace of ["session", "edit", "line"] as const) {
-        const root = newFolder();
-        const folder = `${root}/agents/main/sessions`;
-        const old = await storeWithSession(root, { lockTimeoutMs: 150, derivedDelayMs: 1 });
-        await old.append(mainRef, [userDraft("one")]);
-        await expect.poll(() => existsSync(`${folder}/sessions.json`)).toBe(true);
-        await expect.poll(() => existsSync(`${folder}/sessions.json.lock`)).toBe(false);
-        if (trace === "session") writeFileSync(transcriptOf(root, "oc1"), `${JSON.stringify(header)}\n`);
-        if (trace === "session" || trace === "edit") {
-          const entries = JSON.parse(readFileSync(`${folder}/sessions.json`, "utf8")) as Record<string, object>;
-          const edited = { ...entries[mainRef.key], model: "theirs", updatedAt: Date.now() };
-          const added = trace === "session" ? { "agent:main:oc": { sessionId: "oc1", updatedAt: 1 } } : {};
-          writeFileSync(`${folder}/sessions.json`, JSON.stringify({ [mainRef.key]: edited, ...added }));
-        } else {
-          const message = { role: "user", content: "theirs" };
-          const line = { type: "message", id: "abcd1234", parentId: null, timestamp: header.timestamp, message };
-          appendFileSync(transcriptOf(root), `${JSON.stringify(line)}\n`);
-        }
-        const other = createJsonlStore({ root });
-        await other.list();
-        await other.append(mainRef, [userDraft("two")]);
-        await other.close();
-        const lock = `${transcriptOf(root)}.lock`;
-        writeFileSync(lock, JSON.stringify({ pid: process.ppid, createdAt: new Date().toISOString() }));
-        await expect(old.append(mainRef, [userDraft("refused")]), trace).rejects.toMatchObject({
-          code: "STORE_LOCKED",
-        });
-        rmSync(lock);
-        await old.close();
-      }
     },
   );
 

@@ -1,13 +1,9 @@
-import { execFile } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { promisify } from "node:util";
 import { sessionRef, type SessionRef } from "@throughline/core";
-import { updateEntry } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
-import { userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -52,10 +48,6 @@ function refOf(name: string): SessionRef {
   return sessionRef({ key: `agent:main:telegram:direct:${name}` });
 }
 
-function numbered(name: string, count: number): readonly (readonly [string, number])[] {
-  return Array.from({ length: count }, (_, index) => [`${name}${index + 1}`, index + 1] as const);
-}
-
 /** A folder as OpenClaw leaves it, with two sessions. */
 function openclawFolder(root: string): string {
   const folder = join(root, "agents/main/sessions");
@@ -71,97 +63,6 @@ function openclawFolder(root: string): string {
 }
 
 describe("OpenClaw and the store in one folder", () => {
-  it(
-    "change sessions.json and entries in turns, and neither loses anything",
-    { tags: ["slow"], timeout: 60_000 },
-    async () => {
-      const root = newFolder();
-      const folder = openclawFolder(root);
-      const store = createJsonlStore({ root });
-      expect((await store.list()).sessions.length).toBe(2);
-      const rounds = 12;
-      // Both at once, in their own rhythm; each counts in a field of its own and in one that both sessions have.
-      const theirs = async (): Promise<void> => {
-        for (let round = 1; round <= rounds; round++) {
-          await openclawEdit(folder, (entries) => {
-            const entry = entries[refOf("one").key];
-            Object.assign(entry ?? {}, { openclawCount: round, updatedAt: Date.now(), [`theirs${round}`]: true });
-            if (round === 4) writeFileSync(join(folder, "three.jsonl"), header("three"));
-            if (round === 4)
-              entries[refOf("three").key] = { sessionId: "three", updatedAt: Date.now(), model: "theirs" };
-            if (round === 8) delete entries[refOf("two").key]?.["thinkingLevel"];
-          });
-          await pause(60 + (round % 5) * 70);
-        }
-      };
-      const ours = async (): Promise<void> => {
-        for (let round = 1; round <= rounds * 3; round++) {
-          await updateEntry(store, refOf("one"), (entry) => ({ ...entry, ourCount: round, [`ours${round}`]: true }));
-          await store.append(refOf("two"), [userDraft(`n${round}`)], { entry: { totalTokens: round } });
-          await pause(40);
-        }
-      };
-      await Promise.all([theirs(), ours()]);
-      await store.list();
-      await store.close();
-      const found = entriesOf(folder);
-      const one = found[refOf("one").key] ?? {};
-      expect(one).toMatchObject({ openclawCount: rounds, ourCount: rounds * 3, futureField: { kept: ["one"] } });
-      for (let round = 1; round <= rounds; round++) expect(one[`theirs${round}`]).toBe(true);
-      for (let round = 1; round <= rounds * 3; round++) expect(one[`ours${round}`]).toBe(true);
-      expect(found[refOf("two").key]).toMatchObject({ totalTokens: rounds * 3 });
-      expect(found[refOf("two").key]).not.toHaveProperty("thinkingLevel");
-      expect(found[refOf("three").key]).toMatchObject({ sessionId: "three", model: "theirs" });
-      expect(Object.hasOwn(found, "__proto__")).toBe(true);
-      expect(existsSync(join(folder, "sessions.json.lock"))).toBe(false);
-      const again = createJsonlStore({ root });
-      expect((await again.load(refOf("one")))?.entry).toMatchObject({ openclawCount: rounds, ourCount: rounds * 3 });
-      expect((await again.load(refOf("three")))?.entry["model"]).toBe("theirs");
-      expect((await again.load(refOf("two")))?.messageCount).toBe(rounds * 3);
-      await again.close();
-    },
-  );
-
-  it.each([
-    ["OpenClaw began", true],
-    ["the store began", false],
-  ])(
-    "lose nothing of either in a folder that %s, as fast as both can write",
-    { tags: ["slow"] },
-    async (_who, isTheirs) => {
-      const root = newFolder();
-      const folder = isTheirs ? openclawFolder(root) : join(root, "agents/main/sessions");
-      const store = createJsonlStore({ root, derivedDelayMs: 1 });
-      const mine = refOf("mine");
-      await store.list();
-      await store.save(mine, { sessionId: "mine" }, { ifRevision: null });
-      const path = join(folder, "sessions.json");
-      await expect.poll(() => existsSync(path) && readFileSync(path, "utf8").includes(mine.key)).toBe(true);
-      const child = new URL("openclaw-child.ts", import.meta.url).pathname;
-      const editing = promisify(execFile)(process.execPath, ["--no-warnings", child, path, mine.key, "2500"]);
-      let isOver = false;
-      const edited = editing.finally(() => (isOver = true));
-      let ours = 0;
-      while (!isOver) {
-        ours++;
-        const entry = { [`ours${ours}`]: ours };
-        // In turn in the entries log and in the transcript.
-        await store.append(mine, ours % 2 === 0 ? [] : [userDraft(`n${ours}`)], { entry, durability: "process" });
-        await pause(5);
-      }
-      const theirs = Number((await edited).stdout);
-      const wanted = [...numbered("theirs", theirs), ...numbered("ours", ours)];
-      expect(theirs).toBeGreaterThan(20);
-      await store.close();
-      const again = createJsonlStore({ root });
-      const entry = (await again.load(mine))?.entry ?? {};
-      expect(wanted.filter(([field, value]) => (entry as Record<string, unknown>)[field] !== value)).toEqual([]);
-      const shown = entriesOf(folder)[mine.key] ?? {};
-      expect(wanted.filter(([field, value]) => shown[field] !== value)).toEqual([]);
-      await again.close();
-    },
-  );
-
   it("keeps an entry of OpenClaw's whose transcript is not there yet, however often it is written anew", async () => {
     const root = newFolder();
     const folder = openclawFolder(root);

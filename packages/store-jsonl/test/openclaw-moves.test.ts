@@ -129,10 +129,12 @@ describe("what OpenClaw does to a session that the store knows", () => {
     await beside.ask(async (store) => {
       await store.list();
       for (const name of ["one", "two"]) await store.append(refOf(name), [userDraft("before")]);
-      beside.begin("one", "one-again");
-      beside.putAside("one", "reset");
-      beside.edit((entries) => delete entries[refOf("two").key]);
-      beside.putAside("two", "deleted");
+    });
+    beside.begin("one", "one-again");
+    beside.putAside("one", "reset");
+    beside.edit((entries) => delete entries[refOf("two").key]);
+    beside.putAside("two", "deleted");
+    await beside.ask(async (store) => {
       await store.append(refOf("one"), [userDraft("after")]);
       await expect(store.append(refOf("two"), [userDraft("after")])).rejects.toMatchObject({
         code: "SESSION_NOT_FOUND",
@@ -171,9 +173,9 @@ describe("what OpenClaw does to a session that the store knows", () => {
       beside.say("theirs", "x");
       await store.save(refOf("one"), { sessionId: "ours" }, { ifRevision: state?.revision ?? null });
       expect((await store.load(refOf("one")))?.sessionId).toBe("ours");
-      beside.begin("one", "later");
-      expect((await store.load(refOf("one")))?.sessionId).toBe("later");
     });
+    beside.begin("one", "later");
+    expect((await beside.ask((store) => store.load(refOf("one"))))?.sessionId).toBe("later");
   });
 });
 

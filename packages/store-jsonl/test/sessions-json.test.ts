@@ -186,7 +186,7 @@ describe("sessions.json", () => {
       await using store = createJsonlStore({ root, files, derivedDelayMs: 20 });
       await store.append(mainRef, [], { entry: { label: "new" } });
       editView(root, (entries) => Object.assign(entries[key] ?? {}, { other: 1 }));
-      await store.load(mainRef);
+      await store.list();
       await using other = createJsonlStore({ root, index: false });
       const seen = await other.load(mainRef);
       kept.resolve();
