@@ -148,7 +148,7 @@ export class AppendBatch implements LockWants<SessionRow> {
       // Records whose flush failed must be flushed first, because a durable entry would refer to them.
       if (isForDisk(waiting)) held.file.settleDoubt();
       const nowMs = this.#context.clock.nowMs();
-      const plan = planHeld(held, log, request, nowMs);
+      const plan = planHeld(held, log.image.keyed, request, nowMs);
       if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan, nowMs);
       this.#agent.remember(held);
       if (plan.result.replayed && isForDisk(waiting)) afterCommit(held.path, () => log.settle());
@@ -167,7 +167,7 @@ export class AppendBatch implements LockWants<SessionRow> {
       const { request, reject } = next;
       try {
         const nowMs = this.#context.clock.nowMs();
-        const plan = planHeld(held, this.#agent.log, request, nowMs);
+        const plan = planHeld(held, this.#agent.log.image.keyed, request, nowMs);
         const staged = plan.result.replayed
           ? standAgain(held, request, plan.result.records[0]?.seq)
           : stageAppend(this.#context, held, { request, plan, nowMs }, temporary);
@@ -229,7 +229,12 @@ export class AppendBatch implements LockWants<SessionRow> {
    */
   #planInFile(held: HeldSession, { waiting, staged }: Decided, isLast: boolean): Pick<AppendPlan, "result" | "events"> {
     if (staged !== null) return inFile(held, staged, isLast);
-    return planHeld(this.#agent.holdStaged(held), this.#agent.log, waiting.request, this.#context.clock.nowMs());
+    return planHeld(
+      this.#agent.holdStaged(held),
+      this.#agent.log.image.keyed,
+      waiting.request,
+      this.#context.clock.nowMs(),
+    );
   }
 
   /** Resolves when the records and the log lines that they depend on are on the disk. */

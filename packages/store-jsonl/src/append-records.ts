@@ -3,9 +3,9 @@ import type { AppendResult, SessionHead, ThroughlineError } from "@throughline/c
 import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
 import { planAppend } from "@throughline/store-kit";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import type { EntriesLog } from "./entries-log.ts";
 import { fileError } from "./file-work.ts";
 import { ownHead, type HeldSession } from "./held-session.ts";
+import type { KeyedAppends } from "./log-image.ts";
 import { headerBefore } from "./lost-records.ts";
 import { entryOf } from "./sealed-entry.ts";
 import { encodeEntry, patchMembers, type KeptHead, type SessionRow } from "./session-row.ts";
@@ -18,13 +18,11 @@ import type { Transcript } from "./transcript.ts";
 /** Reserves room for staged text: an append is staged only while less than this waits to be written. */
 const waitingLength = 4 * 1024 * 1024;
 
-type KeyLog = Pick<EntriesLog, "keyedAppend" | "forgottenUntilMs">;
-
 /**
  * Plans an append on the current session, under its lock.
  * @throws {ThroughlineError} as `planAppend`, and CODEC_FAILED
  */
-export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest, nowMs: number): AppendPlan {
+export function planHeld(held: HeldSession, keyed: KeyedAppends, request: AppendRequest, nowMs: number): AppendPlan {
   const { row, ref, transcript } = held;
   const { sessionId, revision, createdAtMs, updatedAtMs } = row;
   // This throws before planning: an entry patch that cannot be decoded leaves even the revision unknown.
@@ -33,7 +31,7 @@ export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest,
     frame: { ref, sessionId, revision, head: transcript.head, createdAtMs, updatedAtMs },
     entry: () => entry,
     holdsId: (id: string) => transcript.seqById.has(id),
-    findKeyed: (key: string, digest: string) => earlierAppend(held, log, key, digest),
+    findKeyed: (key: string, digest: string) => earlierAppend(held, keyed, key, digest),
   };
   return planAppend(request, target, nowMs);
 }
@@ -190,21 +188,21 @@ function appendedIn(
  */
 function earlierAppend(
   { row, transcript }: HeldSession,
-  log: KeyLog,
+  keyed: KeyedAppends,
   key: string,
   digest: string,
 ): AppendResult | null {
-  const keyed = log.keyedAppend(row.sessionId, key);
-  if (keyed === null) {
+  const append = keyed.find(row.sessionId, key);
+  if (append === null) {
     const earlier = transcript.remembered.find(key, digest);
-    if (earlier === null) assertNotForgotten(key, () => log.forgottenUntilMs(row.sessionId));
+    if (earlier === null) assertNotForgotten(key, () => keyed.horizonMs(row.sessionId));
     return earlier;
   }
-  if (keyed[1] !== digest)
+  if (append[1] !== digest)
     throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
       idempotencyKey: key,
     });
-  const [, , revision, kept] = keyed;
+  const [, , revision, kept] = append;
   const head = kept === undefined ? transcript.head : headOf(row.sessionId, kept);
   return { records: [], head: ownHead(head), revision, durability: "disk", replayed: true };
 }

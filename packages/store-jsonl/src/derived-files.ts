@@ -189,7 +189,7 @@ export class DerivedFiles {
     const slices = createSlices();
     agent.forgetIndexed();
     const seen: SeenSession[] = [];
-    for (const row of [...agent.log.rows.values()]) {
+    for (const row of agent.log.rows.values().toArray()) {
       const one = agent.lookPast(row);
       if (one !== null) seen.push(one);
       await slices.next();

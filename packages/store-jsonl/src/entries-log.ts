@@ -7,7 +7,7 @@ import { IndexedLog, standingOf } from "./indexed-log.ts";
 import { lengthOf, LogDamage, LogImage, readLogLine, replaceLog, UnflushedRows, type LogReading } from "./log-image.ts";
 import { LogTail, scanLog } from "./read-log.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { encodeRowChange, type KeyedAppend, type RowChange, type SeenSession, type SessionRow } from "./session-row.ts";
+import { encodeRowChange, type RowChange, type SeenSession, type SessionRow } from "./session-row.ts";
 import { createSlices } from "./slices.ts";
 import { setTailAside } from "./torn-tail.ts";
 import type { UnflushedMarks } from "./unflushed-marks.ts";
@@ -99,31 +99,13 @@ export class EntriesLog {
     return this.#image.idByKey.get(key) ?? null;
   }
 
-  keyedAppend(sessionId: string, key: string): KeyedAppend | null {
-    return this.#image.keyed.find(sessionId, key);
-  }
-
-  forgottenUntilMs(sessionId: string): number {
-    return this.#image.keyed.horizonMs(sessionId);
-  }
-
-  /**
-   * Returns a session id that differs from this one at most in case, because some file systems do not distinguish case.
-   */
-  twinOf(sessionId: string): string | null {
-    return this.#image.twinOf(sessionId);
-  }
-
-  fileNames(): ReadonlySet<string> {
-    return new Set(this.#image.fileNames());
-  }
-
   get rows(): ReadonlyMap<string, SessionRow> {
     return this.#image.rows;
   }
 
-  forks(): readonly SessionRow[] {
-    return [...this.#image.rows.values()].filter(({ origins = [] }) => origins.length > 0);
+  /** Holds what the log says. It is another object after the log was replaced. */
+  get image(): Omit<LogImage, "apply" | "take" | "clear"> {
+    return this.#image;
   }
 
   /** Reads a long log for the first time in slices, so that other work can run in between. */

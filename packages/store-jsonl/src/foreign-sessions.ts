@@ -81,7 +81,7 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const { files, folder, log, left, isLogLost } = search;
   if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false, present: new Set() };
   const present = withFileErrors(folder.sessions, () => files.names(folder.sessions));
-  const known = log.fileNames();
+  const known = log.image.fileNames();
   const ofLeft = new Set(left.flatMap(({ fileName, formerFileName = fileName }) => [fileName, formerFileName]));
   const isKnown = (name: string): boolean =>
     known.has(name) || ofLeft.has(name) || log.removed.has(name.slice(0, -".jsonl".length));
@@ -133,7 +133,8 @@ function awaitedSessions(search: ForeignSearch, present: ReadonlySet<string>, ta
     if (sessionId === null || !isSessionId(sessionId) || fieldText(written.get(key), "sessionId") === sessionId)
       return [];
     const isTaken = taken.keys.has(key) || log.idOf(key) !== null || taken.ids.has(sessionId.toLowerCase());
-    if (isTaken || log.twinOf(sessionId) !== null || log.removed.has(sessionId) || !isWhole(key, agentId)) return [];
+    if (isTaken || log.image.twinOf(sessionId) !== null || log.removed.has(sessionId) || !isWhole(key, agentId))
+      return [];
     const stated = fieldText(entry, "sessionFile")?.split(/[/\\]/).at(-1) ?? "";
     const isStated = classifySessionFile(stated).sessionId === sessionId;
     const fileName = isStated ? stated : transcriptFileNameOf({ sessionId, key });
@@ -199,7 +200,7 @@ function adoptReadable(search: ForeignSearch, name: string, places: Places, take
 
 function adopt(search: ForeignSearch, fileName: string, places: Places, taken: Taken): FoundSession | null {
   const { agentId, nowMs, log, isLogLost } = search;
-  const isIdFree = (id: string): boolean => !taken.ids.has(id.toLowerCase()) && log.twinOf(id) === null;
+  const isIdFree = (id: string): boolean => !taken.ids.has(id.toLowerCase()) && log.image.twinOf(id) === null;
   const isKeyFree = (one: string): boolean => !taken.keys.has(one) && log.idOf(one) === null;
   const activeName = archivedFrom(fileName) ?? fileName;
   const isArchived = activeName !== fileName;
@@ -256,7 +257,7 @@ function numberedId(
   base: string,
   isFitId: (id: string) => boolean,
 ): string | null {
-  const twin = isSessionId(base) ? log.twinOf(base) : null;
+  const twin = isSessionId(base) ? log.image.twinOf(base) : null;
   const row = twin === null ? null : log.row(twin);
   if (row !== null && files.facts(folder.session(row.fileName))?.kind !== "file") return null;
   const stem =
@@ -292,7 +293,7 @@ function withoutFile(fields: Fields, path: string): Fields {
 function topicKey(fileName: string, { byFile }: Places, log: EntriesLog): string | null {
   const { sessionId, topicId } = classifySessionFile(fileName);
   if (sessionId === null || topicId === null) return null;
-  const known = log.twinOf(sessionId);
+  const known = log.image.twinOf(sessionId);
   const key = byFile.get(`${sessionId}.jsonl`)?.[0] ?? (known === null ? undefined : log.row(known)?.key);
   return key === undefined ? null : `${key}:topic:${topicId}`;
 }

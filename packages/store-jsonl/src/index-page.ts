@@ -6,7 +6,7 @@ interface Statement {
   readonly values: readonly (string | number | Uint8Array)[];
 }
 
-export type WantedSessions = Pick<ListPlan, "sort" | "after" | "limit">;
+export type WantedSessions = Pick<ListPlan, "sort" | "after" | "limit" | "sourceDigest">;
 
 export type IndexSample = readonly {
   readonly id: string;

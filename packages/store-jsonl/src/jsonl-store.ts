@@ -219,7 +219,12 @@ class JsonlStore implements core.SessionStore {
         if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent);
       };
       const goOn = (): void => this.#life.begin(query.signal);
-      return this.#listed.page(plan, listSource({ context: this.#context, agents, query, prepare, goOn }, plan));
+      const source = listSource({ context: this.#context, agents, query, prepare, goOn }, plan);
+      const page = await this.#listed.page(plan, source);
+      const { purgedSource } = plan;
+      if (purgedSource === null) return page;
+      const times = agents.flatMap(({ log }) => log.image.sources.purged.get(purgedSource) ?? []);
+      return { ...page, purgedAtMs: times.length === 0 ? null : Math.max(...times) };
     });
   }
 

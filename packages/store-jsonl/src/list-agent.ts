@@ -27,12 +27,35 @@ export function listAgent(
   wanted: WantedSessions,
 ): AgentList {
   const looked = new Map<string, SeenSession | null>();
-  const byIndex = agent.log.isIndexed ? listByIndex(context, agent, query, wanted, looked) : undefined;
-  const found = byIndex ?? listAll(agent, query, looked);
+  const source = wanted.sourceDigest;
+  const byIndex =
+    source === null && agent.log.isIndexed ? listByIndex(context, agent, query, wanted, looked) : undefined;
+  const found = byIndex ?? (source === null ? listAll(agent, query, looked) : listBySource(agent, source, looked));
   const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.foreign.hasNewNotes;
   if (isNews && agent.updateIndex([...looked.values()].filter((seen) => seen !== null)))
     agent.index.unmarkOlder(looked.keys(), context.clock.nowMs() - markLifeMs);
   return { found, isAll: byIndex === undefined };
+}
+
+/**
+ * Returns the sessions that may be of a source. A patch that only a transcript has may state it, so those that are being
+ * written are included.
+ */
+function listBySource(
+  agent: AgentSessionFiles,
+  source: string,
+  looked: Map<string, SeenSession | null>,
+): readonly SeenSession[] {
+  const { index, log } = agent;
+  const suspects = log.isIndexed ? index.suspects() : undefined;
+  const ids =
+    suspects === undefined ? log.rows.keys() : [...log.image.sources.idsOf(source), ...log.unindexed, ...suspects];
+  return [...new Set(ids)].flatMap((sessionId) => {
+    const row = log.row(sessionId);
+    const seen = row === null ? null : agent.lookPast(row);
+    looked.set(sessionId, seen);
+    return seen ?? [];
+  });
 }
 
 function listAll(

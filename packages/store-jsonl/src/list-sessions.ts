@@ -4,6 +4,7 @@ import { ownEntry } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import { listAgent } from "./list-agent.ts";
+import { sourceDigestOf } from "./log-image.ts";
 import { createSlices } from "./slices.ts";
 import type { SeenSession } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -22,7 +23,10 @@ interface FoundSession extends ListedSession {
   readonly seen: SeenSession;
 }
 
-export function listSource(scope: ListContext, plan: Pick<WantedSessions, "sort">): ListSource<FoundSession> {
+export function listSource(
+  scope: ListContext,
+  plan: Pick<WantedSessions, "sort" | "sourceDigest">,
+): ListSource<FoundSession> {
   const { context, agents, query } = scope;
   const slices = createSlices();
   let isPrepared = false;
@@ -35,7 +39,7 @@ export function listSource(scope: ListContext, plan: Pick<WantedSessions, "sort"
       if (!isPrepared) await scope.prepare(agent);
       const listed = listAgent(context, agent, query, wanted);
       areAll &&= listed.isAll;
-      for (const seen of listed.found) found.push(foundIn(agent, seen));
+      for (const seen of listed.found) found.push(foundIn(agent, seen, plan.sourceDigest !== null));
       scope.goOn();
     }
     isPrepared = true;
@@ -47,7 +51,7 @@ export function listSource(scope: ListContext, plan: Pick<WantedSessions, "sort"
     path: context.root,
     find: async (after, limit) => {
       await slices.next();
-      const behind = left ?? (await look({ sort: plan.sort, after, limit }));
+      const behind = left ?? (await look({ sort: plan.sort, sourceDigest: plan.sourceDigest, after, limit }));
       return left === null ? behind.slice(0, limit) : left.splice(0, limit);
     },
     // The entry is copied, because the caller may change it.
@@ -55,9 +59,10 @@ export function listSource(scope: ListContext, plan: Pick<WantedSessions, "sort"
   };
 }
 
-function foundIn(agent: AgentSessionFiles, seen: SeenSession): FoundSession {
+function foundIn(agent: AgentSessionFiles, seen: SeenSession, isBySource: boolean): FoundSession {
   const { sessionId, updatedAtMs } = seen.folded;
-  return { ref: agent.refOf(seen.folded), sessionId, updatedAtMs, agent, seen };
+  const sourceDigest = isBySource ? sourceDigestOf(seen.folded) : null;
+  return { ref: agent.refOf(seen.folded), sessionId, updatedAtMs, sourceDigest, agent, seen };
 }
 
 function owned(state: SessionState): SessionState {

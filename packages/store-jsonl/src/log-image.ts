@@ -1,9 +1,10 @@
-import { createFinding, defaultIdempotency } from "@throughline/core/internal";
+import { createFinding, defaultIdempotency, entrySourceDigest } from "@throughline/core/internal";
 import type { Finding, SessionRef } from "@throughline/core";
 import { parseObject } from "./json-members.ts";
 import type { AgentFolder } from "./agent-folder.ts";
 import { gather, replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { readableEntry } from "./sealed-entry.ts";
 import {
   decodeRowChange,
   encodeRowChange,
@@ -37,16 +38,18 @@ export class LogImage {
    */
   readonly removed: Set<string> = new Set();
   readonly keyed: KeyedAppends = new KeyedAppends();
+  readonly sources: ImportSources = new ImportSources();
 
   readonly #idByLetters: Map<string, string> = new Map();
 
-  apply({ rows, removed = [], keyed = [] }: RowChange): void {
+  apply({ rows, removed = [], keyed = [], purged = [] }: RowChange): void {
     for (const sessionId of removed) {
       this.#forgetKey(sessionId);
       this.rows.delete(sessionId);
       this.#idByLetters.delete(sessionId.toLowerCase());
       this.removed.add(sessionId);
       this.keyed.forget(sessionId);
+      this.sources.forget(sessionId);
     }
     for (const row of rows) this.#forgetKey(row.sessionId);
     for (const row of rows) {
@@ -54,12 +57,14 @@ export class LogImage {
       this.take(row);
     }
     for (const keys of keyed) this.keyed.remember(keys);
+    for (const [digest, atMs] of purged) this.sources.purged.set(digest, atMs);
   }
 
   take(row: SessionRow): void {
     this.rows.set(row.sessionId, row);
     this.#idByLetters.set(row.sessionId.toLowerCase(), row.sessionId);
     if (!row.isArchived) this.idByKey.set(row.key, row.sessionId);
+    this.sources.note(row);
   }
 
   /**
@@ -69,12 +74,17 @@ export class LogImage {
     return this.#idByLetters.get(sessionId.toLowerCase()) ?? null;
   }
 
-  fileNames(): Iterable<string> {
-    return [...this.rows.values()].flatMap(({ sessionId, fileName, formerFileName = fileName }) => [
+  forks(): readonly SessionRow[] {
+    return [...this.rows.values()].filter(({ origins = [] }) => origins.length > 0);
+  }
+
+  fileNames(): ReadonlySet<string> {
+    const names = [...this.rows.values()].flatMap(({ sessionId, fileName, formerFileName = fileName }) => [
       `${sessionId}.jsonl`,
       fileName,
       formerFileName,
     ]);
+    return new Set(names);
   }
 
   clear(): void {
@@ -82,6 +92,7 @@ export class LogImage {
     this.idByKey.clear();
     this.removed.clear();
     this.keyed.clear();
+    this.sources.clear();
     this.#idByLetters.clear();
   }
 
@@ -89,6 +100,49 @@ export class LogImage {
     const old = this.rows.get(sessionId);
     if (old !== undefined && this.idByKey.get(old.key) === sessionId) this.idByKey.delete(old.key);
   }
+}
+
+/** Finds sessions by the digest of the source that their entry states, and the purges of sources. */
+export class ImportSources {
+  /** Maps the digest of a source to the time of its last purge, in UTC milliseconds. */
+  readonly purged: Map<string, number> = new Map();
+  readonly #ids: Map<string, Set<string>> = new Map();
+  readonly #digests: Map<string, string> = new Map();
+
+  note(row: SessionRow): void {
+    const { sessionId } = row;
+    const digest = sourceDigestOf(row);
+    if (this.#digests.get(sessionId) === (digest ?? undefined)) return;
+    this.forget(sessionId);
+    if (digest === null) return;
+    this.#digests.set(sessionId, digest);
+    this.#ids.set(digest, (this.#ids.get(digest) ?? new Set()).add(sessionId));
+  }
+
+  idsOf(digest: string): Iterable<string> {
+    return this.#ids.get(digest) ?? [];
+  }
+
+  forget(sessionId: string): void {
+    const digest = this.#digests.get(sessionId);
+    if (digest === undefined) return;
+    this.#digests.delete(sessionId);
+    const ids = this.#ids.get(digest);
+    ids?.delete(sessionId);
+    if (ids?.size === 0) this.#ids.delete(digest);
+  }
+
+  clear(): void {
+    this.purged.clear();
+    this.#ids.clear();
+    this.#digests.clear();
+  }
+}
+
+/** Returns the digest of the source that the entry states; null without one, and for an unreadable entry. */
+export function sourceDigestOf(row: Pick<SessionRow, "entry">): string | null {
+  const entry = readableEntry(row);
+  return entry === null ? null : entrySourceDigest(entry);
 }
 
 /** Remembers keyed appends without records, within the limits that apply to every store. */
@@ -147,7 +201,7 @@ export class KeyedAppends {
  */
 export function replaceLog(
   { files, folder, codec, agent }: LogReading,
-  { rows, keyed }: LogImage,
+  { rows, keyed, sources }: LogImage,
   removed: readonly string[],
   newer: readonly string[],
 ): void {
@@ -162,16 +216,20 @@ export function replaceLog(
       else yield line({ op: "save", rows: [row], keyed: [{ sessionId, appends }] });
     }
     if (removed.length > 0) yield line({ op: "remove", rows: [], removed });
+    if (sources.purged.size > 0) yield line({ op: "remove", rows: [], purged: [...sources.purged] });
     for (const one of newer) yield `${one}\n`;
   }
   replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => gather(lines(), append));
 }
 
-export function lengthOf({ rows, keyed }: LogImage, { codec, agent }: Pick<LogReading, "codec" | "agent">): number {
+export function lengthOf(
+  { rows, keyed, sources }: LogImage,
+  { codec, agent }: Pick<LogReading, "codec" | "agent">,
+): number {
   let bytes = 0;
   for (const row of rows.values()) bytes += Buffer.byteLength(lineOfRow(row, codec, agent)) + 1;
   for (const { appends } of keyed) bytes += Buffer.byteLength(JSON.stringify(appends));
-  return bytes;
+  return bytes + JSON.stringify([...sources.purged]).length;
 }
 
 export interface LogLine {

@@ -100,7 +100,7 @@ async function* verifyStore(
   for (const agent of scope.agents()) {
     yield* verifyLog(scope, agent, signal);
     agent.log.refresh();
-    for (const row of [...agent.log.rows.values()]) {
+    for (const row of agent.log.rows.values().toArray()) {
       scope.begin(signal);
       const path = agent.folder.session(agent.fileNameOf(row));
       yield* entryFindings(row, { path: agent.folder.entriesLog, key: row.key }, () => entryOf(row));
@@ -237,7 +237,7 @@ function* verifyFolder({ context }: MaintenanceContext, agent: AgentSessionFiles
   const { files } = context;
   const { sessions, sessionsJson } = agent.folder;
   if (files.facts(sessions) === null) return;
-  const known = agent.log.fileNames();
+  const known = agent.log.image.fileNames();
   for (const name of files.names(sessions).filter((one) => one.endsWith(".jsonl") && !known.has(one))) {
     const path = agent.folder.session(name);
     const facts = files.facts(path);

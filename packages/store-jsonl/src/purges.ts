@@ -2,6 +2,7 @@ import { createFinding } from "@throughline/core/internal";
 import { type Finding, hasErrorCode } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { afterCommit, fileError, flushFolder, outcomeUnknown } from "./file-work.ts";
+import { sourceDigestOf } from "./log-image.ts";
 import { removeCopies, removeTranscripts } from "./session-copies.ts";
 import type { Files } from "./files.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -99,7 +100,9 @@ export function commitPurge(
 ): void {
   const ref = agent.refOf(row);
   const removed = removedNames(agent, row);
-  agent.log.write({ op: "remove", rows: [], removed });
+  const source = sourceDigestOf(row);
+  const purged = source === null ? {} : { purged: [[source, context.clock.nowMs()] as const] };
+  agent.log.write({ op: "remove", rows: [], removed, ...purged });
   agent.log.flushNow();
   afterCommit(agent.folder.sessions, () => removeOddlyNamed(context.files, agent, row, removed));
   context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
@@ -111,7 +114,7 @@ export function commitPurge(
  */
 function removedNames(agent: AgentSessionFiles, row: SessionRow): readonly string[] {
   const name = baseOf(row.fileName);
-  return name === row.sessionId || agent.log.twinOf(name) !== null ? [row.sessionId] : [row.sessionId, name];
+  return name === row.sessionId || agent.log.image.twinOf(name) !== null ? [row.sessionId] : [row.sessionId, name];
 }
 
 /**

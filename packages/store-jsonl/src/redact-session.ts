@@ -96,7 +96,7 @@ function redactIn(
 /** Returns the sessions that share an origin. The origin may be one of the two, and may have been purged. */
 function relativesOf(agent: AgentSessionFiles, row: SessionRow): readonly Relative[] {
   const own = lineOf(row);
-  const candidates = new Map(agent.log.forks().map((fork) => [fork.sessionId, fork]));
+  const candidates = new Map(agent.log.image.forks().map((fork) => [fork.sessionId, fork]));
   for (const [sessionId] of row.origins ?? []) {
     const origin = agent.log.row(sessionId);
     if (origin !== null) candidates.set(sessionId, origin);

@@ -29,7 +29,7 @@ export async function* repairStore(
     agent.view.entries();
     if (!agent.view.isReadable) await scope.rebuild(agent);
     await agent.foreign.take();
-    const rows = [...agent.log.rows.values()];
+    const rows = agent.log.rows.values().toArray();
     if (rows.length > 0) prepareFolder(scope, agent);
     for (const row of rows) {
       scope.begin(signal);

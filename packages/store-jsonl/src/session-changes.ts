@@ -134,7 +134,7 @@ export function assertCanBegin({ context, agent }: ChangeContext, key: string, s
   assertSessionId(sessionId);
   assertNoArchiveName(sessionId);
   assertKeyFits(key);
-  const holder = agent.log.twinOf(sessionId);
+  const holder = agent.log.image.twinOf(sessionId);
   if (holder !== null) {
     const code = holder === sessionId ? "SESSION_EXISTS" : "ID_CASE_COLLISION";
     throw refused(code, `The id ${quote(sessionId)} meets ${quote(holder)}.`, { id: sessionId, holder });

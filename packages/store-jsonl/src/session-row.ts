@@ -48,6 +48,8 @@ export interface RowChange {
   readonly removed?: readonly string[];
   /** Holds new keyed appends without records, of sessions among the rows. Those of earlier lines stay. */
   readonly keyed?: readonly SessionKeys[];
+  /** Holds purged sources, by their digests, with the time of the purge. The mark stays when the session is gone. */
+  readonly purged?: readonly (readonly [digest: string, atMs: number])[];
 }
 
 /** Stores a head as a tuple, because thousands may be kept. */
@@ -143,7 +145,8 @@ export function encodeRowChange(
   const [first, ...others] = change.rows.map((row) => ({ ...rowFields(row, codec, agent), ...keyedOf(change, row) }));
   const also = others.length === 0 ? {} : { also: others };
   const removed = change.removed === undefined ? {} : { removed: change.removed };
-  const text = JSON.stringify({ v: logVersion, op: change.op, ...first, ...also, ...removed });
+  const purged = change.purged === undefined ? {} : { purged: change.purged };
+  const text = JSON.stringify({ v: logVersion, op: change.op, ...first, ...also, ...removed, ...purged });
   return keepLine(change, withChecksum(text));
 }
 
@@ -152,8 +155,9 @@ function keyedOf({ keyed = [] }: RowChange, row: SessionRow): { readonly keyed?:
   return found === undefined ? {} : { keyed: found.appends };
 }
 
-function keepLine({ rows: [row, ...others], removed, keyed }: RowChange, line: string): string {
-  if (row !== undefined && others.length === 0 && removed === undefined && keyed === undefined) lines.set(row, line);
+function keepLine({ rows: [row, ...others], removed, keyed, purged }: RowChange, line: string): string {
+  const isPlain = removed === undefined && keyed === undefined && purged === undefined;
+  if (row !== undefined && others.length === 0 && isPlain) lines.set(row, line);
   return line;
 }
 
@@ -200,11 +204,15 @@ export function decodeRowChange(
   if (rows.some((row) => row === null)) return null;
   const removed = Array.isArray(fields["removed"]) ? { removed: fields["removed"] as string[] } : {};
   const keyed = values.flatMap(keyedFrom);
+  const purged = Array.isArray(fields["purged"])
+    ? { purged: fields["purged"] as NonNullable<RowChange["purged"]> }
+    : {};
   const change = {
     op: fields["op"] as RowOperation,
     rows: rows.filter((row) => row !== null),
     ...removed,
     ...(keyed.length === 0 ? {} : { keyed }),
+    ...purged,
   };
   const isChecksumRight = checksums !== null && checksums.stated === checksums.actual;
   if (isChecksumRight) keepLine(change, line);

@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { systemRandom } from "@throughline/core/internal";
-import { type SessionEvent } from "@throughline/core";
+import type { SessionEvent } from "@throughline/core";
 import { createJsonlStore, properLockfileLocks } from "@throughline/store-jsonl";
 import { kernelLocks } from "../src/lock-file.ts";
 import { nodeFiles } from "../src/files.ts";

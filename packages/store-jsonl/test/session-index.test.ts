@@ -102,7 +102,7 @@ describe("the index of the sessions", () => {
       for (const { facts = 0, bytesRead = 0, names = 0, open = 0, logBytes = 0 } of costs) {
         // One look at each transcript of the page, at 256 others, and a few at folders, the log, the index and the partial replies.
         expect(facts).toBeLessThan(51 + 256 + 26);
-        // The log, and once a process the descriptor that is kept in reserve.
+        // The log, and the descriptor in reserve.
         expect(open).toBe(2);
         expect(names).toBe(1);
         expect(bytesRead).toBeLessThanOrEqual(logBytes + 2 * 256);
@@ -308,7 +308,6 @@ describe("the index of the sessions", () => {
       const store = createJsonlStore({ root: ${JSON.stringify(root)} });
       console.log((await store.list()).sessions.length);
       await store.close();`;
-    // Who waits at a pipe cannot be interrupted: not by a timeout of this process either.
     const flags = ["--conditions=@throughline/source", "--input-type=module", "-e", listing];
     const { stdout } = spawnSync(process.execPath, flags, {
       cwd: import.meta.dirname,
