@@ -1,9 +1,13 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sessionRef } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { inspectIndex } from "../src/doctor/inspect-index.ts";
 import { inspectStore, mergeFindings, needsAttention } from "@throughline/transfer/internal";
+import { inspectStoreSize } from "../src/doctor/inspect-store-folder.ts";
 import { inspectTranscript } from "../src/doctor/inspect-transcript.ts";
 import { repairTranscript } from "../src/doctor/repair-transcript.ts";
 
@@ -261,5 +265,29 @@ describe("mergeFindings and needsAttention", () => {
   it("calls for attention from a warning on", () => {
     expect(needsAttention([{ ...base, severity: "info" }])).toBe(false);
     expect(needsAttention([{ ...base, severity: "info" }, base])).toBe(true);
+  });
+});
+
+describe("inspectStoreSize", () => {
+  it("warns of an agent with more sessions than asked, in every namespace, with a command that moves them", () => {
+    const root = mkdtempSync(join(tmpdir(), "size-"));
+    try {
+      const folders = ["agents/main/sessions", "agents/small/sessions", "namespaces/n/agents/main/sessions"];
+      for (const [place, folder] of folders.entries()) {
+        mkdirSync(join(root, folder), { recursive: true });
+        for (let count = 0; count < (place === 1 ? 2 : 3); count++)
+          writeFileSync(join(root, folder, `s${count}.jsonl`), "");
+        writeFileSync(join(root, folder, "sessions.json"), "{}");
+      }
+      const found = [...inspectStoreSize(root, 2)];
+      expect(found.map(({ code, severity, path }) => [code, severity, path])).toEqual(
+        [folders[0], folders[2]].map((folder) => ["LOG_OVERSIZED", "warning", join(root, folder ?? "")]),
+      );
+      expect(found[0]?.message).toContain("3 transcripts");
+      expect(found[0]?.remedy).toContain(`throughline copy --all --store jsonl:${root} --to-store sqlite:sessions.db`);
+      expect([...inspectStoreSize(root)]).toEqual([]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
   });
 });

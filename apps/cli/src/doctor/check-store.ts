@@ -2,7 +2,7 @@ import { createFinding } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { Finding, ListQuery, SessionStore } from "@throughline/core";
 import { inspectStore, sessionsOf } from "@throughline/transfer/internal";
-import { inspectStoreFolder } from "./inspect-store-folder.ts";
+import { inspectStoreFolder, inspectStoreSize } from "./inspect-store-folder.ts";
 import { NewFindings } from "./new-findings.ts";
 
 /** Counts the content of a repaired copy. Records that a fork shares with its origin count in both sessions. */
@@ -102,6 +102,7 @@ export async function checkStore(options: CheckStoreOptions, listener: StoreChec
       newFindings.addStrange(finding);
       await take([finding]);
     }
+  if (folder !== null) await take([...inspectStoreSize(folder)]);
   if (isRepair && store.maintenance === undefined) listener.onNoRepair(store.capabilities.name);
   else if (isRepair) await step(() => repairs(store, options, repair, listener));
   await step(() => inspectStore(store, { query, signal }));

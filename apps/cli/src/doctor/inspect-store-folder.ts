@@ -13,14 +13,33 @@ import { findTranscriptFiles, foldersIn, readChunks } from "./node/transcript-fi
  */
 export async function* inspectStoreFolder(root: string, signal?: AbortSignal): AsyncGenerator<Finding, void, void> {
   // The check covers every namespace and agent, like the store's own check.
-  const namespaces = foldersIn(join(root, "namespaces")).map((name) => join(root, "namespaces", name));
-  for (const folder of [root, ...namespaces].flatMap(sessionFolders)) {
+  for (const folder of storeFolders(root)) {
     for (const { path, kind } of findTranscriptFiles(folder)) {
       if (signal?.aborted) throw abortedBefore("all files were looked at", signal);
       const finding = kind === "transcript" ? await strangeFile(path) : null;
       if (finding !== null) yield finding;
     }
   }
+}
+
+/** Leaves time to move: a JSON Lines store holds the entries of an agent in memory, up to 100,000 sessions. */
+const warnedSessions = 80_000;
+
+/** Warns before a JSON Lines store has more sessions of an agent than it is made for. */
+export function* inspectStoreSize(root: string, most: number = warnedSessions): Generator<Finding, void, void> {
+  for (const folder of storeFolders(root)) {
+    let count = 0;
+    for (const { kind } of findTranscriptFiles(folder)) if (kind === "transcript") count++;
+    if (count <= most) continue;
+    const message = `${count.toLocaleString("en")} transcripts are in the folder. JSON Lines stores are made for up to 100,000.`;
+    const remedy = `Copy the store to SQLite: \`throughline copy --all --store ${shellWord(`jsonl:${root}`)} --to-store sqlite:sessions.db\``;
+    yield { ...createFinding("LOG_OVERSIZED", message, { path: folder }), remedy };
+  }
+}
+
+function storeFolders(root: string): readonly string[] {
+  const namespaces = foldersIn(join(root, "namespaces")).map((name) => join(root, "namespaces", name));
+  return [root, ...namespaces].flatMap(sessionFolders);
 }
 
 function sessionFolders(namespace: string): readonly string[] {
