@@ -1,27 +1,27 @@
 import { createFinding, quote } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import type { Files } from "./files.ts";
-import { findForeignSessions, type FoundSession } from "./foreign-sessions.ts";
+import { findForeignSessions, type FoundSession } from "./find-sessions.ts";
 import { readLine } from "./read-line.ts";
 import { archivedFrom, denyingFinding, denyingUnread, rowsLeft } from "./recover-entries.ts";
-import { readableEntry, SealedChange, unlessSealed } from "./sealed-entry.ts";
+import { readableEntry, UndecodableChange, unlessUndecodable } from "./undecodable-entry.ts";
 import type { SessionIndex } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
-import type { SessionsView } from "./sessions-view.ts";
+import type { SessionsMirror } from "./sessions-mirror.ts";
 
 export interface AdoptionContext {
   readonly files: Files;
   readonly folder: AgentFolder;
   readonly log: EntriesLog;
   readonly index: SessionIndex;
-  readonly view: SessionsView;
+  readonly mirror: SessionsMirror;
   readonly agentId: string;
   readonly nowMs: number;
   /** Opens the session with all its records; returns null when its transcript is gone. */
-  hold(row: SessionRow): HeldSession | null;
+  open(row: SessionRow): OpenTranscript | null;
   readonly onFinding: (finding: Finding) => void;
 }
 
@@ -38,16 +38,16 @@ export interface Adoption {
  * of the index, sessions.json (or what this store last wrote there), and the transcripts.
  */
 export function adoptSessions(scope: AdoptionContext): Adoption {
-  const { files, folder, log, index, view, agentId, nowMs } = scope;
+  const { files, folder, log, index, mirror, agentId, nowMs } = scope;
   const isLogMissing = log.identity === "";
   const left = isLogMissing ? rowsLeft({ files, folder, indexed: index.rows() ?? [] }) : [];
-  const entries = view.entries();
+  const entries = mirror.entries();
   const { found, hasStrays, present } = findForeignSessions({
     files,
     folder,
     log,
     entries,
-    written: view.written,
+    written: mirror.written,
     left,
     isLogLost: isLogMissing || log.damage.isThere,
     agentId,
@@ -121,10 +121,10 @@ function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow
   return { ...row, revision: Math.max(row.revision, ...known) };
 }
 
-/** Does the same as `hold`, but returns null for a damaged transcript, because such a session is adopted too. */
-function holdPast(scope: Pick<AdoptionContext, "hold">, row: SessionRow): HeldSession | null {
-  return unlessSealed(
-    () => scope.hold(row),
+/** Does the same as `open`, but returns null for a damaged transcript, because such a session is adopted too. */
+function holdPast(scope: Pick<AdoptionContext, "open">, row: SessionRow): OpenTranscript | null {
+  return unlessUndecodable(
+    () => scope.open(row),
     () => null,
   );
 }
@@ -134,9 +134,9 @@ function holdPast(scope: Pick<AdoptionContext, "hold">, row: SessionRow): HeldSe
  * that key may be lost, and the patch cannot be decoded. The patches are then skipped, if the first record proves that
  * the codec is right. One lost entry must not keep all other sessions closed.
  */
-function holdLost(scope: AdoptionContext, row: SessionRow): HeldSession | null {
+function holdLost(scope: AdoptionContext, row: SessionRow): OpenTranscript | null {
   const held = holdPast(scope, row);
-  if (!(held?.row.entry instanceof SealedChange)) return held;
+  if (!(held?.row.entry instanceof UndecodableChange)) return held;
   const { file, path, transcript } = held;
   readLine(transcript, 1, file.readBytes(path, transcript.startOf(1), transcript.startOf(2) - 1)).payload();
   return { ...held, row };
@@ -151,7 +151,7 @@ export function suspectRows(
 }
 
 /** Denies sending to sessions whose newest log line is broken, because that line may have denied it. */
-export function denySuspects(scope: Pick<AdoptionContext, "folder" | "log" | "hold" | "onFinding">): RowChange | null {
+export function denySuspects(scope: Pick<AdoptionContext, "folder" | "log" | "open" | "onFinding">): RowChange | null {
   const { folder, log } = scope;
   const rows = suspectRows(log).flatMap(({ row, line }) => {
     const now = holdPast(scope, row)?.row ?? row;

@@ -26,6 +26,7 @@ export interface AgentFolder {
   /** Holds marks of files whose flush failed, so that other processes flush them again. */
   readonly unflushed: string;
   readonly repaired: string;
+  /** Maps a session to one of sixteen lock files, so that sessions rarely wait for each other. */
   sessionLock(sessionId: string): string;
   session(fileName: string): string;
   /** Returns a path for an unfinished file. It is on the same file system, so that a rename can move it. */
@@ -33,11 +34,6 @@ export interface AgentFolder {
 }
 
 export const temporaryEnd = ".tmp";
-
-/** Maps a session to one of sixteen lock files, so that sessions rarely wait for each other. */
-function lockNameOf(sessionId: string): string {
-  return (crc32(sessionId) & 0xf).toString(16);
-}
 
 export type AgentAddress = Pick<SessionRef, "namespace" | "agentId">;
 
@@ -76,7 +72,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     partials: `${own}/partials`,
     repaired: `${own}/repaired`,
     unflushed: `${own}/unflushed`,
-    sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
+    sessionLock: (sessionId) => `${own}/locks/${(crc32(sessionId) & 0xf).toString(16)}`,
     session: (fileName) => `${sessions}/${fileName}`,
     temporary: (name) => `${own}/${name}${temporaryEnd}`,
   };

@@ -3,50 +3,51 @@ import type { Finding, SessionRef, SessionState } from "@throughline/core";
 import { agentFolder, agentFolderExists, makeAgentFolder } from "./agent-folder.ts";
 import type { AgentAddress, AgentFolder } from "./agent-folder.ts";
 import { AgentLocation } from "./agent-location.ts";
-import { ownHead, type HeldSession } from "./held-session.ts";
+import { ownHead, type OpenTranscript } from "./open-transcript.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
-import type { Coexistence } from "./coexistence.ts";
+import type { AdoptionPort } from "./adoption.ts";
 import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
-import { OpenTranscripts } from "./open-transcripts.ts";
+import { TranscriptPool } from "./transcript-pool.ts";
 import { PartialFiles } from "./partial-files.ts";
 import { EntryRedo } from "./redo.ts";
-import { minAsideBytes, readAside, type TranscriptLook } from "./read-transcript.ts";
+import { minAsideBytes, readAside, type TranscriptRequest } from "./read-transcript.ts";
 import { SessionIndex } from "./session-index.ts";
-import { entryOf } from "./sealed-entry.ts";
-import type { SeenSession, SessionRow } from "./session-row.ts";
-import { SessionsView } from "./sessions-view.ts";
+import { entryOf } from "./undecodable-entry.ts";
+import { fileNamesOf, type SessionSnapshot, type SessionRow } from "./session-row.ts";
+import { SessionsMirror } from "./sessions-mirror.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
-import type { TranscriptFileOptions } from "./transcript-file.ts";
+import type { TranscriptFile, TranscriptFileOptions } from "./transcript-file.ts";
 import type { TranscriptBase } from "./store-envelope.ts";
-import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
+import { fingerprintOf, TranscriptSummaries } from "./transcript-summaries.ts";
+import { maxKeptPatches, type Transcript } from "./transcript.ts";
 import { TranscriptFindings, unreadableFinding } from "./transcript-findings.ts";
 import { UnflushedMarks } from "./unflushed-marks.ts";
 import { WarmLines } from "./warm-lines.ts";
 
 export interface AgentOptions {
-  readonly onDebt: () => void;
+  readonly onPending: () => void;
   /** Creates the handling of other programs. `said` holds reported findings, so that both classes report each once. */
-  readonly coexistence: (agent: AgentSessionFiles, said: Set<string>) => Coexistence;
+  readonly adoption: (agent: AgentSessionFiles, said: Set<string>) => AdoptionPort;
 }
 
 export class AgentSessionFiles {
   readonly folder: AgentFolder;
   readonly location: AgentLocation;
   readonly log: EntriesLog;
-  readonly view: SessionsView;
+  readonly mirror: SessionsMirror;
   readonly index: SessionIndex;
-  readonly foreign: Coexistence;
+  readonly adoption: AdoptionPort;
   readonly redo: EntryRedo;
   readonly partials: PartialFiles;
   readonly names: FlushedNames;
   readonly #context: StoreContext;
   readonly address: AgentAddress;
-  readonly #files: OpenTranscripts;
+  readonly #files: TranscriptPool;
   readonly #summaries: TranscriptSummaries;
-  /** Holds reported findings by file and line, so that refreshes do not report them again. */
+  /** Holds reported findings, so that refreshes do not report them again. */
   readonly #said: Set<string> = new Set();
   readonly #findings: TranscriptFindings;
   readonly #warm: WarmLines = new WarmLines();
@@ -56,12 +57,12 @@ export class AgentSessionFiles {
   #isPrepared = false;
   #isAdopted = false;
 
-  constructor(context: StoreContext, { namespace, agentId }: AgentAddress, { onDebt, coexistence }: AgentOptions) {
+  constructor(context: StoreContext, { namespace, agentId }: AgentAddress, { onPending, adoption }: AgentOptions) {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
     this.location = new AgentLocation(context, this.folder);
-    const { files, codec, clock, random } = context;
+    const { files, codec, clock } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
     this.names = new FlushedNames(files, this.folder.sessions);
     this.partials = new PartialFiles(files, this.folder, codec);
@@ -80,21 +81,22 @@ export class AgentSessionFiles {
       maxLineBytes: context.maxLineBytes,
       tornFolder: this.folder.torn,
     };
-    this.#files = new OpenTranscripts(this.#fileOptions);
+    this.#files = new TranscriptPool(this.#fileOptions, (...closed) => this.#keepSummary(...closed));
     // SQLite's write-ahead log needs memory that only processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.location.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
     this.redo = new EntryRedo({
       coder: codec.coder,
       refOf: (row) => this.#ownerOf(row).ref,
-      onDebt: () => void (files.isWritable(this.folder.own) && onDebt()),
+      onPending: () => void (files.isWritable(this.folder.own) && onPending()),
     });
     this.#summaries = new TranscriptSummaries({
       files,
       folder: this.folder,
       index: this.index,
       redo: this.redo,
-      hold: (row) => this.hold(row)?.transcript ?? null,
+      open: (row) => this.open(row)?.transcript ?? null,
+      opened: (sessionId) => this.#files.peek(sessionId)?.current ?? null,
       isIndexed: (row) => this.log.isIndexed && !this.log.unindexed.has(row.sessionId),
     });
     this.log = new EntriesLog({
@@ -107,14 +109,8 @@ export class AgentSessionFiles {
       nowMs: () => clock.nowMs(),
       onFinding,
     });
-    this.view = new SessionsView({
-      files,
-      folder: this.folder,
-      isWanted: codec.isCoded ? false : context.writesSessionsJson,
-      onFinding,
-      writer: `${random.uint32().toString(36)}${random.uint32().toString(36)}`,
-    });
-    this.foreign = coexistence(this, this.#said);
+    this.mirror = createMirror(context, this.folder, onFinding);
+    this.adoption = adoption(this, this.#said);
   }
 
   get exists(): boolean {
@@ -127,21 +123,19 @@ export class AgentSessionFiles {
     this.log.refresh();
     const known = this.log.find(ref.key, ref.archiveId);
     if (known !== null || !this.exists) return known;
-    await this.foreign.take();
+    await this.adoption.adopt();
     return this.log.find(ref.key, ref.archiveId);
   }
 
   /** Takes over, once per handle, what other programs left before. */
   async adopt(): Promise<void> {
-    if (this.exists) await this.foreign.take();
+    if (this.exists) await this.adoption.adopt();
     this.#isAdopted = true;
   }
 
   /** Returns the last known active session of the address. A writer must check it again under the lock. */
   peek(ref: SessionRef): SessionRow | null {
-    return ref.archiveId === undefined && this.#isAdopted && this.log.identity !== ""
-      ? this.log.find(ref.key, undefined)
-      : null;
+    return ref.archiveId === undefined && this.#isAdopted ? this.log.find(ref.key, undefined) : null;
   }
 
   /** Finds the session by id, because its key may have changed since. */
@@ -155,10 +149,7 @@ export class AgentSessionFiles {
     return row.isArchived ? { ...ref, archiveId: row.sessionId } : ref;
   }
 
-  /**
-   * Reads a long transcript with pauses before `hold` needs it, so that other work is not blocked. Returns null when no
-   * read is necessary. `isWhole` reads every record.
-   */
+  /** Reads a long transcript with pauses before `open` needs it; returns null if no read is necessary. */
   prepare(row: SessionRow, isWhole: boolean = false): Promise<void> | null {
     const known = this.#files.peek(row.sessionId)?.current ?? null;
     if (known !== null && (!isWhole || known.base === null)) return null;
@@ -185,37 +176,62 @@ export class AgentSessionFiles {
     return Math.max(savedHead?.lastSeq ?? 0, this.index.flushed((seqs) => seqs.of(sessionId, identity)) ?? 0);
   }
 
-  #lookAt(row: SessionRow, path: string, isWhole: boolean): TranscriptLook {
+  #lookAt(row: SessionRow, path: string, isWhole: boolean): TranscriptRequest {
     const { savedHead = null, revision } = row;
     const indexed = (facts: FileFacts): Omit<TranscriptBase, "endBytes"> | null =>
-      this.#summaries.baseOf(row, seenAs(facts, row));
+      this.#summaries.baseOf(row, fingerprintOf(facts, row));
     const acknowledgedSeq = (identity: string): number => this.acknowledgedSeq(row, identity);
     return { path, owner: this.#ownerOf(row), savedHead, revision, indexed, isWhole, acknowledgedSeq };
   }
 
   /** Opens the session with its file, up to date; returns null when the file is gone. `isWhole` reads every record. */
-  hold(row: SessionRow, isWhole: boolean = false): HeldSession | null {
-    const held = this.#holdAs(row, isWhole);
-    if (held !== null) return held;
-    // Another process may have renamed the file before or between the checks of its possible names.
-    this.log.refresh();
-    const now = this.log.row(row.sessionId);
-    const again = now === null ? null : this.#holdAs(now, isWhole);
-    if (again === null) this.#reportMissing(row);
-    return again;
+  open(row: SessionRow, isWhole: boolean = false): OpenTranscript | null {
+    const held = this.#openAs(row, row.fileName, isWhole);
+    return held ?? this.#openRenamed(row, isWhole);
   }
 
-  #holdAs(row: SessionRow, isWhole: boolean): HeldSession | null {
-    const file = this.#files.of(row.sessionId);
-    const owner = this.#ownerOf(row);
-    for (const name of fileNamesOf(row)) {
-      const path = this.folder.session(name);
-      const transcript = file.catchUp(this.#lookAt(row, path, isWhole));
-      if (transcript === null) continue;
-      transcript.forgetPatches(row.revision);
-      return { row: this.#summaries.fold(row, transcript), ref: this.refOf(row), owner, file, path, transcript };
+  /** Opens a session whose file has its former name, or that another process has renamed since the row was read. */
+  #openRenamed(row: SessionRow, isWhole: boolean): OpenTranscript | null {
+    const { formerFileName } = row;
+    const former = formerFileName === undefined ? null : this.#openAs(row, formerFileName, isWhole);
+    if (former !== null) return former;
+    this.log.refresh();
+    const now = this.log.row(row.sessionId);
+    for (const name of now === null ? [] : fileNamesOf(now)) {
+      const held = now === null ? null : this.#openAs(now, name, isWhole);
+      if (held !== null) return held;
     }
+    this.#reportMissing(row);
     return null;
+  }
+
+  #openAs(row: SessionRow, fileName: string, isWhole: boolean): OpenTranscript | null {
+    const file = this.#files.of(row.sessionId);
+    const path = this.folder.session(fileName);
+    const look = this.#lookAt(row, path, isWhole);
+    const transcript = file.refresh(look);
+    if (transcript === null) return null;
+    if (transcript.patches.length >= maxKeptPatches) transcript.forgetPatches(row.revision);
+    return {
+      row: this.#fold(row, transcript),
+      ref: row.isArchived ? this.refOf(row) : look.owner.ref,
+      owner: look.owner,
+      file,
+      path,
+      transcript,
+    };
+  }
+
+  #keepSummary(sessionId: string, { current, facts }: TranscriptFile): void {
+    const row = this.log.row(sessionId);
+    if (row !== null && current !== null) this.#summaries.remember(row, current, facts);
+  }
+
+  /** Applies what the transcript adds to the row. Mostly that is the time of its last line. */
+  #fold(row: SessionRow, transcript: Transcript): SessionRow {
+    const { highestRevision, updatedAtMs } = transcript;
+    if (highestRevision > row.revision) return this.#summaries.fold(row, transcript);
+    return updatedAtMs > row.updatedAtMs ? { ...row, updatedAtMs } : row;
   }
 
   /** Reads what other processes appended to a shared session, to shorten the read under its lock. */
@@ -224,24 +240,19 @@ export class AgentSessionFiles {
     if (file?.isShared === true) file.readAhead(this.#lookAt(row, this.folder.session(row.fileName), false));
   }
 
-  holdStaged(held: HeldSession): HeldSession {
+  withStaged(held: OpenTranscript): OpenTranscript {
     const transcript = held.file.current ?? held.transcript;
-    return { ...held, transcript, row: this.#summaries.fold(this.log.row(held.row.sessionId) ?? held.row, transcript) };
+    return { ...held, transcript, row: this.#fold(this.log.row(held.row.sessionId) ?? held.row, transcript) };
   }
 
-  holdFrom(row: SessionRow, seq: number): HeldSession | null {
-    const held = this.hold(row);
-    return held === null || held.file.reach(seq) ? held : this.hold(row, true);
+  /** Does the same as `open`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
+  openExisting(row: SessionRow, isWhole: boolean = false): OpenTranscript {
+    return this.open(row, isWhole) ?? this.throwGone(row);
   }
 
-  /** Does the same as `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
-  holdExisting(row: SessionRow, isWhole: boolean = false): HeldSession {
-    const held = this.hold(row, isWhole);
-    if (held !== null) return held;
-    throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(row.fileName)} is gone.`, {
-      sessionId: row.sessionId,
-      path: this.folder.session(row.fileName),
-    });
+  throwGone({ sessionId, fileName }: SessionRow): never {
+    const path = this.folder.session(fileName);
+    throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(fileName)} is gone.`, { sessionId, path });
   }
 
   /** Does the same as `state`, with pauses during a long read. Returns null when the session was purged meanwhile. */
@@ -258,20 +269,20 @@ export class AgentSessionFiles {
 
   /** Returns the session for a caller. The transcript is read only when it has changed since the last snapshot. */
   state(row: SessionRow): SessionState {
-    const state = this.stateOf(this.look(row));
+    const state = this.stateOf(this.snapshot(row));
     return { ...state, entry: structuredClone(state.entry) };
   }
 
-  look(row: SessionRow): SeenSession {
-    const seen = this.#summaries.look(row);
+  snapshot(row: SessionRow): SessionSnapshot {
+    const seen = this.#summaries.snapshot(row);
     const file = this.#files.peek(row.sessionId);
     return file === null ? seen : { ...seen, flushed: file.flushedRecords };
   }
 
   /** Takes a snapshot for a list; an unreadable transcript leaves the log row. Returns null if purged or damaged. */
-  lookPast(row: SessionRow): SeenSession | null {
+  snapshotIfReadable(row: SessionRow): SessionSnapshot | null {
     try {
-      const seen = this.look(row);
+      const seen = this.snapshot(row);
       return this.#isPurged(row) ? null : seen;
     } catch (error) {
       const finding = unreadableFinding(error, this.folder.session(this.fileNameOf(row)), row.key);
@@ -283,7 +294,7 @@ export class AgentSessionFiles {
   }
 
   /** Builds the state of a snapshot; both share one entry object. @throws {ThroughlineError} CODEC_FAILED */
-  stateOf({ folded, digest }: SeenSession): SessionState {
+  stateOf({ folded, digest }: SessionSnapshot): SessionState {
     const { sessionId, revision, isArchived, createdAtMs, updatedAtMs } = folded;
     return {
       ref: this.refOf(folded),
@@ -298,16 +309,16 @@ export class AgentSessionFiles {
     };
   }
 
-  /** Returns the row with what is known of its transcript, without a read: sessions.json may lag behind. */
+  /** Returns the row with what is known of its transcript, without a read. */
   readonly known = (row: SessionRow): SessionRow => this.#summaries.known(row);
 
-  updateIndex(seen: readonly SeenSession[]): boolean {
+  updateIndex(seen: readonly SessionSnapshot[]): boolean {
     if (!this.#context.files.isWritable(this.folder.own)) return false;
     const isWritten = this.log.updateIndex(
       seen.filter((one) => one.seen !== ""),
-      this.foreign.notes,
+      this.adoption.notes,
     );
-    if (isWritten) this.foreign.hasNewNotes = false;
+    if (isWritten) this.adoption.hasNewNotes = false;
     return isWritten;
   }
 
@@ -317,15 +328,8 @@ export class AgentSessionFiles {
     this.#summaries.forgetIndexed();
   }
 
-  /** Call it after a transcript was written, to keep the result of `known` up to date. */
-  remember({ file, row }: HeldSession): void {
-    if (file.current !== null) this.#summaries.remember(row, file.current, file.facts);
-  }
-
-  /** Call it after a write failed: the summary may include lines that were staged and not written. */
-  unlearn({ row }: HeldSession): void {
-    this.#summaries.forget(row.sessionId);
-  }
+  /** Call it after a write failed: a summary shares its patches with the image, which had staged lines. */
+  readonly unlearn = ({ row }: OpenTranscript): void => this.#summaries.forget(row.sessionId);
 
   /** Creates the store's own folders, which are missing in an agent folder that another program created. */
   prepareWriting(): void {
@@ -384,7 +388,11 @@ export class AgentSessionFiles {
   }
 }
 
-/** Returns the possible names of a transcript. A rename comes after its line in the log, and may not have happened. */
-function fileNamesOf({ fileName, formerFileName }: SessionRow): readonly string[] {
-  return formerFileName === undefined ? [fileName] : [fileName, formerFileName];
+function createMirror(
+  { files, codec, random, writesSessionsJson }: StoreContext,
+  folder: AgentFolder,
+  onFinding: (finding: Finding) => void,
+): SessionsMirror {
+  const writer = `${random.uint32().toString(36)}${random.uint32().toString(36)}`;
+  return new SessionsMirror({ files, folder, isWanted: codec.isCoded ? false : writesSessionsJson, onFinding, writer });
 }

@@ -8,13 +8,21 @@ import {
 } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { inFile, planHeld, stageAppend, writeEntry, type StagedAppend } from "./append-records.ts";
+import { inFile, planOn, stageAppend, writeEntry, type StagedAppend } from "./append-records.ts";
+import type { DerivedFiles } from "./derived-files.ts";
 import { afterCommit, fileError } from "./file-work.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { EncodedLine } from "./stored-line.ts";
-import { isNotReady, locateSession, type LockWants, type Look, type NotReady } from "./under-locks.ts";
+import {
+  type ChangeContext,
+  type LinePauses,
+  locateSession,
+  type LockWants,
+  type NotReady,
+  openToWrite,
+} from "./under-locks.ts";
 import type { WaitingLine } from "./waiting-line.ts";
 
 /**
@@ -34,6 +42,9 @@ export interface WrittenAppend {
 
 export interface WaitingAppend {
   readonly request: AppendRequest;
+  readonly isForDisk: boolean;
+  /** Is true when all records must be searched for an id or a key. A new key is in none of them. */
+  readonly needsWhole: boolean;
   /** This is a time of `monotonicMs`, because the store's clock may be simulated. */
   readonly sinceMs: number;
   /** Counts the appends of a queue, to tell which of them arrived before a failure. */
@@ -52,12 +63,10 @@ interface Decided {
   readonly staged: StagedAppend | null;
 }
 
-export interface AppendBatchOptions {
-  readonly context: StoreContext;
-  readonly agent: AgentSessionFiles;
+export interface AppendBatchOptions extends ChangeContext {
   readonly ref: SessionRef;
   readonly waiting: WaitingLine<WaitingAppend>;
-  readonly announce: (agent: AgentSessionFiles, sessionId: string) => void;
+  readonly derived: Pick<DerivedFiles, "announce">;
   /** Aborts when every append of the queue was aborted, because then no caller needs the lock. */
   readonly signal: AbortSignal | undefined;
 }
@@ -72,52 +81,60 @@ export class AppendBatch implements LockWants<SessionRow> {
   readonly isWhole: boolean;
   readonly signal: AbortSignal | undefined;
   readonly sinceMs: number;
-  readonly #options: AppendBatchOptions;
+  readonly pauses: LinePauses = { halfBytes: null, count: 0 };
+  readonly scope: AppendBatchOptions;
   readonly #context: StoreContext;
   readonly #agent: AgentSessionFiles;
   readonly #waiting: WaitingLine<WaitingAppend>;
   readonly #first: WaitingAppend;
   /** Is true when the first append has no records; then the batch is only that append. */
   readonly #isEntryOnly: boolean;
+  readonly #isForDisk: boolean;
 
   constructor(options: AppendBatchOptions, first: WaitingAppend) {
-    this.#options = options;
+    this.scope = options;
     this.#context = options.context;
     this.#agent = options.agent;
     this.#waiting = options.waiting;
     this.#first = first;
-    this.#isEntryOnly = isWithoutRecords(first);
-    this.isWhole = options.waiting.some(needsWhole);
+    this.#isEntryOnly = first.request.prepared.length === 0;
+    let [isWhole, isForDisk] = [false, false];
+    for (const one of options.waiting) {
+      isWhole ||= one.needsWhole;
+      isForDisk ||= one.isForDisk;
+    }
+    this.isWhole = isWhole;
+    this.#isForDisk = isForDisk;
     this.signal = options.signal;
     this.sinceMs = first.sinceMs;
   }
 
   /** Looks the key up again: a different session may have it now, and the appends go to that session. */
   find(): Promise<SessionRow> | SessionRow {
-    const known = this.#agent.peek(this.#options.ref);
+    const known = this.#agent.peek(this.scope.ref);
     return known === null ? this.#lookUp() : this.#prepare(known);
   }
 
   async #lookUp(): Promise<SessionRow> {
-    return this.#prepare(await locateSession(this.#agent, this.#options.ref, false));
+    return this.#prepare(await locateSession(this.#agent, this.scope.ref, false));
   }
 
   #prepare(row: SessionRow): Promise<SessionRow> | SessionRow {
-    if (this.#waiting.some(hasRecords)) this.#options.announce(this.#agent, row.sessionId);
+    if (!this.#isEntryOnly) this.scope.derived.announce(this.#agent, row.sessionId);
     const reading = this.#agent.prepare(row, this.isWhole);
     return reading === null ? row : reading.then(() => row);
   }
 
   needsEntries({ sessionId }: SessionRow): boolean {
-    return this.#isEntryOnly || (this.#waiting.some(isForDisk) && this.#agent.log.isDoubtful(sessionId));
+    return this.#isEntryOnly || (this.#isForDisk && this.#agent.log.isDoubtful(sessionId));
   }
 
   /**
    * Writes the waiting appends in one write, under the session's locks. Each append is resolved or rejected on its own.
    */
-  readonly write = (row: SessionRow, look: Look): object | NotReady => {
-    const first = look.session(row);
-    if (isNotReady(first)) return first;
+  readonly write = (row: SessionRow): object | NotReady => {
+    const first = openToWrite(this.scope, row, this);
+    if (typeof first === "string") return first;
     if (this.#isEntryOnly) {
       // The append may have been aborted during the wait. The next one may have records, and needs other locks.
       if (this.#waiting.first === this.#first) this.#writeEntry(first);
@@ -139,20 +156,19 @@ export class AppendBatch implements LockWants<SessionRow> {
     return written;
   };
 
-  #writeEntry(held: HeldSession): void {
+  #writeEntry(held: OpenTranscript): void {
     const waiting = this.#waiting.take();
     if (waiting === undefined) return;
     const { request, resolve, reject } = waiting;
     const { log } = this.#agent;
     try {
       // Records whose flush failed must be flushed first, because a durable entry would refer to them.
-      if (isForDisk(waiting)) held.file.settleDoubt();
+      if (waiting.isForDisk) held.file.settleDoubt();
       const nowMs = this.#context.clock.nowMs();
-      const plan = planHeld(held, log.image.keyed, request, nowMs);
+      const plan = planOn(held, log.image.keyed, request, nowMs);
       if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan, nowMs);
-      this.#agent.remember(held);
-      if (plan.result.replayed && isForDisk(waiting)) afterCommit(held.path, () => log.settle());
-      const flushed = isForDisk(waiting) ? log.flushed() : null;
+      if (plan.result.replayed && waiting.isForDisk) afterCommit(held.path, () => log.settle());
+      const flushed = waiting.isForDisk ? log.flushed() : null;
       resolve({ result: plan.result, events: plan.events, flushed });
     } catch (error) {
       reject(error);
@@ -160,19 +176,18 @@ export class AppendBatch implements LockWants<SessionRow> {
   }
 
   /** Plans and stages the appends of one write. Null means that nothing was written and the batch must start again. */
-  #stageAll(first: HeldSession, decided: Decided[]): HeldSession | null {
-    const temporary = this.#agent.folder.temporary(first.row.fileName);
+  #stageAll(first: OpenTranscript, decided: Decided[]): OpenTranscript | null {
     let held = first;
     for (let next = this.#take(held, decided); next !== null; next = this.#take(held, decided)) {
       const { request, reject } = next;
       try {
         const nowMs = this.#context.clock.nowMs();
-        const plan = planHeld(held, this.#agent.log.image.keyed, request, nowMs);
+        const plan = planOn(held, this.#agent.log.image.keyed, request, nowMs);
         const staged = plan.result.replayed
           ? standAgain(held, request, plan.result.records[0]?.seq)
-          : stageAppend(this.#context, held, { request, plan, nowMs }, temporary);
+          : stageAppend(this.#context, held, { request, plan, nowMs }, this.#agent.folder);
         decided.push({ waiting: next, plan, staged });
-        if (staged !== null) held = this.#agent.holdStaged(held);
+        if (staged !== null) held = this.#agent.withStaged(held);
       } catch (error) {
         // Another program is in the middle of a line. The append is tried again until the lock timeout is over.
         if (hasErrorCode(error, "STORE_LOCKED") && !isOverdue(next, this.#context)) this.#waiting.putBack([next]);
@@ -191,13 +206,13 @@ export class AppendBatch implements LockWants<SessionRow> {
    * Removes the next append from the queue if it can join this write. Otherwise it returns null, and the append stays
    * queued.
    */
-  #take({ file, row }: HeldSession, decided: readonly Decided[]): WaitingAppend | null {
+  #take({ file, row }: OpenTranscript, decided: readonly Decided[]): WaitingAppend | null {
     const next = this.#waiting.first;
     const { log } = this.#agent;
-    if (next === undefined || isWithoutRecords(next)) return null;
-    if (needsWhole(next) && !this.isWhole) return null;
+    if (next === undefined || next.request.prepared.length === 0) return null;
+    if (next.needsWhole && !this.isWhole) return null;
     // The session's log line must be on the disk first, and that needs the lock of the entries log.
-    if (isForDisk(next) && log.isDoubtful(row.sessionId)) return null;
+    if (next.isForDisk && log.isDoubtful(row.sessionId)) return null;
     // A write was already done for the earlier append. A failure of this append's write must not be reported for that
     // one.
     if (decided.at(-1)?.staged?.isWritten === true) return null;
@@ -205,19 +220,23 @@ export class AppendBatch implements LockWants<SessionRow> {
     return file.stagedLength < maxStagedLength ? (this.#waiting.take() ?? null) : null;
   }
 
-  #settle(held: HeldSession, decided: readonly Decided[], isInPlace: boolean): void {
-    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? this.#flushed(held) : null;
+  #settle(held: OpenTranscript, decided: readonly Decided[], isInPlace: boolean): void {
+    let last: Decided | null = null;
+    let isForDisk = false;
+    for (const one of decided) {
+      if (one.staged !== null) last = one;
+      isForDisk ||= one.waiting.isForDisk;
+    }
+    const flushed = isForDisk ? this.#flushed(held) : null;
     // Each waiting caller receives this rejection. Without a waiting caller it must not end the process as unhandled.
     flushed?.catch(() => undefined);
-    this.#agent.remember(held);
-    const last = decided.findLast(({ staged }) => staged !== null);
     for (const one of decided) {
       const { waiting, plan } = one;
       const { request, resolve, reject } = waiting;
       try {
         const { result, events } = isInPlace ? plan : this.#planInFile(held, one, one === last);
         const answer = request.options.return === undefined ? result : withLines(result, one);
-        resolve({ result: answer, events, flushed: isForDisk(waiting) ? flushed : null });
+        resolve({ result: answer, events, flushed: waiting.isForDisk ? flushed : null });
       } catch (error) {
         reject(error);
       }
@@ -227,10 +246,14 @@ export class AppendBatch implements LockWants<SessionRow> {
   /**
    * Plans the append by the file. A replayed append may repeat one of this batch, whose seq may have shifted as well.
    */
-  #planInFile(held: HeldSession, { waiting, staged }: Decided, isLast: boolean): Pick<AppendPlan, "result" | "events"> {
+  #planInFile(
+    held: OpenTranscript,
+    { waiting, staged }: Decided,
+    isLast: boolean,
+  ): Pick<AppendPlan, "result" | "events"> {
     if (staged !== null) return inFile(held, staged, isLast);
-    return planHeld(
-      this.#agent.holdStaged(held),
+    return planOn(
+      this.#agent.withStaged(held),
       this.#agent.log.image.keyed,
       waiting.request,
       this.#context.clock.nowMs(),
@@ -238,7 +261,7 @@ export class AppendBatch implements LockWants<SessionRow> {
   }
 
   /** Resolves when the records and the log lines that they depend on are on the disk. */
-  #flushed({ file, row }: HeldSession): Promise<unknown> {
+  #flushed({ file, row }: OpenTranscript): Promise<unknown> {
     const { log } = this.#agent;
     const records = file.flushed();
     return log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
@@ -256,26 +279,13 @@ export class AppendBatch implements LockWants<SessionRow> {
 }
 
 /** Flushes the lines of a replayed append again, because the earlier call may have failed before its flush. */
-function standAgain({ file, path, owner }: HeldSession, { durability }: AppendRequest, seq: number = Infinity): null {
-  if (durability === "disk") afterCommit(path, () => file.settle(path, owner, seq));
+function standAgain(
+  { file, path, owner }: OpenTranscript,
+  { durability }: AppendRequest,
+  seq: number = Infinity,
+): null {
+  if (durability === "disk") afterCommit(path, () => file.settle(owner, seq));
   return null;
-}
-
-function isForDisk({ request }: WaitingAppend): boolean {
-  return request.durability === "disk";
-}
-
-function isWithoutRecords({ request }: WaitingAppend): boolean {
-  return request.prepared.length === 0;
-}
-
-function hasRecords(waiting: WaitingAppend): boolean {
-  return !isWithoutRecords(waiting);
-}
-
-/** Tests whether all records must be searched for an id or a key. A new key is in none of them. */
-function needsWhole({ request: { prepared, keyed, options } }: WaitingAppend): boolean {
-  return (keyed !== null && options.isNewKey !== true) || prepared.some(({ isIdGiven }) => isIdGiven);
 }
 
 export function isOverdue({ sinceMs }: WaitingAppend, { locks }: StoreContext): boolean {

@@ -13,7 +13,10 @@ import { lockAborted } from "./session-lock.ts";
 import { underLocks } from "./under-locks.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
-export type AppendQueueOptions = Pick<AppendBatchOptions, "context" | "announce">;
+export type AppendQueueOptions = Pick<AppendBatchOptions, "context" | "derived">;
+
+/** Limits the queues that are kept although no append waits in them. */
+const maxQueues = 1024;
 
 export class AppendQueues {
   readonly #options: AppendQueueOptions;
@@ -24,12 +27,17 @@ export class AppendQueues {
   }
 
   of(agent: AgentSessionFiles, ref: SessionRef): AppendQueue {
-    const name = `${ref.namespace}/${ref.agentId}/${ref.key}`;
+    const name = `${ref.namespace}/${ref.agentId}/${ref.archiveId ?? ""}/${ref.key}`;
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
-    const queue = new AppendQueue(this.#options, agent, ref, () => void this.#queues.delete(name));
+    if (this.#queues.size >= maxQueues) this.#forgetIdle();
+    const queue = new AppendQueue(this.#options, agent, ref);
     this.#queues.set(name, queue);
     return queue;
+  }
+
+  #forgetIdle(): void {
+    for (const [name, queue] of this.#queues) if (!queue.isRunning) this.#queues.delete(name);
   }
 }
 
@@ -41,18 +49,15 @@ class AppendQueue {
   readonly #options: AppendQueueOptions;
   readonly #agent: AgentSessionFiles;
   readonly #ref: SessionRef;
-  readonly #onIdle: () => void;
   readonly #waiting: WaitingLine<WaitingAppend> = new WaitingLine();
   #count = 0;
-  #isRunning = false;
+  isRunning = false;
   #abandoned: AbortController | null = null;
 
-  /** Calls `onIdle` when the queue is empty, so that its owner can drop it. */
-  constructor(options: AppendQueueOptions, agent: AgentSessionFiles, ref: SessionRef, onIdle: () => void) {
+  constructor(options: AppendQueueOptions, agent: AgentSessionFiles, ref: SessionRef) {
     this.#options = options;
     this.#agent = agent;
     this.#ref = ref;
-    this.#onIdle = onIdle;
   }
 
   /** @throws {ThroughlineError} the errors of the contract's `append`; ABORTED while it waits */
@@ -60,10 +65,15 @@ class AppendQueue {
     return new Promise((resolve, reject) => {
       const { signal } = request.options;
       const nth = ++this.#count;
-      const waiting: WaitingAppend = { request, sinceMs: monotonicMs(), nth, isAlone: false, resolve, reject };
+      const { prepared, keyed, options, durability } = request;
+      let needsWhole = keyed !== null && options.isNewKey !== true;
+      for (const { isIdGiven } of prepared) needsWhole ||= isIdGiven;
+      const isForDisk = durability === "disk";
+      const sinceMs = monotonicMs();
+      const waiting: WaitingAppend = { request, isForDisk, needsWhole, sinceMs, nth, isAlone: false, resolve, reject };
       if (signal !== undefined) this.#abortWith(signal, waiting);
       this.#waiting.add(waiting);
-      if (!this.#isRunning) void this.#run();
+      if (!this.isRunning) void this.#run();
     });
   }
 
@@ -89,7 +99,7 @@ class AppendQueue {
   /** Never rejects, because no caller awaits it. */
   async #run(): Promise<void> {
     const { context } = this.#options;
-    this.#isRunning = true;
+    this.isRunning = true;
     // This waits for the other appends of the same turn of the event loop, so that they share one write.
     await Promise.resolve();
     let startedMs = monotonicMs();
@@ -97,22 +107,21 @@ class AppendQueue {
       const lastNth = this.#count;
       try {
         const batch = this.#batchOf(first);
-        const scope = { context, agent: this.#agent, durability: first.request.durability };
-        await underLocks(scope, this.#ref, batch, batch.write);
+        await underLocks(batch.scope, this.#ref, batch, batch.write);
       } catch (error) {
         if (await context.room.waitsAfter(error, startedMs, this.#waiting.length)) continue;
         this.#refuse(error, first, lastNth);
       }
       startedMs = monotonicMs();
     }
-    this.#isRunning = false;
-    this.#onIdle();
+    this.isRunning = false;
   }
 
   #batchOf(first: WaitingAppend): AppendBatch {
-    this.#abandoned = first.request.options.signal === undefined ? null : new AbortController();
-    const parts = { agent: this.#agent, ref: this.#ref, waiting: this.#waiting, signal: this.#abandoned?.signal };
-    return new AppendBatch({ ...this.#options, ...parts }, first);
+    const { options, durability } = first.request;
+    this.#abandoned = options.signal === undefined ? null : new AbortController();
+    const queue = { agent: this.#agent, ref: this.#ref, waiting: this.#waiting, signal: this.#abandoned?.signal };
+    return new AppendBatch({ ...this.#options, ...queue, durability }, first);
   }
 
   /** Rejects appends when nothing was written: the session is gone, or the lock timed out or its wait was aborted. */

@@ -1,13 +1,14 @@
 import { type AppendedRecord, assertNotForgotten, quote, refused } from "@throughline/core/internal";
-import type { AppendResult, SessionHead, ThroughlineError } from "@throughline/core";
+import type { AppendResult, SessionHead } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
 import { planAppend } from "@throughline/store-kit";
+import type { AgentFolder } from "./agent-folder.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError } from "./file-work.ts";
-import { ownHead, type HeldSession } from "./held-session.ts";
+import { ownHead, type OpenTranscript } from "./open-transcript.ts";
 import type { KeyedAppends } from "./log-image.ts";
 import { headerBefore } from "./lost-records.ts";
-import { entryOf } from "./sealed-entry.ts";
+import { entryOf } from "./undecodable-entry.ts";
 import { encodeEntry, patchMembers, type KeptHead, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { StoreEnvelope, WindowMark } from "./store-envelope.ts";
@@ -22,7 +23,7 @@ const waitingLength = 4 * 1024 * 1024;
  * Plans an append on the current session, under its lock.
  * @throws {ThroughlineError} as `planAppend`, and CODEC_FAILED
  */
-export function planHeld(held: HeldSession, keyed: KeyedAppends, request: AppendRequest, nowMs: number): AppendPlan {
+export function planOn(held: OpenTranscript, keyed: KeyedAppends, request: AppendRequest, nowMs: number): AppendPlan {
   const { row, ref, transcript } = held;
   const { sessionId, revision, createdAtMs, updatedAtMs } = row;
   // This throws before planning: an entry patch that cannot be decoded leaves even the revision unknown.
@@ -30,7 +31,7 @@ export function planHeld(held: HeldSession, keyed: KeyedAppends, request: Append
   const target = {
     frame: { ref, sessionId, revision, head: transcript.head, createdAtMs, updatedAtMs },
     entry: () => entry,
-    holdsId: (id: string) => transcript.seqById.has(id),
+    holdsId: (id: string) => transcript.seqById.get(id) !== undefined,
     findKeyed: (key: string, digest: string) => earlierAppend(held, keyed, key, digest),
   };
   return planAppend(request, target, nowMs);
@@ -43,15 +44,12 @@ export interface StagedAppend {
   readonly isWritten: boolean;
 }
 
-/**
- * Stages the lines of an append that was planned at `nowMs`, under the session's lock. `temporary` is the path for a
- * rewritten file.
- */
+/** Stages the lines of an append that was planned at `nowMs`, under the session's lock. */
 export function stageAppend(
   context: StoreContext,
-  held: HeldSession,
+  held: OpenTranscript,
   { request, plan, nowMs }: { readonly request: AppendRequest; readonly plan: AppendPlan; readonly nowMs: number },
-  temporary: string,
+  folder: AgentFolder,
 ): StagedAppend {
   const { codec } = context;
   const { transcript, file, path, owner, row } = held;
@@ -59,16 +57,22 @@ export function stageAppend(
   const { lastSeq } = transcript.head;
   const ending = endingOf({ codec, held, request, plan, nowMs });
   const count = linked.length;
-  const lines = linked.map((item, index) => {
+  const lines: EncodedLine[] = [];
+  // All staged lines are joined into one string, so their total must fit into one as well.
+  let length = 0;
+  for (const [index, item] of linked.entries()) {
     const envelope: StoreEnvelope = {
       seq: lastSeq + index + 1,
       ...(count > 1 ? { batch: [index + 1, count] as const } : {}),
       at: nowMs,
       ...(index === count - 1 ? ending : {}),
     };
-    return withinOneText(index, () => encodeStoredLine(item, envelope, codec, owner));
-  });
-  assertBatchLength(lines);
+    const encoded = encodeLine(index, item, envelope, codec, owner);
+    length += encoded.line.length + 1;
+    lines.push(encoded);
+  }
+  if (length > maxOwnLineBytes - waitingLength)
+    throw refused("BATCH_TOO_LARGE", `The lines of the append have ${length} characters.`, { length });
   file.repairTail(path, owner);
   const [first] = linked;
   // An imported header replaces the store's header, because pi and OpenClaw identify a file by its first line.
@@ -76,9 +80,9 @@ export function stageAppend(
     lastSeq === 0 && first?.record.type === "session" && !first.isSourceCanonical && lines[0]?.text === first.source;
   if (isHeaderFirst) {
     const texts = lines.map(({ line }) => `${line}\n`);
-    file.replace(path, temporary, owner, texts);
+    file.replace(path, folder.temporary(row.fileName), owner, texts);
   } else {
-    file.stage(path, owner, headerBefore(context, transcript, row), lines);
+    file.stage(owner, transcript.endBytes === 0 ? headerBefore(context, transcript, row) : "", lines);
   }
   return { plan, lines, isWritten: isHeaderFirst };
 }
@@ -89,7 +93,7 @@ export function stageAppend(
  */
 export function writeEntry(
   agent: AgentSessionFiles,
-  { row, transcript }: HeldSession,
+  { row, transcript }: OpenTranscript,
   { options, keyed }: AppendRequest,
   { frame, entry }: AppendPlan,
   nowMs: number,
@@ -117,38 +121,30 @@ function keptHead({ lastSeq, headId, windowSeq, fence, turn }: SessionHead): Kep
   return [lastSeq, headId, windowSeq, fence, turn];
 }
 
-/** Refuses a line that exceeds the longest string, because it could not be read again. */
-function withinOneText(index: number, encode: () => EncodedLine): EncodedLine {
-  const refuse = (bytes: number | null, cause?: unknown): ThroughlineError =>
-    refused(
-      "RECORD_TOO_LARGE",
-      `Draft ${index} is longer as a line than ${maxOwnLineBytes} bytes.`,
-      { bytes, index },
-      cause,
-    );
+/** Encodes a line, and refuses one that exceeds the longest string, because it could not be read again. */
+function encodeLine(
+  index: number,
+  item: AppendPlan["linked"][number],
+  envelope: StoreEnvelope,
+  codec: StoreContext["codec"],
+  owner: OpenTranscript["owner"],
+): EncodedLine {
+  let bytes: number | null = null;
+  let cause: unknown;
   try {
-    const encodedLine = encode();
-    const bytes = bytesOver(encodedLine.line);
-    if (bytes !== null) throw refuse(bytes);
-    return encodedLine;
+    const encoded = encodeStoredLine(item, envelope, codec, owner);
+    // A line that is clearly short is not measured, which saves time.
+    const isShort = encoded.line.length * 3 < maxOwnLineBytes;
+    bytes = isShort ? 0 : Buffer.byteLength(encoded.line);
+    if (bytes < maxOwnLineBytes) return encoded;
   } catch (error) {
     // An overlong string throws a RangeError when it is concatenated, and this code when bytes are decoded.
     const isTooLong = error instanceof RangeError || (error as NodeJS.ErrnoException).code === "ERR_STRING_TOO_LONG";
-    throw isTooLong ? refuse(null, error) : error;
+    if (!isTooLong) throw error;
+    cause = error;
   }
-}
-
-/** Returns the size of an overlong line, or null. Lines that are clearly short are not measured, which saves time. */
-function bytesOver(line: string): number | null {
-  const bytes = line.length * 3 < maxOwnLineBytes ? 0 : Buffer.byteLength(line);
-  return bytes < maxOwnLineBytes ? null : bytes;
-}
-
-/** All staged lines are joined into one string, so their total must fit into one as well. */
-function assertBatchLength(lines: readonly EncodedLine[]): void {
-  const length = lines.reduce((sum, { line }) => sum + line.length + 1, 0);
-  if (length > maxOwnLineBytes - waitingLength)
-    throw refused("BATCH_TOO_LARGE", `The lines of the append have ${length} characters.`, { length });
+  const message = `Draft ${index} is longer as a line than ${maxOwnLineBytes} bytes.`;
+  throw refused("RECORD_TOO_LARGE", message, { bytes, index }, cause);
 }
 
 /**
@@ -156,7 +152,7 @@ function assertBatchLength(lines: readonly EncodedLine[]): void {
  * later append of the same write has moved the head.
  */
 export function inFile(
-  { file, path }: HeldSession,
+  { file, path }: OpenTranscript,
   { plan, lines }: StagedAppend,
   isLast: boolean,
 ): Pick<AppendPlan, "result" | "events"> {
@@ -187,7 +183,7 @@ function appendedIn(
  * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED
  */
 function earlierAppend(
-  { row, transcript }: HeldSession,
+  { row, transcript }: OpenTranscript,
   keyed: KeyedAppends,
   key: string,
   digest: string,
@@ -213,7 +209,7 @@ function headOf(sessionId: string, [lastSeq, headId, windowSeq, fence, turn]: Ke
 
 interface DecidedAppend {
   readonly codec: StoreContext["codec"];
-  readonly held: HeldSession;
+  readonly held: OpenTranscript;
   readonly request: AppendRequest;
   readonly plan: AppendPlan;
   readonly nowMs: number;
@@ -245,7 +241,7 @@ function endingOf({ codec, held, request, plan, nowMs }: DecidedAppend): Partial
 
 function patchOf(
   codec: StoreContext["codec"],
-  { ref, row }: HeldSession,
+  { ref, row }: OpenTranscript,
   { entry }: AppendPlan,
   given: Readonly<Record<string, unknown>>,
 ): Partial<StoreEnvelope> {
@@ -255,7 +251,7 @@ function patchOf(
   return { entry: set, ...(unset.length === 0 ? {} : { unset }) };
 }
 
-function markOf({ transcript }: HeldSession, { linked, frame }: AppendPlan, activeAtMs: number): WindowMark {
+function markOf({ transcript }: OpenTranscript, { linked, frame }: AppendPlan, activeAtMs: number): WindowMark {
   const { headId, fence, turn } = frame.head;
   return {
     messages: transcript.messageCount + linked.filter(({ record }) => record.type === "message").length,

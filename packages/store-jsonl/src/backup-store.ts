@@ -22,7 +22,7 @@ import type { Files } from "./files.ts";
 import { damagedLineError, hasOtherEnd, isWholeLine } from "./line-damage.ts";
 import type { MaintenanceContext } from "./maintenance-context.ts";
 import { readLogInSlices } from "./read-log.ts";
-import { DamagedEntry } from "./sealed-entry.ts";
+import { DamagedEntry } from "./undecodable-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { wholeIfOurs, type ReadBytes } from "./transcript-lines.ts";
@@ -214,7 +214,7 @@ async function lostEndOf(context: StoreContext, agent: AgentSessionFiles, name: 
     const row = rowOf(agent, name);
     if (row === null) return null;
     await agent.prepare(row);
-    const held = agent.hold(row);
+    const held = agent.open(row);
     return held?.path === agent.folder.session(name) ? lostEnd(context, held) : null;
   } catch (error) {
     if (!ThroughlineError.isInstance(error)) throw error;

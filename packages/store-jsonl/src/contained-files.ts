@@ -192,7 +192,7 @@ class ContainedFiles {
   }
 
   #assertSame(path: string, realFolder: string): void {
-    const expected = `${this.#rootNow() ?? ""}${folderOf(path).slice(this.#root.length)}`;
+    const expected = `${this.#realRoot ?? this.#rootNow() ?? ""}${folderOf(path).slice(this.#root.length)}`;
     if (realFolder !== expected)
       throw unsafe(
         path,

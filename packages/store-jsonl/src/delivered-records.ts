@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
@@ -12,7 +12,7 @@ export class DeliveredRecords {
   #image: Transcript | null = null;
 
   /** Call it first: records up to `afterSeq` count as delivered. */
-  begin({ transcript }: HeldSession, afterSeq: number): void {
+  begin({ transcript }: OpenTranscript, afterSeq: number): void {
     this.#image = transcript;
     const to = Math.min(afterSeq, transcript.head.lastSeq);
     for (let seq = 1; seq <= to; seq++) {
@@ -29,7 +29,7 @@ export class DeliveredRecords {
    * Returns the last seq up to which the session is unchanged; null when no delivered record is gone. `whole` opens the
    * session with every record, and is called only when the file was read again.
    */
-  cutAfter({ transcript }: HeldSession, nextSeq: number, whole: () => HeldSession | null): number | null {
+  cutAfter({ transcript }: OpenTranscript, nextSeq: number, whole: () => OpenTranscript | null): number | null {
     if (transcript === this.#image) return null;
     this.#image = transcript;
     const last = Math.min(nextSeq, this.#digests.length) - 1;

@@ -3,7 +3,7 @@ import { createFinding } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError } from "./file-work.ts";
 import { createSlices } from "./slices.ts";
-import type { SeenSession } from "./session-row.ts";
+import type { SessionSnapshot } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
@@ -81,15 +81,15 @@ export class DerivedFiles {
   }
 
   async #rebuildAgent(agent: AgentSessionFiles): Promise<readonly string[]> {
-    const { folder, foreign, log, view } = agent;
+    const { adoption, folder, log, mirror } = agent;
     if (!agent.exists) return [];
     agent.prepareWriting();
-    await foreign.take();
-    while (view.isSettling) await pause(settlingMs);
+    await adoption.adopt();
+    while (mirror.isSettling) await pause(settlingMs);
     await this.#flushAgent(agent, new Set(), false);
     const isIndexed = await this.#rebuildIndex(agent);
-    const isViewed = view.isWanted(log.activeCount) && view.look() !== "";
-    return [...(isViewed ? [folder.sessionsJson] : []), ...(isIndexed ? [folder.index] : [])];
+    const isMirrored = mirror.isWanted(log.activeCount) && mirror.look() !== "";
+    return [...(isMirrored ? [folder.sessionsJson] : []), ...(isIndexed ? [folder.index] : [])];
   }
 
   /** Never rejects, because each failure becomes a finding. */
@@ -131,9 +131,9 @@ export class DerivedFiles {
   }
 
   async #flushAgent(agent: AgentSessionFiles, written: ReadonlySet<string>, isPurged: boolean): Promise<void> {
-    await this.#payDebts(agent);
-    await this.#writeView(agent, isPurged || agent.foreign.hasFinishedPurge);
-    agent.foreign.hasFinishedPurge = false;
+    await this.#redoPatches(agent);
+    await this.#writeMirror(agent, isPurged || agent.adoption.hasFinishedPurge);
+    agent.adoption.hasFinishedPurge = false;
     // This comes before the index update, because the index identifies the log by its file.
     if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
     this.#writeIndex(agent, written);
@@ -149,38 +149,38 @@ export class DerivedFiles {
    * Redoes entry patches and flushes the log. Without the flush, a power cut and a truncation by another program could
    * together lose an entry.
    */
-  async #payDebts(agent: AgentSessionFiles): Promise<void> {
+  async #redoPatches(agent: AgentSessionFiles): Promise<void> {
     const { folder, log, redo } = agent;
     let isWritten = false;
-    for (const sessionId of redo.debts) {
+    for (const sessionId of redo.pending) {
       const pay = (): void => {
         log.refreshHeld();
         const row = log.row(sessionId);
         if (row === null) redo.forget(sessionId);
-        else if (redo.pay(log, agent.look(row).folded)) isWritten = true;
+        else if (redo.write(log, agent.snapshot(row).folded)) isWritten = true;
       };
       await this.#context.locks.hold([folder.sessionLock(sessionId), folder.entriesLock], pay);
     }
     if (isWritten) await log.flushed();
   }
 
-  async #writeView(agent: AgentSessionFiles, isPurged: boolean): Promise<void> {
+  async #writeMirror(agent: AgentSessionFiles, isPurged: boolean): Promise<void> {
     if (!agent.exists) return;
     const { locks } = this.#context;
-    const isStale = isPurged && agent.view.isOurs;
+    const isStale = isPurged && agent.mirror.isOurs;
     // An unfinished new version may contain the purged session, so it is removed and written again.
     const paths = [agent.folder.entriesLock];
-    if (isPurged) await locks.hold(paths, () => agent.view.sweep(Infinity));
+    if (isPurged) await locks.hold(paths, () => agent.mirror.sweep(Infinity));
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      await agent.foreign.takeView();
-      if (!isStale && !agent.view.isWanted(agent.log.activeCount)) return;
+      await agent.adoption.adoptEntries();
+      if (!isStale && !agent.mirror.isWanted(agent.log.activeCount)) return;
       agent.log.refresh();
-      const written = await agent.view.publish(agent.log.rows.values(), agent.known, {
-        isTaken: (seenAs) => agent.foreign.isViewTaken(seenAs),
+      const written = await agent.mirror.publish(agent.log.rows.values(), agent.known, {
+        isTaken: (fingerprint) => agent.adoption.isMirrorTaken(fingerprint),
         underLock: (commit) => locks.hold(paths, commit),
         isPurged: isStale,
       });
-      if (written !== null) return agent.foreign.noteView(written.seenAs);
+      if (written !== null) return agent.adoption.noteMirror(written.fingerprint);
     }
     this.schedule(agent);
   }
@@ -188,9 +188,9 @@ export class DerivedFiles {
   async #rebuildIndex(agent: AgentSessionFiles): Promise<boolean> {
     const slices = createSlices();
     agent.forgetIndexed();
-    const seen: SeenSession[] = [];
+    const seen: SessionSnapshot[] = [];
     for (const row of agent.log.rows.values().toArray()) {
-      const one = agent.lookPast(row);
+      const one = agent.snapshotIfReadable(row);
       if (one !== null) seen.push(one);
       await slices.next();
     }
@@ -203,7 +203,9 @@ export class DerivedFiles {
     agent.log.refresh();
     const others = [...agent.log.unindexed].slice(0, maxLooks);
     const rows = [...new Set([...written, ...others])].map((id) => agent.log.row(id)).filter((row) => row !== null);
-    const isWritten = agent.updateIndex(rows.map((row) => agent.lookPast(row)).filter((seen) => seen !== null));
+    const isWritten = agent.updateIndex(
+      rows.map((row) => agent.snapshotIfReadable(row)).filter((seen) => seen !== null),
+    );
     // Marks stay when the index could not be updated, because only they tell that the sessions were written to.
     if (isWritten) agent.index.unmark(written, this.#writer);
   }

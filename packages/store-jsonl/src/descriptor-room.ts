@@ -15,21 +15,19 @@ export function isOutOfDescriptors(error: unknown): boolean {
 export class DescriptorRoom {
   readonly #timeoutMs: number;
   readonly #waiting: Set<() => void> = new Set();
-  #underWay = 0;
+  /** Counts the operations that may hold descriptors. */
+  underWay = 0;
   #endedMs = -Infinity;
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Registers an operation that may hold descriptors. Call the returned function when it ends. */
-  enter(): () => void {
-    this.#underWay++;
-    return () => {
-      this.#underWay--;
-      this.#endedMs = monotonicMs();
-      for (const wake of [...this.#waiting].slice(0, wokenAtOnce)) wake();
-    };
+  /** Ends an operation that was counted in `underWay`. */
+  leave(): void {
+    this.underWay--;
+    this.#endedMs = monotonicMs();
+    if (this.#waiting.size > 0) for (const wake of [...this.#waiting].slice(0, wokenAtOnce)) wake();
   }
 
   /**
@@ -53,7 +51,7 @@ export class DescriptorRoom {
    */
   async waitsAfter(error: unknown, startedMs: number, own: number): Promise<boolean> {
     const waitedMs = monotonicMs() - Math.max(startedMs, this.#endedMs);
-    const isHopeless = this.#underWay <= own || waitedMs > this.#timeoutMs;
+    const isHopeless = this.underWay <= own || waitedMs > this.#timeoutMs;
     if (!isOutOfDescriptors(error) || isApplied(error) || isHopeless) return false;
     await this.#wait();
     return true;

@@ -1,52 +1,37 @@
-import { crc32 } from "node:zlib";
 import { ageMsOf, readRange } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { pauseShortly } from "./slices.ts";
-
-const sizeBytes = 256;
 
 /** A write takes at most this long. A file that changed more recently may still be written to. */
 export const writingMs = 1000;
 /** A write mostly ends within the first pause. More pauses are needed when its process has lost the processor. */
 const maxNaps = 4;
 
-/** Remembers the last bytes of a file that were read, to distinguish a file that grew from one that was replaced. */
-export class EndAnchor {
+/** Holds the last bytes of a file that were read or written, to distinguish a file that grew from one that was replaced. */
+export interface EndAnchor {
   readonly to: number;
-  readonly #from: number;
-  readonly #crc: number;
-  readonly #modifiedNs: bigint;
+  readonly bytes: Uint8Array;
+  readonly modifiedNs: bigint;
+}
 
-  private constructor(bytes: Uint8Array, to: number, modifiedNs: bigint) {
-    this.to = to;
-    this.#from = to - bytes.length;
-    this.#crc = crc32(bytes);
-    this.#modifiedNs = modifiedNs;
-  }
+/** Limits the bytes of an anchor. */
+export const anchorBytes = 256;
 
-  /** Creates an anchor from bytes that were just written up to `to`, without a read. */
-  static written(bytes: Uint8Array, to: number, { modifiedNs }: FileFacts): EndAnchor {
-    return new EndAnchor(bytes.subarray(-sizeBytes), to, modifiedNs);
-  }
+export function readAnchor(files: Files, handle: number, to: number, { modifiedNs }: FileFacts): EndAnchor {
+  return { to, bytes: readRange(files, handle, Math.max(0, to - anchorBytes), to), modifiedNs };
+}
 
-  static read(files: Files, handle: number, to: number, { modifiedNs }: FileFacts): EndAnchor {
-    return new EndAnchor(readRange(files, handle, Math.max(0, to - sizeBytes), to), to, modifiedNs);
-  }
+/** Tests for a new modification time with the same size. Then the file was changed in place, or a write is under way. */
+function isTouched({ to, modifiedNs }: EndAnchor, facts: FileFacts): boolean {
+  return facts.sizeBytes === to && facts.modifiedNs !== modifiedNs;
+}
 
-  holds(files: Files, handle: number, facts: FileFacts): boolean {
-    return !this.isTouched(facts) && this.isThere(files, handle);
-  }
+export function holdsAnchor(anchor: EndAnchor, files: Files, handle: number, facts: FileFacts): boolean {
+  return !isTouched(anchor, facts) && hasAnchor(anchor, files, handle);
+}
 
-  /**
-   * Tests for a new modification time with the same size. Then the file was changed in place, or a write is under way.
-   */
-  isTouched({ sizeBytes: size, modifiedNs }: FileFacts): boolean {
-    return size === this.to && modifiedNs !== this.#modifiedNs;
-  }
-
-  isThere(files: Files, handle: number): boolean {
-    return crc32(readRange(files, handle, this.#from, this.to)) === this.#crc;
-  }
+export function hasAnchor({ to, bytes }: EndAnchor, files: Files, handle: number): boolean {
+  return Buffer.compare(readRange(files, handle, to - bytes.length, to), bytes) === 0;
 }
 
 /**
@@ -56,7 +41,7 @@ export class EndAnchor {
  */
 export function pastWrite(anchor: EndAnchor | null, files: Files, handle: number, facts: FileFacts): FileFacts {
   let now = facts;
-  for (let naps = 0; naps < maxNaps && anchor?.isTouched(now) === true; naps++) {
+  for (let naps = 0; naps < maxNaps && anchor !== null && isTouched(anchor, now); naps++) {
     if (Math.abs(ageMsOf(now)) >= writingMs) break;
     pauseShortly();
     now = files.factsOf(handle);

@@ -3,13 +3,15 @@ import { createLineSplitter } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format/internal";
 import { AppendFile } from "./append-file.ts";
 import { fileError, flushFolder, readRange, withFileErrors } from "./file-work.ts";
+import type { FileFacts } from "./files.ts";
 import { IndexedLog, standingOf } from "./indexed-log.ts";
-import { lengthOf, LogDamage, LogImage, readLogLine, replaceLog, UnflushedRows, type LogReading } from "./log-image.ts";
+import { lengthOf, LogDamage, LogImage, readLogLine, replaceLog, type LogReading } from "./log-image.ts";
 import { LogTail, scanLog } from "./read-log.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { encodeRowChange, type RowChange, type SeenSession, type SessionRow } from "./session-row.ts";
+import { encodeRowChange, type RowChange, type SessionSnapshot, type SessionRow } from "./session-row.ts";
 import { createSlices } from "./slices.ts";
 import { setTailAside } from "./torn-tail.ts";
+import { UnflushedRows } from "./unflushed-rows.ts";
 import type { UnflushedMarks } from "./unflushed-marks.ts";
 
 export interface EntriesLogOptions extends LogReading {
@@ -34,7 +36,8 @@ export class EntriesLog {
   /** Grows with every change that is read or written, and when the log was replaced. */
   changes = 0;
   readonly #options: EntriesLogOptions;
-  #image: LogImage = new LogImage();
+  /** Holds what the log says. */
+  readonly image: LogImage = new LogImage();
   readonly #unflushed: UnflushedRows = new UnflushedRows();
   readonly #indexed: IndexedLog;
   /** Is true when this object has rows that could not be written to the log, because the folder is read-only. */
@@ -62,14 +65,22 @@ export class EntriesLog {
   /** Reads what other processes have appended. It is cheap when there is nothing new. */
   refresh(): void {
     const { files, folder } = this.#options;
-    const path = folder.entriesLog;
-    const facts = withFileErrors(path, () => files.facts(path));
+    try {
+      const facts = files.facts(folder.entriesLog);
+      const isSame = facts?.identity === this.#file.identity && this.#tail.at === null;
+      if (!isSame || facts.sizeBytes !== this.#endBytes) this.#readNew(facts);
+    } catch (error) {
+      throw fileError(error, folder.entriesLog);
+    }
+  }
+
+  #readNew(facts: FileFacts | null): void {
+    const { files, folder } = this.#options;
     if (facts === null) return this.#isAhead && !this.#file.isOpen ? undefined : this.#reset();
     const isOther = this.#file.identity !== facts.identity || facts.sizeBytes < this.#tail.endOf(this.#endBytes);
-    const isTakenBack = withFileErrors(path, () => this.#tail.isOther(files, this.#file));
-    if (isOther || isTakenBack) {
+    if (isOther || this.#tail.isOther(files, this.#file)) {
       this.#reset();
-      if (this.#file.open(path) !== null) this.#matchIndex();
+      if (this.#file.open(folder.entriesLog) !== null) this.#matchIndex();
     }
     if (this.#file.isOpen && facts.sizeBytes > this.#tail.endOf(this.#endBytes)) this.#scan(facts.sizeBytes);
   }
@@ -86,26 +97,21 @@ export class EntriesLog {
   }
 
   find(key: string, archiveId: string | undefined): SessionRow | null {
-    const id = archiveId ?? this.idOf(key);
-    const row = id === null ? null : this.row(id);
-    return row === null || row.key !== key || row.isArchived !== (archiveId !== undefined) ? null : row;
+    const { rows, idByKey } = this.image;
+    const row = rows.get(archiveId ?? idByKey.get(key) ?? "");
+    return row === undefined || row.key !== key || row.isArchived !== (archiveId !== undefined) ? null : row;
   }
 
   row(sessionId: string): SessionRow | null {
-    return this.#image.rows.get(sessionId) ?? null;
+    return this.image.rows.get(sessionId) ?? null;
   }
 
   idOf(key: string): string | null {
-    return this.#image.idByKey.get(key) ?? null;
+    return this.image.idByKey.get(key) ?? null;
   }
 
   get rows(): ReadonlyMap<string, SessionRow> {
-    return this.#image.rows;
-  }
-
-  /** Holds what the log says. It is another object after the log was replaced. */
-  get image(): Omit<LogImage, "apply" | "take" | "clear"> {
-    return this.#image;
+    return this.image.rows;
   }
 
   /** Reads a long log for the first time in slices, so that other work can run in between. */
@@ -134,7 +140,7 @@ export class EntriesLog {
   }
 
   get activeCount(): number {
-    return this.#image.idByKey.size;
+    return this.image.idByKey.size;
   }
 
   get identity(): string {
@@ -142,7 +148,7 @@ export class EntriesLog {
   }
 
   get removed(): ReadonlySet<string> {
-    return this.#image.removed;
+    return this.image.removed;
   }
 
   get isIndexed(): boolean {
@@ -159,14 +165,14 @@ export class EntriesLog {
    * Updates the index to the state of this object, with the given snapshots. Returns false when it could not be
    * written; its content is correct in any case.
    */
-  updateIndex(seen: readonly SeenSession[], notes: Readonly<Record<string, string>>): boolean {
+  updateIndex(seen: readonly SessionSnapshot[], notes: Readonly<Record<string, string>>): boolean {
     const { index, files, folder } = this.#options;
     // A last line without a line feed may still be undone, so the index includes it only once it is complete.
     if (!this.#file.isOpen || this.#isAhead || this.#tail.isWhole) return false;
     const sinceBytes = this.isIndexed ? this.#indexed.endBytes : null;
     const known = { endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
     const log = standingOf(files, folder.entriesLog, this.#file, known);
-    const news = this.#indexed.newsOf(this.#image, sinceBytes === null);
+    const news = this.#indexed.newsOf(this.image, sinceBytes === null);
     const isWritten = index.update({ ...log, ...news, sinceBytes, seen, notes }) === "written";
     this.#indexed.taken(isWritten ? this.#endBytes : null);
     return isWritten;
@@ -191,13 +197,13 @@ export class EntriesLog {
   /** Applies a change in memory only, for a store that cannot be written. */
   applyUnwritten(change: RowChange): void {
     this.#isAhead = true;
-    this.#image.apply(change);
+    this.image.apply(change);
     this.damage.mend(change);
   }
 
   /** Rewrites the log with the current rows, so that no deleted content stays in it. Call it under the entries lock. */
   rewrite(removed: readonly string[] = []): void {
-    replaceLog(this.#options, this.#image, removed, this.damage.newer);
+    replaceLog(this.#options, this.image, removed, this.damage.newer);
     this.#reset();
     this.refresh();
   }
@@ -213,7 +219,7 @@ export class EntriesLog {
    */
   compact(): void {
     this.refreshHeld();
-    const liveBytes = lengthOf(this.#image, this.#options);
+    const liveBytes = lengthOf(this.image, this.#options);
     this.#compactFromBytes = 4 * liveBytes;
     if (this.isLong && liveBytes <= maxCompactedBytes && !this.damage.hasUnread && !this.#isAhead)
       this.rewrite([...this.removed]);
@@ -221,7 +227,8 @@ export class EntriesLog {
 
   /** Tests whether this process has flushed the line that describes the session, and the log's name. */
   isOnDisk(sessionId: string): boolean {
-    return this.#file.isNamed && this.#unflushed.isOnDisk(sessionId, this.#file.flushedBytes);
+    const { opened } = this.#file;
+    return (opened?.isNamed ?? true) && this.#unflushed.isOnDisk(sessionId, opened?.flushedBytes ?? 0);
   }
 
   /**
@@ -229,7 +236,7 @@ export class EntriesLog {
    * `refreshHeld`, in this process or another.
    */
   isDoubtful(sessionId: string): boolean {
-    return this.#file.isInDoubt || (!this.isOnDisk(sessionId) && this.#file.isMarked);
+    return this.#file.doubtful !== null || (!this.isOnDisk(sessionId) && this.#file.isMarked);
   }
 
   /**
@@ -238,7 +245,8 @@ export class EntriesLog {
    */
   settle(): void {
     this.#assertBelieved();
-    if (this.#file.flushedBytes < this.#endBytes) this.#file.suspect(this.#file.flushedBytes);
+    if ((this.#file.opened?.flushedBytes ?? 0) < this.#endBytes)
+      this.#file.suspect(this.#file.opened?.flushedBytes ?? 0);
     this.refreshHeld();
   }
 
@@ -263,9 +271,9 @@ export class EntriesLog {
 
   #apply(change: RowChange, at: number, endBytes: number): void {
     this.changes++;
-    this.#image.apply(change);
+    this.image.apply(change);
     this.damage.mend(change);
-    this.#unflushed.note(change, endBytes, this.#file.flushedBytes);
+    this.#unflushed.note(change, endBytes, this.#file.opened?.flushedBytes ?? 0);
     this.#indexed.note(change, at);
   }
 
@@ -282,7 +290,7 @@ export class EntriesLog {
     this.#isAhead = false;
     this.#indexed.forgetChanges();
     this.#unflushed.clear();
-    this.#image.clear();
+    this.image.clear();
     this.damage.clear();
   }
 
@@ -293,7 +301,7 @@ export class EntriesLog {
   }
 
   #assertBelieved(): void {
-    if (this.#file.isOpen && !this.#file.isInDoubt) return;
+    if (this.#file.isOpen && this.#file.doubtful === null) return;
     const path = this.#options.folder.entriesLog;
     throw fileError(new Error("the log was closed before it was flushed, or a flush of it failed"), path, "unknown");
   }

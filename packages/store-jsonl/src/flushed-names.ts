@@ -28,10 +28,10 @@ export class FlushedNames {
   ensure(path: string, identity: string): void {
     if (this.#known.get(path) === identity) return;
     const facts = this.#files.facts(this.#folder);
-    const seenAs = facts === null ? null : `${facts.identity}:${facts.modifiedNs}`;
-    if (seenAs !== null && seenAs === this.#flushedAs) return;
+    const fingerprint = facts === null ? null : `${facts.identity}:${facts.modifiedNs}`;
+    if (fingerprint !== null && fingerprint === this.#flushedAs) return;
     flushFolder(this.#files, this.#folder);
-    this.#flushedAs = facts !== null && ageMsOf(facts) > timeGrainMs ? seenAs : null;
+    this.#flushedAs = facts !== null && ageMsOf(facts) > timeGrainMs ? fingerprint : null;
   }
 
   /** Flushes the names of the folder. Call it after this process has given a file the path. */

@@ -3,12 +3,12 @@ import { assertNoArchiveName } from "./recover-entries.ts";
 import { assertSessionId, quote, refused } from "@throughline/core/internal";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import { assertCanBegin, heldSettled } from "./session-changes.ts";
+import { assertCanBegin, openSettled } from "./session-changes.ts";
 import { removeAbandoned, transcriptNameOf } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
@@ -57,7 +57,7 @@ export async function forkSession(scope: ChangeContext, ref: SessionRef, target:
       // A redaction replaces the file before it removes old copies, so it may have removed this new copy too.
       if (files.facts(copy.temporary) === null) return "changed";
       assertFree(scope, target);
-      heldSettled(agent, now);
+      openSettled(agent, now);
       commit(scope, copy.temporary, copy.row);
       return copy.row;
     });
@@ -93,7 +93,7 @@ async function copyOrigin(scope: ChangeContext, origin: SessionRow, target: Fork
   const { agent, context } = scope;
   const { files, clock, random } = context;
   await agent.prepare(origin, true);
-  const held = agent.holdExisting(origin, true);
+  const held = agent.openExisting(origin, true);
   const { identity, modifiedNs } = held.file.facts ?? {};
   const { sessionId, ref: targetRef } = target;
   const nowMs = clock.nowMs();
@@ -138,7 +138,7 @@ function commit({ agent, context }: ChangeContext, temporary: string, row: Sessi
 
 function rowOfFork(
   agent: AgentSessionFiles,
-  { row: origin, transcript }: HeldSession,
+  { row: origin, transcript }: OpenTranscript,
   target: ForkTarget,
   nowMs: number,
 ): SessionRow {

@@ -4,7 +4,7 @@ import { type LinkedRecord, quote, refused, serializeRecord, throughlineKind } f
 import type { SessionHead, ThroughlineError } from "@throughline/core";
 import { decodeLine } from "@throughline/openclaw-format";
 import { detachEnvelope } from "@throughline/openclaw-format/internal";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { readLine } from "./read-line.ts";
@@ -14,7 +14,7 @@ import { encodeStoredLine, type LineOwner, type LinePayload, type ReadLine, type
 import type { Transcript } from "./transcript.ts";
 
 export interface ForkCopy {
-  readonly from: HeldSession;
+  readonly from: OpenTranscript;
   readonly toSeq: number;
   readonly owner: LineOwner;
   readonly header: string;
@@ -104,7 +104,7 @@ function forkedLine(context: StoreContext, copy: ForkCopy, seq: number, bytes: U
   }).line;
 }
 
-function damagedError({ path, transcript }: HeldSession, seq: number, id?: string): ThroughlineError {
+function damagedError({ path, transcript }: OpenTranscript, seq: number, id?: string): ThroughlineError {
   const recordId = id ?? transcript.meanings.get(seq)?.id;
   const details = { path, seq, recordId, byteOffset: transcript.startOf(seq) };
   return refused("STORE_CORRUPT", `Record ${seq} of ${quote(path)} is damaged.`, details);

@@ -18,7 +18,7 @@ import { containedFiles } from "./contained-files.ts";
 import { DescriptorRoom } from "./descriptor-room.ts";
 import { nodeFiles, type Files } from "./files.ts";
 import { kernelLocks, type LockPort } from "./lock-file.ts";
-import { readableEntry } from "./sealed-entry.ts";
+import { readableEntry } from "./undecodable-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSessionLocks, letGoOfIdleLocks } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";

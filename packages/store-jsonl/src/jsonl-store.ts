@@ -27,14 +27,14 @@ import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
 import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
-import { ForeignChanges } from "./foreign-changes.ts";
+import { AdoptedChanges } from "./adopt-changes.ts";
 import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
 import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
 import { commitPurge } from "./purges.ts";
-import { archiveSession, heldSettled, heldToRemove, moveSession, saveSession } from "./session-changes.ts";
-import { entryOf } from "./sealed-entry.ts";
+import { archiveSession, openSettled, openToRemove, moveSession, saveSession } from "./session-changes.ts";
+import { entryOf } from "./undecodable-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -85,10 +85,7 @@ class JsonlStore implements core.SessionStore {
       for (const agent of this.#agents.values()) agent.makeRoom();
     });
     this.#derived = new DerivedFiles(this.#context);
-    this.#queues = new AppendQueues({
-      context: this.#context,
-      announce: (agent, sessionId) => this.#derived.announce(agent, sessionId),
-    });
+    this.#queues = new AppendQueues({ context: this.#context, derived: this.#derived });
     const { limits } = this.capabilities;
     const { begin } = this.#life;
     const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work, true);
@@ -215,8 +212,8 @@ class JsonlStore implements core.SessionStore {
       this.#life.begin(query.signal);
       const agents = this.#agentsOf(query);
       const prepare = async (agent: AgentSessionFiles): Promise<void> => {
-        await agent.foreign.take();
-        if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent);
+        await agent.adoption.adopt();
+        if (agent.adoption.hasFinishedPurge) this.#derived.schedule(agent);
       };
       const goOn = (): void => this.#life.begin(query.signal);
       const source = listSource({ context: this.#context, agents, query, prepare, goOn }, plan);
@@ -245,7 +242,7 @@ class JsonlStore implements core.SessionStore {
     kit.assertMoveAction(action);
     const change = (scope: ChangeContext, found: SessionRow): core.SessionState => {
       const { agent } = scope;
-      const row = heldSettled(agent, found);
+      const row = openSettled(agent, found);
       // This throws for an undecodable entry before anything is changed, because the answer needs the entry.
       entryOf(row);
       const moved = moveSession(scope, row, action);
@@ -258,14 +255,14 @@ class JsonlStore implements core.SessionStore {
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const change = (scope: ChangeContext, row: SessionRow): void =>
       options.purge === true
-        ? commitPurge(scope, heldToRemove(scope.agent, row))
-        : void archiveSession(scope, heldToRemove(scope.agent, row));
+        ? commitPurge(scope, openToRemove(scope.agent, row))
+        : void archiveSession(scope, openToRemove(scope.agent, row));
     return this.#track(async () => {
       assertStoreOptions("remove", options);
       this.#life.begin();
       const { agent } = await this.#change(ref, true, change);
       if (options.purge !== true) return;
-      await agent.foreign.finishPurges();
+      await agent.adoption.finishPurges();
       await this.#derived.purge(agent);
     });
   }
@@ -300,15 +297,15 @@ class JsonlStore implements core.SessionStore {
   /** `isOnce` is set for work that waits for descriptors itself, or that cannot be repeated. */
   async #track<T>(work: () => Promise<T>, isOnce: boolean = false): Promise<T> {
     const { room } = this.#context;
-    const leave = room.enter();
+    room.underWay++;
     try {
-      return await this.#life.track(() => (isOnce ? work() : room.patiently(work)));
+      return await this.#life.track(isOnce ? work : () => room.patiently(work));
     } catch (error) {
       // A folder without read permission can fail any system call. The caller gets the same error for each of them.
       const { syscall, path = this.#options.root } = error as NodeJS.ErrnoException;
       throw syscall === undefined ? error : fileError(error, path, "unknown");
     } finally {
-      leave();
+      room.leave();
     }
   }
 
@@ -320,13 +317,13 @@ class JsonlStore implements core.SessionStore {
   #agentAt(address: AgentAddress): AgentSessionFiles {
     assertNamespace(address.namespace);
     assertAgentId(address.agentId);
-    this.#assertRoot();
+    if (this.#options.create === false) this.#assertRoot();
     const key = `${address.namespace}/${address.agentId}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
     const agent: AgentSessionFiles = new AgentSessionFiles(this.#context, address, {
-      onDebt: () => this.#derived.schedule(agent),
-      coexistence: (files, said) => new ForeignChanges(this.#context, files, said),
+      onPending: () => this.#derived.schedule(agent),
+      adoption: (files, said) => new AdoptedChanges(this.#context, files, said),
     });
     this.#agents.set(key, agent);
     return agent;
@@ -334,13 +331,13 @@ class JsonlStore implements core.SessionStore {
 
   #assertRoot(): void {
     const { root, files } = this.#context;
-    if (this.#options.create !== false || withFileErrors(root, () => files.facts(root)) !== null) return;
+    if (withFileErrors(root, () => files.facts(root)) !== null) return;
     throw refused("STORE_NOT_FOUND", `There is no folder ${quote(root)}.`, { root });
   }
 
   #agentsOf({ namespace = "", agentId }: core.ListQuery): readonly AgentSessionFiles[] {
     assertNamespace(namespace);
-    this.#assertRoot();
+    if (this.#options.create === false) this.#assertRoot();
     const { root, files } = this.#context;
     const folder = agentsFolder(root, namespace);
     const names = withFileErrors(folder, () => (files.facts(folder) === null ? [] : files.names(folder)));

@@ -2,8 +2,8 @@ import type { ListQuery } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import type { StoreContext } from "./store-context.ts";
-import type { SeenSession } from "./session-row.ts";
-import { seenAs } from "./transcript-summaries.ts";
+import type { SessionSnapshot } from "./session-row.ts";
+import { fingerprintOf } from "./transcript-summaries.ts";
 
 /**
  * Each list compares this many transcripts with the index, besides those of its page. The choice is random, so that
@@ -14,7 +14,7 @@ const sampleSize = 256;
 const markLifeMs = 600_000;
 
 export interface AgentList {
-  readonly found: readonly SeenSession[];
+  readonly found: readonly SessionSnapshot[];
   /** Is true when `found` holds every session that fits the query, so that later pages need no new search. */
   readonly isAll: boolean;
 }
@@ -26,12 +26,12 @@ export function listAgent(
   query: ListQuery,
   wanted: WantedSessions,
 ): AgentList {
-  const looked = new Map<string, SeenSession | null>();
+  const looked = new Map<string, SessionSnapshot | null>();
   const source = wanted.sourceDigest;
   const byIndex =
     source === null && agent.log.isIndexed ? listByIndex(context, agent, query, wanted, looked) : undefined;
   const found = byIndex ?? (source === null ? listAll(agent, query, looked) : listBySource(agent, source, looked));
-  const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.foreign.hasNewNotes;
+  const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.adoption.hasNewNotes;
   if (isNews && agent.updateIndex([...looked.values()].filter((seen) => seen !== null)))
     agent.index.unmarkOlder(looked.keys(), context.clock.nowMs() - markLifeMs);
   return { found, isAll: byIndex === undefined };
@@ -44,15 +44,15 @@ export function listAgent(
 function listBySource(
   agent: AgentSessionFiles,
   source: string,
-  looked: Map<string, SeenSession | null>,
-): readonly SeenSession[] {
+  looked: Map<string, SessionSnapshot | null>,
+): readonly SessionSnapshot[] {
   const { index, log } = agent;
   const suspects = log.isIndexed ? index.suspects() : undefined;
   const ids =
     suspects === undefined ? log.rows.keys() : [...log.image.sources.idsOf(source), ...log.unindexed, ...suspects];
   return [...new Set(ids)].flatMap((sessionId) => {
     const row = log.row(sessionId);
-    const seen = row === null ? null : agent.lookPast(row);
+    const seen = row === null ? null : agent.snapshotIfReadable(row);
     looked.set(sessionId, seen);
     return seen ?? [];
   });
@@ -61,12 +61,12 @@ function listBySource(
 function listAll(
   agent: AgentSessionFiles,
   query: ListQuery,
-  looked: Map<string, SeenSession | null>,
-): readonly SeenSession[] {
+  looked: Map<string, SessionSnapshot | null>,
+): readonly SessionSnapshot[] {
   const { state = "active", keyPrefix = "" } = query;
   const seen = [...agent.log.rows.values()].map((row) => {
     const known = looked.get(row.sessionId);
-    const one = known === undefined ? agent.lookPast(row) : known;
+    const one = known === undefined ? agent.snapshotIfReadable(row) : known;
     looked.set(row.sessionId, one);
     return one;
   });
@@ -89,8 +89,8 @@ function listByIndex(
   agent: AgentSessionFiles,
   query: ListQuery,
   wanted: WantedSessions,
-  looked: Map<string, SeenSession | null>,
-): readonly SeenSession[] | undefined {
+  looked: Map<string, SessionSnapshot | null>,
+): readonly SessionSnapshot[] | undefined {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const version = agent.index.version();
     const found = listOnce(context, agent, query, wanted, looked);
@@ -106,13 +106,13 @@ function listOnce(
   agent: AgentSessionFiles,
   query: ListQuery,
   wanted: WantedSessions,
-  looked: Map<string, SeenSession | null>,
-): readonly SeenSession[] | undefined {
+  looked: Map<string, SessionSnapshot | null>,
+): readonly SessionSnapshot[] | undefined {
   const { index, log, folder, redo } = agent;
   const { files, random } = context;
   const look = (sessionId: string): void => {
     const row = log.row(sessionId);
-    looked.set(sessionId, row === null ? null : agent.lookPast(row));
+    looked.set(sessionId, row === null ? null : agent.snapshotIfReadable(row));
   };
   const suspects = index.suspects();
   // Programs that do not know the index also write to transcripts, so random samples are compared to find those
@@ -124,7 +124,7 @@ function listOnce(
   for (const { id, fileName, seen } of sample) {
     if (looked.has(id)) continue;
     checked.add(id);
-    if (!seen.startsWith(seenAs(files.facts(folder.session(fileName))) || "gone")) look(id);
+    if (!seen.startsWith(fingerprintOf(files.facts(folder.session(fileName))) || "gone")) look(id);
   }
   for (;;) {
     const page = index.page(query, { ...wanted, limit: wanted.limit + looked.size });
@@ -135,7 +135,7 @@ function listOnce(
       // unchanged.
       if (seen !== "" && checked.has(row.sessionId)) return false;
       checked.add(row.sessionId);
-      return seenAs(files.facts(folder.session(row.fileName)), row) !== seen;
+      return fingerprintOf(files.facts(folder.session(row.fileName)), row) !== seen;
     });
     if (changed.length === 0) {
       for (const { row, folded } of believed) redo.note(row, folded);

@@ -4,9 +4,9 @@ import { ownEntry } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import { listAgent } from "./list-agent.ts";
-import { sourceDigestOf } from "./log-image.ts";
+import { sourceDigestOf } from "./undecodable-entry.ts";
 import { createSlices } from "./slices.ts";
-import type { SeenSession } from "./session-row.ts";
+import type { SessionSnapshot } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface ListContext {
@@ -20,7 +20,7 @@ export interface ListContext {
 
 interface FoundSession extends ListedSession {
   readonly agent: AgentSessionFiles;
-  readonly seen: SeenSession;
+  readonly seen: SessionSnapshot;
 }
 
 export function listSource(
@@ -59,7 +59,7 @@ export function listSource(
   };
 }
 
-function foundIn(agent: AgentSessionFiles, seen: SeenSession, isBySource: boolean): FoundSession {
+function foundIn(agent: AgentSessionFiles, seen: SessionSnapshot, isBySource: boolean): FoundSession {
   const { sessionId, updatedAtMs } = seen.folded;
   const sourceDigest = isBySource ? sourceDigestOf(seen.folded) : null;
   return { ref: agent.refOf(seen.folded), sessionId, updatedAtMs, sourceDigest, agent, seen };

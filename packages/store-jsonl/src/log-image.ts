@@ -1,13 +1,14 @@
-import { createFinding, defaultIdempotency, entrySourceDigest } from "@throughline/core/internal";
+import { createFinding, defaultIdempotency } from "@throughline/core/internal";
 import type { Finding, SessionRef } from "@throughline/core";
 import { parseObject } from "./json-members.ts";
 import type { AgentFolder } from "./agent-folder.ts";
 import { gather, replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { readableEntry } from "./sealed-entry.ts";
+import { sourceDigestOf } from "./undecodable-entry.ts";
 import {
   decodeRowChange,
   encodeRowChange,
+  checksumsOf,
   hasWrongChecksum,
   horizonOf,
   keptSinceMs,
@@ -40,13 +41,14 @@ export class LogImage {
   readonly keyed: KeyedAppends = new KeyedAppends();
   readonly sources: ImportSources = new ImportSources();
 
-  readonly #idByLetters: Map<string, string> = new Map();
+  /** Is made with the first question, because most handles create no session. */
+  #idByLetters: Map<string, string> | null = null;
 
   apply({ rows, removed = [], keyed = [], purged = [] }: RowChange): void {
     for (const sessionId of removed) {
       this.#forgetKey(sessionId);
       this.rows.delete(sessionId);
-      this.#idByLetters.delete(sessionId.toLowerCase());
+      this.#idByLetters?.delete(sessionId.toLowerCase());
       this.removed.add(sessionId);
       this.keyed.forget(sessionId);
       this.sources.forget(sessionId);
@@ -62,7 +64,7 @@ export class LogImage {
 
   take(row: SessionRow): void {
     this.rows.set(row.sessionId, row);
-    this.#idByLetters.set(row.sessionId.toLowerCase(), row.sessionId);
+    this.#idByLetters?.set(row.sessionId.toLowerCase(), row.sessionId);
     if (!row.isArchived) this.idByKey.set(row.key, row.sessionId);
     this.sources.note(row);
   }
@@ -71,6 +73,7 @@ export class LogImage {
    * Returns a session id that differs from this one at most in case, because some file systems do not distinguish case.
    */
   twinOf(sessionId: string): string | null {
+    this.#idByLetters ??= new Map(this.rows.keys().map((id) => [id.toLowerCase(), id]));
     return this.#idByLetters.get(sessionId.toLowerCase()) ?? null;
   }
 
@@ -93,7 +96,7 @@ export class LogImage {
     this.removed.clear();
     this.keyed.clear();
     this.sources.clear();
-    this.#idByLetters.clear();
+    this.#idByLetters = null;
   }
 
   #forgetKey(sessionId: string): void {
@@ -137,12 +140,6 @@ export class ImportSources {
     this.#ids.clear();
     this.#digests.clear();
   }
-}
-
-/** Returns the digest of the source that the entry states; null without one, and for an unreadable entry. */
-export function sourceDigestOf(row: Pick<SessionRow, "entry">): string | null {
-  const entry = readableEntry(row);
-  return entry === null ? null : entrySourceDigest(entry);
 }
 
 /** Remembers keyed appends without records, within the limits that apply to every store. */
@@ -254,7 +251,10 @@ export function readLogLine(
   agent: Pick<SessionRef, "namespace" | "agentId">,
 ): LogLine {
   const text = Buffer.from(bytes).toString();
-  const whole = hasWrongChecksum(text) ? null : decodeRowChange(text, codec, agent);
+  // The checksum is computed once, because it takes a third of the time to read a long log.
+  const checksums = checksumsOf(text);
+  const isWrong = checksums !== null && checksums.stated !== checksums.actual;
+  const whole = isWrong ? null : decodeRowChange(text, codec, agent, checksums);
   const hasZeros = text.includes("\0");
   if (whole !== null) return { decoded: [whole], lost: null, hasZeros };
   const decoded: DecodedChange[] = [];
@@ -381,43 +381,4 @@ function sessionsNamed(line: string): readonly NamedSession[] {
   const key = /"key":"([^"\\]*)"/.exec(line)?.[1] ?? "";
   const ids = [...line.matchAll(/"sessionId":"([^"\\]+)"/g)].map(([, sessionId = ""]) => sessionId);
   return (ids.length === 0 ? [""] : ids).map((sessionId) => ({ sessionId, key }));
-}
-
-const maxKeptRows = 4096;
-
-/**
- * Tracks sessions whose line in the entries log may not be on the disk. Acknowledged records of such a session depend
- * on the line, because it states the session's key and file.
- */
-export class UnflushedRows {
-  readonly #ends: Map<string, number> = new Map();
-  /** Marks the position up to which `#ends` was cleaned, so that each flush causes one cleanup. */
-  #forgottenBytes = 0;
-
-  /** Notes the lines of a change. Lines before `flushedBytes` are on the disk, so they can be dropped. */
-  note({ op, rows }: RowChange, endBytes: number, flushedBytes: number): void {
-    // A line that changes only the entry is left out, because it is acknowledged on its own.
-    if (op === "catch-up" || (op === "save" && rows.every(({ revision }) => revision > 1))) return;
-    if (this.#ends.size >= maxKeptRows && flushedBytes > this.#forgottenBytes) this.#forget(flushedBytes);
-    for (const { sessionId } of rows) this.#ends.set(sessionId, endBytes);
-  }
-
-  isOnDisk(sessionId: string, flushedBytes: number): boolean {
-    const end = this.#ends.get(sessionId);
-    if (end === undefined) return true;
-    if (end > flushedBytes) return false;
-    this.#ends.delete(sessionId);
-    return true;
-  }
-
-  clear(): void {
-    this.#ends.clear();
-    this.#forgottenBytes = 0;
-  }
-
-  /** Runs once per flush, so that reading a long log does not scan all rows again for every line. */
-  #forget(flushedBytes: number): void {
-    this.#forgottenBytes = flushedBytes;
-    for (const [id, end] of this.#ends) if (end <= flushedBytes) this.#ends.delete(id);
-  }
 }

@@ -1,7 +1,7 @@
 import { linkRecords, prepareDrafts, quote, refused, throughlineDraft } from "@throughline/core/internal";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { copyBytes } from "./file-work.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -14,9 +14,9 @@ export function headerBefore({ workingDirectoryOf }: StoreContext, { endBytes }:
   return endBytes === 0 ? `${ownHeaderLine(row, workingDirectoryOf(row))}\n` : "";
 }
 
-interface HeldSessions {
-  hold(row: SessionRow, isWhole: boolean): HeldSession | null;
-  holdStaged(held: HeldSession): HeldSession;
+interface OpenTranscriptSource {
+  open(row: SessionRow, isWhole: boolean): OpenTranscript | null;
+  withStaged(held: OpenTranscript): OpenTranscript;
 }
 
 /** Limits the placeholders for lost records at the end of a transcript. A larger loss needs a person's decision. */
@@ -26,7 +26,7 @@ const maxLost = 10_000;
  * Creates one placeholder record for each acknowledged record that is lost at the end.
  * @throws {ThroughlineError} STORE_CORRUPT for more than 10,000
  */
-function lostLines({ codec, ids, clock, limits }: StoreContext, held: HeldSession): readonly EncodedLine[] {
+function lostLines({ codec, ids, clock, limits }: StoreContext, held: OpenTranscript): readonly EncodedLine[] {
   const { transcript, path, owner } = held;
   const { lostCount, head } = transcript;
   if (lostCount > maxLost)
@@ -51,7 +51,7 @@ export interface LostEnd {
  * Returns the placeholders for a copy, where no index proves which records were acknowledged; null when nothing is
  * lost.
  */
-export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | null {
+export function lostEnd(context: StoreContext, held: OpenTranscript): LostEnd | null {
   const { transcript } = held;
   if ((transcript.lostCount <= 0 && !transcript.endsInHalf) || endsInReturns(held)) return null;
   const before = transcript.isOpenEnded ? "\n" : headerBefore(context, transcript, held.row);
@@ -65,28 +65,28 @@ export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | nul
  * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written
  * behind them
  */
-export function replaceLost(context: StoreContext, agent: HeldSessions, held: HeldSession): HeldSession {
+export function replaceLost(context: StoreContext, agent: OpenTranscriptSource, held: OpenTranscript): OpenTranscript {
   if (held.transcript.endsInHalf)
     assertIsTorn(held.path, lastLine(held), held.transcript.startOf(held.transcript.head.lastSeq));
   if (held.transcript.lostCount <= 0) return held;
-  const { transcript, file, path, owner } = agent.hold(held.row, true) ?? held;
+  const { transcript, file, path, owner } = agent.open(held.row, true) ?? held;
   const { headId } = transcript.head;
   file.repairTail(path, owner);
   const lines = lostLines(context, { ...held, transcript });
   transcript.lostCount = 0;
-  file.stage(path, owner, headerBefore(context, transcript, held.row), lines);
+  file.stage(owner, headerBefore(context, transcript, held.row), lines);
   // A head that was saved behind a lost record may name that record.
   if (transcript.head.headId !== null && !transcript.seqById.has(transcript.head.headId))
     transcript.head = { ...transcript.head, headId };
   file.commit(path);
-  return agent.holdStaged(held);
+  return agent.withStaged(held);
 }
 
-function endsInReturns(held: HeldSession): boolean {
+function endsInReturns(held: OpenTranscript): boolean {
   return held.transcript.endsInHalf && strangeTranscript(lastLine(held))?.endsInReturns === true;
 }
 
-function lastLine({ transcript, file, path }: HeldSession): Uint8Array {
+function lastLine({ transcript, file, path }: OpenTranscript): Uint8Array {
   const from = transcript.startOf(transcript.head.lastSeq);
   return file.readBytes(path, from, Math.min(transcript.endBytes, from + copyBytes));
 }

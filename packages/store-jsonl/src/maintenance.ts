@@ -11,9 +11,9 @@ import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { isUnfinished } from "./foreign-sessions.ts";
+import { isUnfinished } from "./find-sessions.ts";
 import { damagedFinding } from "./keep-damaged-view.ts";
-import { entryOf, unlessSealed } from "./sealed-entry.ts";
+import { entryOf, unlessUndecodable } from "./undecodable-entry.ts";
 import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance-context.ts";
 import { stalePartials } from "./stale-partials.ts";
 import { repairStore } from "./repair-store.ts";
@@ -117,7 +117,7 @@ function entryFindings(
   place: Parameters<typeof createFinding>[2],
   decode: () => unknown,
 ): readonly Finding[] {
-  return unlessSealed(
+  return unlessUndecodable(
     () => (decode(), []),
     ({ message }) => [createFinding("STORE_DAMAGED", `The entry of ${quote(key)}: ${message}`, place)],
   );
@@ -248,8 +248,8 @@ function* verifyFolder({ context }: MaintenanceContext, agent: AgentSessionFiles
       yield createFinding("FILE_UNREADABLE", message, { path });
     } else yield* verifyUnindexed(files, path);
   }
-  agent.view.entries();
-  if (!agent.view.isReadable) yield damagedFinding(sessionsJson);
+  agent.mirror.entries();
+  if (!agent.mirror.isReadable) yield damagedFinding(sessionsJson);
 }
 
 function* verifyUnindexed(files: Files, path: string): Generator<Finding> {

@@ -1,7 +1,7 @@
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/internal";
 import { DeepJson } from "./json-members.ts";
 import { isSame } from "./sessions-json.ts";
-import { entryOf, readableEntry, withoutSealedChange } from "./sealed-entry.ts";
+import { entryOf, readableEntry, withoutUndecodableChange } from "./undecodable-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -44,9 +44,9 @@ export function mergeForeign(
 }
 
 function archivedByThem(row: SessionRow): SessionRow {
-  const isSealed = readableEntry(row) === null;
+  const isUndecodable = readableEntry(row) === null;
   // The revision of an undecodable entry stays, because patches in the transcript still count from it.
-  return { ...withoutSealedChange(row), isArchived: true, revision: row.revision + (isSealed ? 0 : 1) };
+  return { ...withoutUndecodableChange(row), isArchived: true, revision: row.revision + (isUndecodable ? 0 : 1) };
 }
 
 /**

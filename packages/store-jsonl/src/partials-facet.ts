@@ -41,7 +41,7 @@ export function createPartials({ limits, agentOf, begin, track }: PartialsContex
         const row = await locateSession(agent, ref, true);
         if (row.isArchived) return null;
         // A session without a transcript has no open turn.
-        const head = agent.hold(row)?.transcript.head;
+        const head = agent.open(row)?.transcript.head;
         if (head?.turn == null) return null;
         const found = agent.partials.read({ ref, sessionId: row.sessionId }, head.turn);
         return found !== null && isPartialOf(head, found) ? found : null;
@@ -60,5 +60,5 @@ export function createPartials({ limits, agentOf, begin, track }: PartialsContex
 /** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, TURN_FENCED */
 async function assertOpen(agent: AgentSessionFiles, ref: SessionRef, partial: PartialReply): Promise<void> {
   const row = await locateSession(agent, ref, false);
-  assertPartialFits(ref, agent.holdExisting(row).transcript.head, partial);
+  assertPartialFits(ref, agent.openExisting(row).transcript.head, partial);
 }

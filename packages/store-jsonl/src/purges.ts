@@ -2,7 +2,7 @@ import { createFinding } from "@throughline/core/internal";
 import { type Finding, hasErrorCode } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { afterCommit, fileError, flushFolder, outcomeUnknown } from "./file-work.ts";
-import { sourceDigestOf } from "./log-image.ts";
+import { sourceDigestOf } from "./undecodable-entry.ts";
 import { removeCopies, removeTranscripts } from "./session-copies.ts";
 import type { Files } from "./files.ts";
 import type { SessionRow } from "./session-row.ts";

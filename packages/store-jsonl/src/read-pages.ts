@@ -3,7 +3,7 @@ import type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "@through
 import { checkedPage } from "@throughline/store-kit/internal";
 import { serializeRecord } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import type { SessionRow } from "./session-row.ts";
 import { decodeStoredLine, foreignHead, outlineOf, type ReadLine, type StoredLine } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
@@ -72,7 +72,7 @@ function pageFrom<Payload extends ReadPayload>(
 ): Page<Payload> | null {
   const { afterSeq, beforeSeq, left, step, pageRecords } = bounds;
   const lowest = step === 1 ? seq : Math.max(afterSeq + 1, seq - Math.min(pageRecords, left) + 1, 1);
-  const read = (held: HeldSession | null): Page<Payload> | null => {
+  const read = (held: OpenTranscript | null): Page<Payload> | null => {
     if (held === null) return null;
     const span = nextSpan(held.transcript, seq, bounds);
     if (span === null) return null;
@@ -80,16 +80,17 @@ function pageFrom<Payload extends ReadPayload>(
     if (step === -1) records.reverse();
     return { records, span, lastSeq: held.transcript.head.lastSeq, cursor: null };
   };
-  const far = step === 1 && left > 0 && seq < beforeSeq ? agent.hold(row) : null;
+  const far = step === 1 && left > 0 && seq < beforeSeq ? agent.open(row) : null;
   if (far !== null && seq < far.transcript.firstSeq) {
     const page = readForward<Payload>(far, cursor, seq, bounds, (at, own) => recordOf(at, own, payload));
     if (page !== null) return page;
   }
   try {
-    return read(agent.holdFrom(row, lowest));
+    const held = agent.open(row);
+    return read(held === null || held.file.reach(lowest) ? held : agent.open(row, true));
   } catch (error) {
     if (!(error instanceof NeedsWholeTranscript)) throw error;
-    return read(agent.hold(row, true));
+    return read(agent.open(row, true));
   }
 }
 
@@ -99,7 +100,7 @@ function pageFrom<Payload extends ReadPayload>(
  * other lines are found than expected. Their positions must then be searched.
  */
 function readForward<Payload extends ReadPayload>(
-  { file, path, transcript }: HeldSession,
+  { file, path, transcript }: OpenTranscript,
   cursor: PageCursor | null,
   seq: number,
   bounds: PageBounds,
@@ -164,7 +165,7 @@ function nextSpan(transcript: Transcript, seq: number, bounds: PageBounds): Page
  * except for long lines.
  */
 function readSpan<Payload extends ReadPayload>(
-  { file, transcript }: HeldSession,
+  { file, transcript }: OpenTranscript,
   { fromSeq, toSeq }: PageSpan,
   payload: Payload,
 ): RecordFor<Payload>[] {
@@ -252,7 +253,7 @@ export function holdPage<Payload extends ReadPayload>(
   payload: Payload,
   cursor: PageCursor | null,
 ): HeldPage<Payload> | null {
-  const held = agent.hold(row);
+  const held = agent.open(row);
   if (held === null) return null;
   const from = seq === 0 ? firstSeq(bounds, held.transcript.head.lastSeq) : seq;
   return { page: readPage(agent, row, from, bounds, payload, cursor) };

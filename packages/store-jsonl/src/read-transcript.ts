@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { SessionHead } from "@throughline/core";
-import { EndAnchor } from "./end-anchor.ts";
+import { type EndAnchor, hasAnchor, readAnchor } from "./end-anchor.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { framedLines } from "./framed-lines.ts";
@@ -20,7 +20,7 @@ export interface TranscriptReading {
   readonly maxLineBytes: number;
 }
 
-export interface TranscriptLook {
+export interface TranscriptRequest {
   readonly path: string;
   readonly owner: LineOwner;
   readonly savedHead: SessionHead | null;
@@ -42,7 +42,7 @@ export class AcknowledgedRecords {
    * Call it before the image is rebuilt. The returned function computes the last acknowledged seq on demand, because
    * that may query the index.
    */
-  before(identity: string, image: Transcript | null, look: TranscriptLook): () => number {
+  before(identity: string, image: Transcript | null, look: TranscriptRequest): () => number {
     if (identity !== this.#identity) this.#seq = 0;
     this.#identity = identity;
     this.#seq = Math.max(this.#seq, image?.head.lastSeq ?? 0);
@@ -71,7 +71,7 @@ const lineFeed = 0x0a;
 /**
  * Returns the state to start reading from: the index's, or that of the newest mark. Null means the start of the file.
  */
-export function findBase(scan: TailScan, facts: FileFacts, look: TranscriptLook): TranscriptBase | null {
+export function findBase(scan: TailScan, facts: FileFacts, look: TranscriptRequest): TranscriptBase | null {
   if (look.isWhole === true || facts.sizeBytes < minTailBytes) return null;
   const indexed = look.indexed?.(facts) ?? null;
   const base = (indexed === null ? null : checkIndexed(scan, indexed)) ?? findMark(scan, look.owner.sessionId);
@@ -200,22 +200,22 @@ export const minAsideBytes: number = 4 * 1024 * 1024;
  * process. Returns null when the file does not exist.
  * @throws {ThroughlineError} STORE_IO, PATH_UNSAFE
  */
-export async function readAside(options: TranscriptReading, look: TranscriptLook): Promise<ReadAside | null> {
+export async function readAside(options: TranscriptReading, look: TranscriptRequest): Promise<ReadAside | null> {
   const { files } = options;
   const handle = openIfThere(files, look.path);
   if (handle === null) return null;
   try {
     const facts = withFileErrors(look.path, () => files.factsOf(handle));
-    const end = EndAnchor.read(files, handle, facts.sizeBytes, facts);
+    const end = readAnchor(files, handle, facts.sizeBytes, facts);
     const base = findBase({ files, handle, sizeBytes: facts.sizeBytes }, facts, look);
     const file = { handle, facts };
     const transcript =
       (await readFrom(base, false, file, options, look)) ?? (await readFrom(null, true, file, options, look));
     // A failed write may have been undone meanwhile and replaced by another. The image could then combine halves of two
     // lines.
-    const isStill = withFileErrors(look.path, () => end.isThere(files, handle));
+    const isStill = withFileErrors(look.path, () => hasAnchor(end, files, handle));
     if (transcript === null || !isStill) return null;
-    return { facts, transcript, anchor: EndAnchor.read(files, handle, transcript.endBytes, facts) };
+    return { facts, transcript, anchor: readAnchor(files, handle, transcript.endBytes, facts) };
   } finally {
     files.close(handle);
   }
@@ -227,7 +227,7 @@ async function readFrom(
   isMixed: boolean,
   { handle, facts }: { readonly handle: number; readonly facts: FileFacts },
   { files, codec, nowMs, warm, maxLineBytes }: TranscriptReading,
-  { path, owner, savedHead, acknowledgedSeq: askSeq }: TranscriptLook,
+  { path, owner, savedHead, acknowledgedSeq: askSeq }: TranscriptRequest,
 ): Promise<Transcript | null> {
   const acknowledgedSeq = (): number => askSeq?.(facts.identity) ?? 0;
   const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed, acknowledgedSeq };

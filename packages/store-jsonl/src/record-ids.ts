@@ -23,9 +23,11 @@ export class RecordIds {
   set(id: string, seq: number): void {
     if (this.#count === 0) this.#from = seq;
     if (this.#count === this.#sums.length) this.#grow();
-    this.#sums[this.#count] = crc32(id);
-    this.#hashes[this.#count] = hashOf(id);
-    this.#put(this.#count++);
+    const [sum, hash] = [crc32(id), hashOf(id)];
+    this.#sums[this.#count] = sum;
+    this.#hashes[this.#count] = hash;
+    const slot = this.#slotOf(sum, hash);
+    this.#slots[slot] = ++this.#count;
   }
 
   get(id: string): number | undefined {

@@ -2,7 +2,7 @@ import { createFinding, quote, refused } from "@throughline/core/internal";
 import type { Finding, SessionEntry } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
-import { DamagedEntry, entryOf } from "./sealed-entry.ts";
+import { DamagedEntry, entryOf } from "./undecodable-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 
 export interface LeftRows {

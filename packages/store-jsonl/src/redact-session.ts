@@ -4,11 +4,11 @@ import { quote, refused } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { replaceLost } from "./lost-records.ts";
 import { afterCommit } from "./file-work.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { removeFields } from "./remove-fields.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import type { SessionRow } from "./session-row.ts";
-import { isNotReady, locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
+import { isNotReady, locateSession, openToWrite, underLocks, type ChangeContext } from "./under-locks.ts";
 
 interface Relative {
   readonly row: SessionRow;
@@ -43,27 +43,33 @@ export async function redactSession(
     // The files are read before the locks are taken, so that no process waits for a long read.
     for (const each of rows) {
       await agent.prepare(each, true);
-      agent.hold(each, true);
+      agent.open(each, true);
     }
     return row;
   };
-  const wants = { find, others: () => rows.slice(1), needsEntries: () => entryFields.length > 0, isWhole: true };
-  return underLocks(scope, ref, wants, (now, look) => {
+  const wants = {
+    find,
+    others: () => rows.slice(1),
+    needsEntries: () => entryFields.length > 0,
+    isWhole: true,
+    pauses: { halfBytes: null, count: 0 },
+  };
+  return underLocks(scope, ref, wants, (now) => {
     const present = relativesOf(agent, now);
     // A fork that was created meanwhile is not locked, so the locks must be taken again.
     if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return "changed";
     const reached = [now, ...present.map((one) => one.row)];
     // Rows are read before the rewrite, because a field may be set only in a transcript. They are also read before the
     // session is opened: with many sessions the first transcripts may be closed again.
-    const before = entryFields.length === 0 ? [] : reached.flatMap((each) => agent.hold(each, true)?.row ?? []);
-    const held = look.session(now);
+    const before = entryFields.length === 0 ? [] : reached.flatMap((each) => agent.open(each, true)?.row ?? []);
+    const held = openToWrite(scope, now, wants);
     if (isNotReady(held)) return held;
     assertRecords(held, ids);
     for (const each of reached) agent.partials.remove(each.sessionId, { isFlushed: true });
     const result = redactTranscript(context, agent, held, ids, options);
     afterCommit(held.path, () =>
       redactIn(present, result.seqs, (relative, seqs) => {
-        const found = agent.hold(relative, true);
+        const found = agent.open(relative, true);
         if (found === null) return;
         const theirs = replaceLost(context, agent, found);
         const shared = ids.filter((id) => seqs.includes(theirs.transcript.seqById.get(id) ?? 0));
@@ -76,7 +82,7 @@ export async function redactSession(
 }
 
 /** @throws {ThroughlineError} RECORD_NOT_FOUND; nothing is redacted or removed then */
-function assertRecords({ transcript }: HeldSession, ids: readonly string[]): void {
+function assertRecords({ transcript }: OpenTranscript, ids: readonly string[]): void {
   const unknown = ids.find((id) => !transcript.seqById.has(id));
   if (unknown !== undefined)
     throw refused("RECORD_NOT_FOUND", `The session holds no record ${quote(unknown)}.`, { id: unknown });

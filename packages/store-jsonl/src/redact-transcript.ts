@@ -7,7 +7,7 @@ import {
 } from "@throughline/core/internal";
 import type { RedactOptions, RedactResult } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { detachEnvelope } from "@throughline/openclaw-format/internal";
 import { afterCommit } from "./file-work.ts";
@@ -31,7 +31,7 @@ const markText = Buffer.from('"mark":{');
 export function redactTranscript(
   context: StoreContext,
   agent: AgentSessionFiles,
-  held: HeldSession,
+  held: OpenTranscript,
   ids: readonly string[],
   { reason, entryFields = [] }: RedactOptions,
 ): RedactResult {
@@ -55,7 +55,7 @@ export function redactTranscript(
  */
 function* redactedParts(
   context: StoreContext,
-  held: HeldSession,
+  held: OpenTranscript,
   seqs: ReadonlySet<number>,
   { reason, entryFields }: Required<RedactOptions>,
 ): Generator<string | Uint8Array> {
@@ -105,7 +105,7 @@ function withoutFields(
   line: string | Uint8Array,
   fields: readonly string[],
   { codec }: StoreContext,
-  { ref, row }: HeldSession,
+  { ref, row }: OpenTranscript,
 ): string | Uint8Array {
   if (fields.length === 0) return line;
   const bytes = typeof line === "string" ? Buffer.from(line) : viewOf(line);
@@ -128,7 +128,7 @@ function viewOf(bytes: Uint8Array): Buffer {
 
 function tombstoneLine(
   context: StoreContext,
-  held: HeldSession,
+  held: OpenTranscript,
   seq: number,
   read: ReadLine,
   info: { readonly reason: string; readonly redactedAtMs: number },

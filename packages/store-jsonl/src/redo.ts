@@ -1,7 +1,7 @@
 import type { SessionRef } from "@throughline/core";
 import { patchEntry } from "@throughline/core/internal";
 import type { PayloadCoder } from "@throughline/store-kit/internal";
-import { entryOf, SealedChange, unlessSealed, withoutSealedChange } from "./sealed-entry.ts";
+import { entryOf, UndecodableChange, unlessUndecodable, withoutUndecodableChange } from "./undecodable-entry.ts";
 import { decodePatch, type RowChange, type SessionRow } from "./session-row.ts";
 import type { EntryPatch } from "./store-envelope.ts";
 
@@ -17,7 +17,7 @@ interface KeptFold {
   readonly folded: SessionRow;
 }
 
-interface PaidLog {
+interface RedoLog {
   row(sessionId: string): SessionRow | null;
   write(change: RowChange): void;
 }
@@ -25,7 +25,7 @@ interface PaidLog {
 export interface EntryRedoOptions {
   readonly coder: PayloadCoder;
   readonly refOf: (row: SessionRow) => SessionRef;
-  readonly onDebt: () => void;
+  readonly onPending: () => void;
 }
 
 /**
@@ -38,7 +38,7 @@ export interface EntryRedoOptions {
 export class EntryRedo {
   readonly #options: EntryRedoOptions;
   readonly #folds: Map<string, KeptFold> = new Map();
-  readonly #debts: Set<string> = new Set();
+  readonly #pending: Set<string> = new Set();
 
   constructor(options: EntryRedoOptions) {
     this.#options = options;
@@ -56,22 +56,22 @@ export class EntryRedo {
     const folded = foldPatches(isContinued ? kept.folded : row, fresh, updatedAtMs, ({ envelope }) =>
       decodePatch(this.#options.coder, envelope, ref, row.sessionId),
     );
-    if (!(folded.entry instanceof SealedChange))
+    if (!(folded.entry instanceof UndecodableChange))
       this.#folds.set(row.sessionId, { row, patches, count: patches.length, folded });
     return this.note(row, folded);
   }
 
   note(row: SessionRow, folded: SessionRow): SessionRow {
     const { sessionId } = row;
-    if (folded.revision > row.revision && !this.#debts.has(sessionId)) {
-      this.#debts.add(sessionId);
-      this.#options.onDebt();
+    if (folded.revision > row.revision && !this.#pending.has(sessionId)) {
+      this.#pending.add(sessionId);
+      this.#options.onPending();
     }
     return folded;
   }
 
-  get debts(): readonly string[] {
-    return [...this.#debts];
+  get pending(): readonly string[] {
+    return [...this.#pending];
   }
 
   /**
@@ -79,17 +79,17 @@ export class EntryRedo {
    * entries log. Returns true when it wrote a line, which must be flushed before anything that depends on it is
    * acknowledged.
    */
-  pay(log: PaidLog, folded: SessionRow): boolean {
+  write(log: RedoLog, folded: SessionRow): boolean {
     const row = log.row(folded.sessionId);
     const isOwed = row !== null && folded.revision > row.revision;
-    if (isOwed) log.write({ op: "catch-up", rows: [withoutSealedChange(folded)] });
-    this.#debts.delete(folded.sessionId);
+    if (isOwed) log.write({ op: "catch-up", rows: [withoutUndecodableChange(folded)] });
+    this.#pending.delete(folded.sessionId);
     return isOwed;
   }
 
   forget(sessionId: string): void {
     this.#folds.delete(sessionId);
-    this.#debts.delete(sessionId);
+    this.#pending.delete(sessionId);
   }
 }
 
@@ -111,9 +111,9 @@ function foldPatches(
       revision = patch.revision;
     }
   };
-  unlessSealed(fold, (error) => {
+  unlessUndecodable(fold, (error) => {
     ({ revision } = row);
-    entry = new SealedChange(row.entry, error);
+    entry = new UndecodableChange(row.entry, error);
   });
   const updatedAtMs = Math.max(row.updatedAtMs, transcriptUpdatedAtMs);
   return entry === row.entry && revision === row.revision && updatedAtMs === row.updatedAtMs

@@ -2,7 +2,7 @@ import { patchEntry } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { flushFolder, openIfThere, withFileErrors } from "./file-work.ts";
 import { scanLog } from "./read-log.ts";
-import { entryOf, withoutSealedChange } from "./sealed-entry.ts";
+import { entryOf, withoutUndecodableChange } from "./undecodable-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -22,7 +22,7 @@ export function removeFields(
   const changed = rows.flatMap((row) => {
     const entry = entryOf(row);
     if (!fields.some((field) => Object.hasOwn(entry, field))) return [];
-    return [{ ...withoutSealedChange(row), entry: patchEntry(entry, without), revision: row.revision + 1 }];
+    return [{ ...withoutUndecodableChange(row), entry: patchEntry(entry, without), revision: row.revision + 1 }];
   });
   if (changed.length === 0 && !isMentioned(agent, context, rows, fields)) return;
   if (changed.length > 0) {

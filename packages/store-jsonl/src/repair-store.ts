@@ -6,7 +6,7 @@ import type { Files } from "./files.ts";
 import { repairPartials } from "./stale-partials.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
 import { withRepairedEntry } from "./recover-entries.ts";
-import { DamagedEntry } from "./sealed-entry.ts";
+import { DamagedEntry } from "./undecodable-entry.ts";
 import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -26,9 +26,9 @@ export async function* repairStore(
   for (const agent of scope.agents()) {
     agent.log.refresh();
     // Reading the entries reports damage, and the rebuild reports its result, as events of the store.
-    agent.view.entries();
-    if (!agent.view.isReadable) await scope.rebuild(agent);
-    await agent.foreign.take();
+    agent.mirror.entries();
+    if (!agent.mirror.isReadable) await scope.rebuild(agent);
+    await agent.adoption.adopt();
     const rows = agent.log.rows.values().toArray();
     if (rows.length > 0) prepareFolder(scope, agent);
     for (const row of rows) {

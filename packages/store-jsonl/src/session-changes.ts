@@ -22,8 +22,8 @@ import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { writeNewFile } from "./own-header.ts";
 import { afterCommit, fileError, flushFolder, withFileErrors } from "./file-work.ts";
-import { isUnfinished } from "./foreign-sessions.ts";
-import { entryOf, unlessSealed, withoutSealedChange } from "./sealed-entry.ts";
+import { isUnfinished } from "./find-sessions.ts";
+import { entryOf, unlessUndecodable, withoutUndecodableChange } from "./undecodable-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { activeFileName } from "./purges.ts";
@@ -34,16 +34,16 @@ import { archivedError, underLocks, type ChangeContext } from "./under-locks.ts"
  * any durability, and would claim that the records are there. Call it under the session's lock.
  * @throws {ThroughlineError} STORE_IO
  */
-export function heldSettled(agent: AgentSessionFiles, row: SessionRow): SessionRow {
-  const held = agent.hold(row);
+export function openSettled(agent: AgentSessionFiles, row: SessionRow): SessionRow {
+  const held = agent.open(row);
   held?.file.settleDoubt();
   return held?.row ?? row;
 }
 
-/** Does the same as `heldSettled` for a removal, which does not need a readable transcript. */
-export function heldToRemove(agent: AgentSessionFiles, row: SessionRow): SessionRow {
-  return unlessSealed(
-    () => heldSettled(agent, row),
+/** Does the same as `openSettled` for a removal, which does not need a readable transcript. */
+export function openToRemove(agent: AgentSessionFiles, row: SessionRow): SessionRow {
+  return unlessUndecodable(
+    () => openSettled(agent, row),
     () => row,
   );
 }
@@ -79,7 +79,7 @@ function createSession(
   };
   const row = withEntry(context, ref, blank, entry);
   const archived = current === null ? null : archivedRow(scope, current, "reset");
-  agent.foreign.whileMaking(() => writeNewFile(context, agent, row));
+  agent.adoption.whileMaking(() => writeNewFile(context, agent, row));
   try {
     agent.log.write({ op: archived === null ? "save" : "reset", rows: archived === null ? [row] : [row, archived] });
   } catch (error) {
@@ -168,7 +168,7 @@ function archivedRow(
 ): SessionRow {
   const time = new Date(context.clock.nowMs()).toISOString().replaceAll(":", "-");
   const present = presentName({ context, agent }, row);
-  const kept = withoutSealedChange(row);
+  const kept = withoutUndecodableChange(row);
   return { ...kept, isArchived: true, formerFileName: present, fileName: `${activeFileName(row)}.${why}.${time}` };
 }
 
@@ -241,7 +241,7 @@ export async function saveSession(
   };
   const wants = { find, others: () => [entry], needsEntries: () => true };
   return underLocks(scope, ref, wants, (now) => {
-    const row = now === null ? null : heldSettled(agent, now);
+    const row = now === null ? null : openSettled(agent, now);
     // Undecodable patches leave the revision unknown, so this throws.
     if (row !== null) entryOf(row);
     if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);

@@ -6,13 +6,13 @@ import { DamagedIndex, isDamage, openIndexFile, rowsPerTransaction, type IndexFi
 import { IndexedKeys } from "./indexed-keys.ts";
 import { keyOrder, pageStatements, sessionColumns, type IndexSample, type WantedSessions } from "./index-page.ts";
 import type { LogReading } from "./log-image.ts";
-import { SealedEntry } from "./sealed-entry.ts";
+import { UndecodableEntry } from "./undecodable-entry.ts";
 import { decodeRowChange, lineOfRow, parseChecked, withChecksum } from "./session-row.ts";
 import type {
   KeyedAppend,
   LogPlace,
   LogStanding,
-  SeenSession,
+  SessionSnapshot,
   SessionKeys,
   SessionRow,
   TranscriptDigest,
@@ -23,7 +23,7 @@ export interface IndexUpdate extends LogStanding {
   readonly sinceBytes: number | null;
   readonly rows: Iterable<SessionRow>;
   readonly keyed: Iterable<SessionKeys>;
-  readonly seen: readonly SeenSession[];
+  readonly seen: readonly SessionSnapshot[];
   readonly notes: Readonly<Record<string, string>>;
 }
 
@@ -76,7 +76,7 @@ export class SessionIndex {
     return this.#ask(() => Number(this.#get("PRAGMA data_version")?.["data_version"]));
   }
 
-  session(sessionId: string): SeenSession | null | undefined {
+  session(sessionId: string): SessionSnapshot | null | undefined {
     return this.#ask(() => {
       const row = this.#get(`SELECT ${sessionColumns} FROM sessions WHERE id = ? AND seen IS NOT NULL`, sessionId);
       return row === null ? null : this.#indexed(row);
@@ -117,7 +117,7 @@ export class SessionIndex {
     return this.#ask(() => Number(this.#get("SELECT max(place) AS place FROM sessions")?.["place"] ?? 0)) ?? 0;
   }
 
-  page(query: ListQuery, wanted: WantedSessions): readonly SeenSession[] | undefined {
+  page(query: ListQuery, wanted: WantedSessions): readonly SessionSnapshot[] | undefined {
     const statements = pageStatements(query, wanted, this.#options.agent.agentId);
     return this.#ask(() =>
       statements.flatMap(({ sql, values }) => this.#all(sql, ...values).map((row) => this.#indexed(row))),
@@ -226,7 +226,7 @@ export class SessionIndex {
     );
   }
 
-  #updateSeen(sessions: readonly SeenSession[]): true {
+  #updateSeen(sessions: readonly SessionSnapshot[]): true {
     for (const { row, folded, digest, seen, flushed } of sessions) {
       const foldedLine = folded.entry === row.entry && folded.revision === row.revision ? null : this.#lineOf(folded);
       this.#run(
@@ -250,18 +250,18 @@ export class SessionIndex {
     this.#flushed.forget(sessionId);
   }
 
-  #indexed(columns: Row): SeenSession {
+  #indexed(columns: Row): SessionSnapshot {
     const row = this.#decode(columns["line"] as string);
     const folded = columns["folded"] === null ? row : this.#decode(columns["folded"] as string);
     const digest = parseChecked(columns["summary"] as string) as TranscriptDigest;
     const updatedAtMs = Math.max(folded.updatedAtMs, digest.updatedAtMs);
     // Another process could decode the folded entry, and this one cannot, so the index's answer is not used.
-    const isSealed = folded !== row && [row, folded].some(({ entry }) => entry instanceof SealedEntry);
+    const isUndecodable = folded !== row && [row, folded].some(({ entry }) => entry instanceof UndecodableEntry);
     return {
       row,
       folded: updatedAtMs === folded.updatedAtMs ? folded : { ...folded, updatedAtMs },
       digest,
-      seen: isSealed ? "" : (columns["seen"] as string),
+      seen: isUndecodable ? "" : (columns["seen"] as string),
     };
   }
 

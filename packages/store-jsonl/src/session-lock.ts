@@ -248,7 +248,7 @@ async function rest(busy: Shared, naps: number, wait: Wait): Promise<void> {
 function tryLock(shared: Shared, options: SessionLocksOptions): boolean {
   const { files } = options;
   for (;;) {
-    const file = opened(shared, options);
+    const file = shared.file !== null && openOnes.size <= maxOpen / 2 ? shared.file : opened(shared, options);
     if (!file.tryLock()) return false;
     if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
     file.unlock();

@@ -4,7 +4,7 @@ import { defaultIdempotency, refused } from "@throughline/core/internal";
 import type { PayloadCoder } from "@throughline/store-kit/internal";
 import { parseObject } from "./json-members.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
-import { DamagedEntry, entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
+import { DamagedEntry, entryOf, UndecodableEntry, unlessUndecodable, type KeptEntry } from "./undecodable-entry.ts";
 import { parseDecoded, type LineCodec } from "./stored-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
 
@@ -37,6 +37,11 @@ export interface SessionRow {
    * was acknowledged at `disk`.
    */
   readonly isUnflushed?: true;
+}
+
+/** Returns the possible names of a transcript. A rename comes after its line in the log, and may not have happened. */
+export function fileNamesOf({ fileName, formerFileName }: SessionRow): readonly string[] {
+  return formerFileName === undefined ? [fileName] : [fileName, formerFileName];
 }
 
 type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";
@@ -116,7 +121,7 @@ export interface TranscriptDigest {
   readonly windowAt?: number | undefined;
 }
 
-export interface SeenSession {
+export interface SessionSnapshot {
   readonly row: SessionRow;
   readonly folded: SessionRow;
   readonly digest: TranscriptDigest;
@@ -179,7 +184,13 @@ export function parseChecked(json: string): unknown {
   return JSON.parse(json);
 }
 
-function checksumsOf(line: string): { readonly stated: number; readonly actual: number } | null {
+interface Checksums {
+  readonly stated: number;
+  readonly actual: number;
+}
+
+/** Returns the stated and the actual checksum of a line, or null for a line without one. */
+export function checksumsOf(line: string): Checksums | null {
   const found = /,"crc":(\d+)\}$/.exec(line);
   return found === null ? null : { stated: Number(found[1]), actual: crc32(`${line.slice(0, found.index)}}`) };
 }
@@ -194,10 +205,10 @@ export function decodeRowChange(
   line: string,
   codec: LineCodec,
   agent: Pick<SessionRef, "namespace" | "agentId">,
+  checksums: Checksums | null = checksumsOf(line),
 ): DecodedChange | null {
   const fields = parseObject(line);
   if (fields === null || fields["v"] !== logVersion || typeof fields["op"] !== "string") return null;
-  const checksums = checksumsOf(line);
   const also = Array.isArray(fields["also"]) ? (fields["also"] as unknown[]) : [];
   const values = [...(fields["sessionId"] === undefined ? [] : [fields]), ...also];
   const rows = values.map((one) => rowFrom(one, codec, agent));
@@ -282,7 +293,7 @@ function rowFields(
 ): Readonly<Record<string, unknown>> {
   const { entry: kept, sessionId, key, ...fields } = row;
   // A text that is bound to another key cannot be decoded, so it must be encoded again.
-  if (kept instanceof SealedEntry && kept.key === key) return { key, sessionId, ...fields, entryEnc: kept.coded };
+  if (kept instanceof UndecodableEntry && kept.key === key) return { key, sessionId, ...fields, entryEnc: kept.coded };
   const [entry, damage] = kept instanceof DamagedEntry ? [kept.under, { damagedLine: kept.line }] : [entryOf(row), {}];
   if (!codec.isCoded) return { key, sessionId, ...fields, ...damage, entry };
   return {
@@ -312,7 +323,7 @@ function rowFrom(
   const kept = entryFrom(row, codec, { ...agent, key }, sessionId);
   if (kept === null) return null;
   const line = row["damagedLine"];
-  const entry = typeof line === "number" && !(kept instanceof SealedEntry) ? new DamagedEntry(kept, line) : kept;
+  const entry = typeof line === "number" && !(kept instanceof UndecodableEntry) ? new DamagedEntry(kept, line) : kept;
   return {
     sessionId,
     key,
@@ -337,8 +348,8 @@ function entryFrom(
   codec: LineCodec,
   ref: SessionRef,
   sessionId: string,
-): SessionEntry | SealedEntry | null {
+): SessionEntry | UndecodableEntry | null {
   if (typeof coded !== "string") return typeof entry === "object" && entry !== null ? { ...entry, sessionId } : null;
   const decode = (): SessionEntry => ({ ...decodeEntry(codec.coder, coded, ref, sessionId), sessionId });
-  return unlessSealed(decode, () => new SealedEntry(coded, ref.key, decode));
+  return unlessUndecodable(decode, () => new UndecodableEntry(coded, ref.key, decode));
 }

@@ -25,10 +25,10 @@ export interface ReadView {
  * Reads the file and its base. After an interrupted write there are two bases, and the checksum of the file shows which
  * one applies.
  */
-export function* readView(files: Files, folder: AgentFolder, seenAs: string): Generator<undefined, ReadView> {
-  const view = seenAs === "" ? null : yield* readInSteps(files, folder.sessionsJson);
+export function* readView(files: Files, folder: AgentFolder, fingerprint: string): Generator<undefined, ReadView> {
+  const view = fingerprint === "" ? null : yield* readInSteps(files, folder.sessionsJson);
   const crc = view?.crc ?? null;
-  const whole = seenAs === "" ? new Map<string, unknown>() : yield* readEntries(view?.bytes ?? null);
+  const whole = fingerprint === "" ? new Map<string, unknown>() : yield* readEntries(view?.bytes ?? null);
   const next = splitBase(yield* readInSteps(files, folder.viewNext));
   const last = splitBase(yield* readInSteps(files, folder.viewBase));
   const isWritten = next?.crc !== undefined && next.crc === crc;

@@ -1,6 +1,6 @@
 import { createFinding, quote } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
-import { unlessSealed } from "./sealed-entry.ts";
+import { unlessUndecodable } from "./undecodable-entry.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { PartialFile } from "./partial-files.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -71,8 +71,8 @@ function staleBecause(agent: AgentSessionFiles, { sessionId, fence }: PartialFil
   const row = agent.log.row(sessionId);
   if (row === null) return `there is no session ${quote(sessionId)}`;
   if (row.isArchived) return `session ${quote(sessionId)} is archived`;
-  const head = unlessSealed(
-    () => agent.hold(row)?.transcript.head,
+  const head = unlessUndecodable(
+    () => agent.open(row)?.transcript.head,
     () => undefined,
   );
   // Without the transcript the state of the turn is unknown, so the partial stays.

@@ -1,7 +1,16 @@
 import { refused } from "@throughline/core/internal";
 import { AppendFile } from "./append-file.ts";
-import { EndAnchor, pastWrite } from "./end-anchor.ts";
-import { afterCommit, fileError, gather, notAFile, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import { anchorBytes, type EndAnchor, holdsAnchor, pastWrite, readAnchor } from "./end-anchor.ts";
+import {
+  afterCommit,
+  fileError,
+  outcomeUnknown,
+  gather,
+  notAFile,
+  readRange,
+  replaceFile,
+  withFileErrors,
+} from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
@@ -12,7 +21,7 @@ import {
   findBase,
   reachBack,
   type ReadAside,
-  type TranscriptLook,
+  type TranscriptRequest,
   type TranscriptReading,
 } from "./read-transcript.ts";
 import type { TranscriptFindings } from "./transcript-findings.ts";
@@ -33,8 +42,7 @@ interface StagedLines {
   readonly from: number;
   /** Is true while the lines' positions in the image are those that they will have in the file. */
   isInPlace: boolean;
-  /** Describes the session without these lines, for a new scan after the write. */
-  readonly look: TranscriptLook;
+  readonly owner: LineOwner;
 }
 
 /**
@@ -46,10 +54,15 @@ export class TranscriptFile {
   readonly #file: AppendFile;
   /** Holds the file's facts when the image was read or written; null when they must be read again. */
   facts: FileFacts | null = null;
+  /** Holds the facts of the last write of this process, if nothing was read since. */
+  #written: FileFacts | null = null;
   #identity = "";
-  #transcript: Transcript | null = null;
+  /** Holds the current image of the file; null when it must be read. */
+  current: Transcript | null = null;
   #anchor: EndAnchor | null = null;
   #staged: StagedLines | null = null;
+  /** Counts the characters that wait for `commit`. */
+  stagedLength = 0;
   readonly #acknowledged: AcknowledgedRecords = new AcknowledgedRecords();
   #hasNews = false;
   /** Is true when another process wrote between this process's last two writes. */
@@ -60,7 +73,7 @@ export class TranscriptFile {
     this.#file = new AppendFile({
       files: options.files,
       marks: options.unflushed,
-      sizeOf: () => this.#transcript?.endBytes ?? 0,
+      sizeOf: () => this.current?.endBytes ?? 0,
       flushName: (path, identity) => options.names.ensure(path, identity),
       onFlushFailed: () => this.forget(),
     });
@@ -71,50 +84,80 @@ export class TranscriptFile {
    * file costs one system call for its facts, and one read of its known end. The first time, a long file is read only
    * from its last mark on.
    */
-  catchUp(look: TranscriptLook): Transcript | null {
+  refresh(look: TranscriptRequest): Transcript | null {
+    try {
+      return this.#refresh(look);
+    } catch (error) {
+      // The state of the file is uncertain.
+      this.forget();
+      throw fileError(error, look.path);
+    }
+  }
+
+  #refresh(look: TranscriptRequest): Transcript | null {
     const { path } = look;
     const { files } = this.#options;
-    const facts = withFileErrors(path, () => files.facts(path));
+    const facts = files.facts(path);
     if (facts === null) {
       this.forget();
       return null;
     }
+    if (this.#isAsWritten(facts, look)) return this.current;
     if (facts.kind !== "file") throw notAFile(path);
     if (this.#identity !== facts.identity) this.forget();
     // Between the two calls another file may have taken the name, or an archive or purge may have removed it.
     const now = this.#file.isOpen ? pastWrite(this.#anchor, files, this.#file.handle, facts) : this.#file.open(path);
     if (now === null) return null;
     this.#file.path = path;
-    if (this.#identity !== now.identity) this.#transcript = null;
+    if (this.#identity !== now.identity) this.current = null;
     this.#identity = now.identity;
-    const transcript = this.#orForget(() => withFileErrors(path, () => this.#readNew(now, look)));
+    const transcript = this.#readNew(now, look);
     this.facts = now;
     return transcript;
+  }
+
+  /** Tests whether nothing was written since this process wrote, which needs no read. */
+  #isAsWritten(
+    { identity, sizeBytes, modifiedNs }: FileFacts,
+    { path, savedHead, isWhole }: TranscriptRequest,
+  ): boolean {
+    const [facts, known] = [this.#written, this.current];
+    return (
+      facts !== null &&
+      known !== null &&
+      facts === this.facts &&
+      facts.identity === identity &&
+      facts.sizeBytes === sizeBytes &&
+      facts.modifiedNs === modifiedNs &&
+      this.#file.path === path &&
+      known.savedHead === savedHead &&
+      (isWhole !== true || known.base === null)
+    );
   }
 
   /**
    * Reads new bytes of a file that grew. It works without the lock, so a file of the same size is left alone: a write
    * may be under way.
    */
-  readAhead(look: TranscriptLook): void {
+  readAhead(look: TranscriptRequest): void {
     const facts = withFileErrors(look.path, () => this.#options.files.facts(look.path));
-    const knownBytes = this.#transcript?.endBytes ?? Infinity;
-    if (facts?.identity === this.#identity && facts.sizeBytes > knownBytes) this.catchUp(look);
+    const knownBytes = this.current?.endBytes ?? Infinity;
+    if (facts?.identity === this.#identity && facts.sizeBytes > knownBytes) this.refresh(look);
   }
 
   /** Takes an image that was read without a lock, unless the current one covers as much, or the file was replaced. */
   adopt({ facts, transcript, anchor }: ReadAside): void {
-    const known = this.#transcript;
+    const known = this.current;
     const isKnown = known !== null && (known.base === null || transcript.base !== null);
     if (isKnown || (this.#identity !== "" && this.#identity !== facts.identity)) return;
     this.#identity = facts.identity;
-    this.#transcript = transcript;
+    this.current = transcript;
     this.#anchor = anchor;
     this.facts = facts;
     this.#options.findings.report(facts.identity, transcript, facts);
   }
 
-  /** Moves bytes that were never acknowledged to a copy. Call it under the session's lock, right after `catchUp`. */
+  /** Moves bytes that were never acknowledged to a copy. Call it under the session's lock, right after `refresh`. */
   repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder } = this.#options;
     const transcript = this.#writable();
@@ -131,26 +174,26 @@ export class TranscriptFile {
 
   /**
    * Makes the next `commit` and flush include an earlier append, from one of its records on. Its process may have died
-   * after a failed flush, so its state is unknown. Call it under the session's lock, after `catchUp`.
+   * after a failed flush, so its state is unknown. Call it under the session's lock, after `refresh`.
    */
-  settle(path: string, owner: LineOwner, fromSeq: number): void {
+  settle(owner: LineOwner, fromSeq: number): void {
     const transcript = this.#writable();
-    const from = Math.max(this.#file.flushedBytes, transcript.startOf(fromSeq));
+    const from = Math.max(this.#file.opened?.flushedBytes ?? 0, transcript.startOf(fromSeq));
     if (from < (this.#staged?.from ?? transcript.endBytes)) this.#file.suspect(from);
     this.settleDoubt();
     // Ends an open last line first. Otherwise, a torn write behind it would damage that line too.
-    if (this.#writable().isOpenEnded) this.stage(path, owner, "", []);
+    if (this.#writable().isOpenEnded) this.stage(owner, "", []);
   }
 
   /**
    * Stages lines for the next `commit`, and first ends a last line without a line feed. The image includes them at
-   * once, so that the next append is planned on them. Call it under the session's lock, after `catchUp` and
+   * once, so that the next append is planned on them. Call it under the session's lock, after `refresh` and
    * `repairTail`.
    */
-  stage(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): void {
+  stage(owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): void {
     const transcript = this.#writable();
     const { isOpenEnded } = transcript;
-    this.#staged ??= { text: "", from: transcript.endBytes, isInPlace: true, look: this.#lookAgain(path, owner) };
+    this.#staged ??= { text: "", from: transcript.endBytes, isInPlace: true, owner };
     const staged = this.#staged;
     if (prefix !== "") staged.isInPlace = false;
     staged.text += isOpenEnded ? "\n" : prefix;
@@ -158,17 +201,15 @@ export class TranscriptFile {
     if (isOpenEnded) transcript.endBytes++;
     transcript.isOpenEnded = transcript.endsInHalf = false;
     let offset = transcript.endBytes;
-    const written = lines.map(({ line, sizeBytes, text, stored }): WrittenLine => {
+    const written: WrittenLine[] = [];
+    for (const { line, sizeBytes, text, stored } of lines) {
       const byteOffset = offset;
       offset += sizeBytes + 1;
       staged.text += `${line}\n`;
-      return { stored, text, byteOffset, endBytes: offset, line: 0 };
-    });
+      written.push({ stored, text, byteOffset, endBytes: offset, line: 0 });
+    }
+    this.stagedLength = staged.text.length;
     transcript.applyWritten(written);
-  }
-
-  get stagedLength(): number {
-    return this.#staged?.text.length ?? 0;
   }
 
   /**
@@ -179,6 +220,7 @@ export class TranscriptFile {
   commit(path: string): boolean {
     const staged = this.#staged;
     this.#staged = null;
+    this.stagedLength = 0;
     if (staged === null) return true;
     this.isShared = this.#hasNews;
     this.#hasNews = false;
@@ -191,28 +233,30 @@ export class TranscriptFile {
       this.forget();
       throw error;
     }
-    return afterCommit(path, () => {
+    try {
       const facts = files.factsOf(this.#file.handle);
       const to = transcript.endBytes;
       // Another program may write without the lock. Its line may then precede these, or its file may have replaced this
       // one.
       if (!staged.isInPlace || facts.sizeBytes !== to || facts.names === 0) {
-        this.#transcript = null;
+        this.current = null;
         // The whole file is read, because the written lines may end with a mark. A read from that mark would skip their
         // records.
-        this.catchUp({ ...staged.look, isWhole: true });
+        this.refresh({ ...this.#lookAgain(path, staged.owner, transcript), isWhole: true });
         return false;
       }
-      this.#anchor = EndAnchor.written(bytes, to, facts);
-      this.facts = facts;
+      this.#anchor = { to, bytes: new Uint8Array(bytes.subarray(-anchorBytes)), modifiedNs: facts.modifiedNs };
+      this.facts = this.#written = facts;
       return true;
-    });
+    } catch (error) {
+      throw outcomeUnknown(error, path);
+    }
   }
 
   replace(path: string, temporary: string, owner: LineOwner, parts: Iterable<string | Uint8Array>): void {
     const look = this.#lookAgain(path, owner);
     this.rewrite(path, temporary, parts);
-    if (afterCommit(path, () => this.catchUp(look)) === null)
+    if (afterCommit(path, () => this.refresh(look)) === null)
       throw fileError(new Error("the file is gone after it was replaced"), path, "unknown");
   }
 
@@ -240,12 +284,8 @@ export class TranscriptFile {
     return this.#file.isPinned;
   }
 
-  get current(): Transcript | null {
-    return this.#transcript;
-  }
-
   get flushedRecords(): FlushedRecords {
-    const seq = this.#transcript?.seqBefore(this.#file.flushedBytes) ?? 0;
+    const seq = this.current?.seqBefore(this.#file.opened?.flushedBytes ?? 0) ?? 0;
     return { identity: this.#identity, seq };
   }
 
@@ -261,8 +301,9 @@ export class TranscriptFile {
 
   forget(): void {
     this.#identity = "";
-    this.#transcript = null;
+    this.current = null;
     this.#staged = null;
+    this.stagedLength = 0;
     this.#anchor = null;
     this.facts = null;
     this.#file.close();
@@ -279,10 +320,10 @@ export class TranscriptFile {
   }
 
   #writable(): Transcript {
-    if (!this.#file.isOpen || this.#transcript === null)
+    if (!this.#file.isOpen || this.current === null)
       throw refused("INTERNAL", "A transcript was written before it was read.");
     this.#file.assertWritable();
-    return this.#transcript;
+    return this.current;
   }
 
   /** Writes again what a failed flush may have lost. */
@@ -290,29 +331,28 @@ export class TranscriptFile {
     if (this.#file.isOpen && this.#file.settle()) this.facts = null;
   }
 
-  #lookAgain(path: string, owner: LineOwner): TranscriptLook {
-    const known = this.#transcript;
+  #lookAgain(path: string, owner: LineOwner, known: Transcript | null = this.current): TranscriptRequest {
     return { path, owner, savedHead: known?.savedHead ?? null, revision: known?.highestRevision ?? 0 };
   }
 
   /** Loads the positions of the records from `seq` on. Returns false when that needs the whole file. */
   reach(seq: number): boolean {
-    const known = this.#transcript;
+    const known = this.current;
     if (known === null || !this.#file.isOpen || seq >= known.firstSeq) return true;
     return withFileErrors(known.options.path, () => reachBack(this.#options.files, this.#file.handle, known, seq));
   }
 
-  #readNew(facts: FileFacts, look: TranscriptLook): Transcript {
+  #readNew(facts: FileFacts, look: TranscriptRequest): Transcript {
     const { files } = this.#options;
     const { handle } = this.#file;
-    const known = this.#transcript;
+    const known = this.current;
     const isSame =
       known !== null &&
       facts.sizeBytes >= known.endBytes &&
       (look.isWhole !== true || known.base === null) &&
       known.acceptSavedHead(look.savedHead) &&
       this.#anchor?.to === known.endBytes &&
-      this.#anchor.holds(files, handle, facts);
+      holdsAnchor(this.#anchor, files, handle, facts);
     if (!isSame) return this.#scanAll(facts, look);
     if (facts.sizeBytes === known.endBytes) return known;
     this.#hasNews = true;
@@ -325,16 +365,16 @@ export class TranscriptFile {
     return this.#scan(facts, known) ? known : this.#scanAll(facts, look, true);
   }
 
-  #scanAll(facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
+  #scanAll(facts: FileFacts, look: TranscriptRequest, isMixed = false): Transcript {
     const { files, codec, nowMs, warm, maxLineBytes } = this.#options;
     const { path, owner, savedHead } = look;
-    const acknowledgedSeq = this.#acknowledged.before(facts.identity, this.#transcript, look);
+    const acknowledgedSeq = this.#acknowledged.before(facts.identity, this.current, look);
     const scan = { files, handle: this.#file.handle, sizeBytes: facts.sizeBytes };
     const base = isMixed ? null : findBase(scan, facts, look);
     const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed, acknowledgedSeq };
     const transcript = new Transcript(options, savedHead, base);
     if (!this.#scan(facts, transcript)) return this.#scanAll(facts, look, true);
-    this.#transcript = transcript;
+    this.current = transcript;
     return transcript;
   }
 
@@ -350,7 +390,7 @@ export class TranscriptFile {
     for (const lines of framedLines({ files, handle, path, ...span, maxLineBytes }))
       if (!transcript.feed(lines)) return false;
     transcript.finishScan(() => files.factsOf(handle).sizeBytes > facts.sizeBytes);
-    this.#anchor = EndAnchor.read(files, handle, transcript.endBytes, facts);
+    this.#anchor = readAnchor(files, handle, transcript.endBytes, facts);
     this.#options.findings.report(this.#identity, transcript, facts);
     return true;
   }

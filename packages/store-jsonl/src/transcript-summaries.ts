@@ -3,8 +3,8 @@ import type { AgentFolder } from "./agent-folder.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { EntryRedo, PatchSource } from "./redo.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { SealedChange } from "./sealed-entry.ts";
-import type { SeenSession, SessionRow, TranscriptDigest } from "./session-row.ts";
+import { UndecodableChange } from "./undecodable-entry.ts";
+import type { SessionSnapshot, SessionRow, TranscriptDigest } from "./session-row.ts";
 import type { TranscriptBase } from "./store-envelope.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -18,7 +18,9 @@ export interface TranscriptSummariesOptions {
   readonly folder: AgentFolder;
   readonly index: SessionIndex;
   readonly redo: EntryRedo;
-  readonly hold: (row: SessionRow) => Transcript | null;
+  readonly open: (row: SessionRow) => Transcript | null;
+  /** Returns the image of an open transcript, which is at least as new as a summary. */
+  readonly opened: (sessionId: string) => Transcript | null;
   readonly isIndexed: (row: SessionRow) => boolean;
 }
 
@@ -32,23 +34,25 @@ export class TranscriptSummaries {
   }
 
   /** Takes a snapshot of the session. The transcript is read only if any process changed it since the last snapshot. */
-  look(row: SessionRow): SeenSession {
+  snapshot(row: SessionRow): SessionSnapshot {
     const seen = this.#seenNow(row);
     const summary = this.#summaryOf(row, seen);
     const { head, messageCount, updatedAtMs, windowAt } = summary;
     const folded = this.#fold(row, summary);
     // An empty fingerprint keeps the index from storing a snapshot that lacks undecodable patches.
-    const known = folded.entry instanceof SealedChange ? "" : seen;
+    const known = folded.entry instanceof UndecodableChange ? "" : seen;
     return { row, folded, digest: { head, messageCount, updatedAtMs, windowAt }, seen: known };
   }
 
-  unread(row: SessionRow): SeenSession {
+  unread(row: SessionRow): SessionSnapshot {
     const { head, messageCount, updatedAtMs } = withoutTranscript(row);
     return { row, folded: row, digest: { head, messageCount, updatedAtMs }, seen: "" };
   }
 
   /** Returns the row with the last summary of its transcript, which may be outdated. */
   known(row: SessionRow): SessionRow {
+    const open = this.#options.opened(row.sessionId);
+    if (open !== null) return this.fold(row, open);
     const kept = this.#kept.get(row.sessionId);
     return kept === undefined ? row : this.#fold(row, kept.summary);
   }
@@ -57,9 +61,9 @@ export class TranscriptSummaries {
     return this.#fold(row, summaryOf(transcript));
   }
 
-  /** Call it after a transcript was read or written, with the file's facts of that time. */
+  /** Call it before an open transcript is closed, with the file's facts of its last read or write. */
   remember(row: SessionRow, transcript: Transcript, facts: FileFacts | null): void {
-    this.#kept.set(row.sessionId, { seen: seenAs(facts, row), summary: summaryOf(transcript) });
+    this.#kept.set(row.sessionId, { seen: fingerprintOf(facts, row), summary: summaryOf(transcript) });
   }
 
   /**
@@ -82,20 +86,20 @@ export class TranscriptSummaries {
     this.#options.redo.forget(sessionId);
   }
 
-  /** Tests whether `look` can answer without reading the transcript. */
+  /** Tests whether `snapshot` can answer without reading the transcript. */
   isKnown(row: SessionRow): boolean {
     return this.#knownSummary(row, this.#seenNow(row)) !== null;
   }
 
   #seenNow(row: SessionRow): string {
     const { files, folder } = this.#options;
-    return seenAs(files.facts(folder.session(row.fileName)), row);
+    return fingerprintOf(files.facts(folder.session(row.fileName)), row);
   }
 
   #summaryOf(row: SessionRow, seen: string): TranscriptSummary {
     const known = this.#knownSummary(row, seen);
     if (known !== null) return known;
-    const transcript = this.#options.hold(row);
+    const transcript = this.#options.open(row);
     return transcript === null ? withoutTranscript(row) : this.#keep(row, seen, summaryOf(transcript));
   }
 
@@ -132,7 +136,7 @@ export class TranscriptSummaries {
  * Returns the fingerprint of a transcript; empty when it does not exist. A head that is saved in the log is part of it,
  * because it changes the result of a read.
  */
-export function seenAs(facts: FileFacts | null, row?: SessionRow): string {
+export function fingerprintOf(facts: FileFacts | null, row?: SessionRow): string {
   if (facts === null) return "";
   const place = `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs};`;
   return row?.savedHead === undefined ? place : `${place}${JSON.stringify(row.savedHead)}`;

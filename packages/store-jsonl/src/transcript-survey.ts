@@ -8,7 +8,7 @@ import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { isOwnHeader } from "./line-damage.ts";
 import { type OwnLine, readSealedText, type StoreEnvelope } from "./store-envelope.ts";
-import { unlessSealed } from "./sealed-entry.ts";
+import { unlessUndecodable } from "./undecodable-entry.ts";
 import { readOwnRow, wholeIfOurs } from "./transcript-lines.ts";
 import { decodeStoredLine, type LineCodec, type LineOwner, type StoredLine } from "./stored-line.ts";
 
@@ -134,7 +134,7 @@ function survey(
   else if (own?.crc != null && own.crc !== own.actualCrc())
     report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
   else if (isFull)
-    unlessSealed(
+    unlessUndecodable(
       () => own?.payload(),
       ({ message }) => report("STORE_DAMAGED", `Record ${read.record.id} cannot be read: ${message}`),
     );

@@ -35,7 +35,7 @@ export interface TranscriptOptions {
   readonly isMixed: boolean;
 }
 
-const maxKeptPatches = 256;
+export const maxKeptPatches = 256;
 
 export interface WrittenLine {
   readonly stored: StoredLine;
@@ -142,7 +142,7 @@ export class Transcript {
   /** Drops patches that the entries log has by now. It does so only rarely, to cost little. */
   forgetPatches(revision: number): void {
     const [oldest] = this.patches;
-    if (this.patches.length < maxKeptPatches || oldest === undefined || oldest.revision > revision) return;
+    if (oldest === undefined || oldest.revision > revision) return;
     this.patches = this.patches.filter((patch) => patch.revision > revision);
   }
 
@@ -229,7 +229,8 @@ export class Transcript {
 
   /** Applies a batch that this process has just written, without reading it back. */
   applyWritten(lines: readonly WrittenLine[]): readonly AppendedRecord[] {
-    this.#batch = lines.map((line) => ({ ...line, line: ++this.#lineCount }));
+    this.#batch = [];
+    for (const line of lines) this.#batch.push({ ...line, line: ++this.#lineCount });
     return this.#commitBatch(false);
   }
 
@@ -284,11 +285,12 @@ export class Transcript {
   #commitBatch(isRead: boolean = true): readonly AppendedRecord[] {
     const batch = this.#batch;
     this.#batch = [];
-    const appended = batch.map((written) => {
+    const appended: AppendedRecord[] = [];
+    for (const written of batch) {
       // If another program removed lines, the saved head may belong to a line before the last of the batch.
       this.#applySavedHead();
-      return this.#applyOwn(written);
-    });
+      appended.push(this.#applyOwn(written));
+    }
     if (isRead && this.keepsLines)
       for (const [index, { stored, byteOffset, endBytes }] of batch.entries()) {
         const { seq = 0, id = null } = appended[index] ?? {};
@@ -305,7 +307,7 @@ export class Transcript {
     const place = { line, byteOffset, envelope: null, isOurs: true } as const;
     const read = isMixed ? readOwnRow(this.#readerNow(), text, place).record : null;
     // Pi duplicates a line like this when it finds no answer in a session; the reader gives the copy another id.
-    const isAgain = this.seqById.has(stored.id);
+    const isAgain = this.seqById.get(stored.id) !== undefined;
     this.#needsReader ||= isAgain && !isMixed;
     if (isAgain && read !== null) this.meanings.set(this.head.lastSeq + 1, read);
     const { parentId, type, side, tsMs, storedAtMs } = stored;

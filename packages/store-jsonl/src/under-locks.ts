@@ -3,7 +3,7 @@ import type { Durability, SessionRef, ThroughlineError } from "@throughline/core
 import { monotonicMs, refused, sessionNotFound } from "@throughline/core/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { withFileErrors } from "./file-work.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { replaceLost } from "./lost-records.ts";
 import { foreignLockError, isHeldByOthers, lockFileOf } from "./openclaw-lock.ts";
 import { writeNewFile } from "./own-header.ts";
@@ -55,35 +55,32 @@ export function isNotReady(value: unknown): value is NotReady {
   return typeof value === "string";
 }
 
-export class Look {
-  readonly #scope: ChangeContext;
-  readonly #isWhole: boolean;
+/** Counts the pauses for another program that is in the middle of a line. */
+export interface LinePauses {
   /** States the size of a file that ended in an incomplete line, to see whether it grows. */
-  #halfBytes: number | null = null;
-  #looks = 0;
+  halfBytes: number | null;
+  count: number;
+}
 
-  constructor(scope: ChangeContext, isWhole: boolean) {
-    this.#scope = scope;
-    this.#isWhole = isWhole;
-  }
-
-  /**
-   * Opens the session if it can be written now. Call it under its lock.
-   * @throws {ThroughlineError} STORE_CORRUPT for a transcript that is gone
-   */
-  session(row: SessionRow): HeldSession | NotReady {
-    const { agent, context } = this.#scope;
-    const held = agent.holdExisting(row, this.#isWhole);
-    const halfBytes = this.#looks < maxSettlingLooks ? growingBytes(held.transcript, held.file.facts) : this.#halfBytes;
-    if (halfBytes !== this.#halfBytes) {
-      this.#halfBytes = halfBytes;
-      this.#looks++;
-      return halfBytes === null ? "changed" : "being written";
-    }
-    if (held.transcript.options.isMixed && isHeldByOthers(context.files, lockFileOf(held.path)))
-      return "locked by others";
-    return replaceLost(context, agent, held);
-  }
+/**
+ * Opens a session if it can be written now. Call it under its lock.
+ * @throws {ThroughlineError} STORE_CORRUPT for a transcript that is gone
+ */
+export function openToWrite(
+  { agent, context }: ChangeContext,
+  row: SessionRow,
+  { isWhole = false, pauses }: { readonly isWhole?: boolean; readonly pauses: LinePauses },
+): OpenTranscript | NotReady {
+  const held = agent.open(row, isWhole) ?? agent.throwGone(row);
+  const { transcript, file, path } = held;
+  if (transcript.options.isMixed && isHeldByOthers(context.files, lockFileOf(path))) return "locked by others";
+  if (transcript.tail === null && !transcript.endsInHalf && transcript.lostCount <= 0 && pauses.count === 0)
+    return held;
+  const halfBytes = pauses.count < maxSettlingLooks ? growingBytes(transcript, file.facts) : pauses.halfBytes;
+  if (halfBytes === pauses.halfBytes) return replaceLost(context, agent, held);
+  pauses.halfBytes = halfBytes;
+  pauses.count++;
+  return halfBytes === null ? "changed" : "being written";
 }
 
 /**
@@ -95,12 +92,11 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
   scope: ChangeContext,
   ref: SessionRef,
   wants: LockWants<Row>,
-  work: (row: Row, look: Look) => Result | NotReady,
+  work: (row: Row) => Result | NotReady,
 ): Promise<Result> {
   const { agent, context } = scope;
   const { log, folder } = agent;
   const { isWhole = false, signal, sinceMs = monotonicMs() } = wants;
-  const look = new Look(scope, isWhole);
   let isOlder = false;
   for (;;) {
     const finding = wants.find();
@@ -109,11 +105,11 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
     agent.prepareWriting();
     if (row !== null) {
       // The file is read before the lock is taken, so that no process waits for a long read.
-      if (isWhole) agent.hold(row, true);
+      if (isWhole) agent.open(row, true);
       agent.readAhead(row);
     }
     const changesEntries = isOlder || wants.needsEntries?.(row) === true;
-    const lookAndWork = (): Result | NotReady => {
+    const refreshAndWork = (): Result | NotReady => {
       // A refresh without the entries lock suffices, because other processes archive, rename and purge only under this
       // session's lock.
       if (changesEntries) log.refreshHeld();
@@ -123,13 +119,13 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
       if (now?.sessionId !== row?.sessionId) return "changed";
       if (now?.isUnflushed === true && !changesEntries) return "unflushed";
       // The cast is safe, because the session's id was just compared with that of `wants.find`.
-      return work((now?.isUnflushed === true ? flushOlder(scope, now) : now) as Row, look);
+      return work((now?.isUnflushed === true ? flushOlder(scope, now) : now) as Row);
     };
-    const paths = locked.map(({ sessionId }) => folder.sessionLock(sessionId));
-    if (changesEntries) paths.push(folder.entriesLock);
+    const paths = changesEntries ? [folder.entriesLock] : [];
+    for (const { sessionId } of locked) paths.push(folder.sessionLock(sessionId));
     const meanwhile = row === null ? undefined : (): void => agent.readAhead(row);
-    const done = await context.locks.hold(paths, lookAndWork, { signal, sinceMs, meanwhile });
-    if (!isNotReady(done)) return done;
+    const done = await context.locks.hold(paths, refreshAndWork, { signal, sinceMs, meanwhile });
+    if (typeof done !== "string") return done;
     if (done === "being written") await pause(settlingMs);
     else if (done === "unflushed") isOlder = true;
     else if (done === "locked by others" && row !== null) await waitForOthers(context, agent, row, sinceMs);
@@ -156,8 +152,8 @@ async function waitForOthers(
 function flushOlder(scope: ChangeContext, row: SessionRow): SessionRow {
   const { agent, context } = scope;
   const { isUnflushed: _isUnflushed, ...flushed } = row;
-  if (agent.hold(row) === null) writeNewFile(context, agent, row);
-  const held = agent.hold(row);
+  if (agent.open(row) === null) writeNewFile(context, agent, row);
+  const held = agent.open(row);
   if (held !== null) {
     const { file, path } = held;
     file.flushNow();

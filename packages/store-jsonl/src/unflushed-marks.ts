@@ -1,5 +1,5 @@
 import type { AgentFolder } from "./agent-folder.ts";
-import { readWhole } from "./file-work.ts";
+import { fileError, readWhole } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 export interface DoubtfulBytes {
@@ -42,7 +42,11 @@ export class UnflushedMarks {
 
   /** Returns the doubtful bytes of a file, or null. It costs one system call while no file of the agent is marked. */
   find(identity: string): DoubtfulBytes | null {
-    if (this.#files.facts(this.#folder) === null) return null;
+    try {
+      if (this.#files.facts(this.#folder) === null) return null;
+    } catch (error) {
+      throw fileError(error, this.#folder);
+    }
     const bytes = readWhole(this.#files, this.#pathOf(identity));
     if (bytes === null) return null;
     const from = Number.parseInt(Buffer.from(bytes).toString(), 10);

@@ -6,7 +6,7 @@ import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { FolderEvents } from "./folder-events.ts";
 import { ageMsOf, timeGrainMs } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { DeliveredRecords } from "./delivered-records.ts";
 import { readPage, type Page, type PageCursor } from "./read-pages.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -162,7 +162,7 @@ function pageReader(scope: WatchContext, { ref, row, state, afterSeq, reset }: R
   return () => {
     scope.begin();
     if (!hasBegun) {
-      const first = agent.hold(row);
+      const first = agent.open(row);
       if (first !== null) given.begin(first, afterSeq);
       hasBegun = true;
     }
@@ -173,8 +173,8 @@ function pageReader(scope: WatchContext, { ref, row, state, afterSeq, reset }: R
     // watch.
     const now = agent.locateId(sessionId);
     if (now === null) throw sessionNotFound(ref);
-    const held = agent.hold(now);
-    const whole = (): HeldSession | null => agent.hold(now, true);
+    const held = agent.open(now);
+    const whole = (): OpenTranscript | null => agent.open(now, true);
     const cutAfter = held === null ? null : given.cutAfter(held, seq, whole);
     if (cutAfter !== null) {
       const finding = cutFinding(agent.folder.session(now.fileName), ref, cutAfter, seq);
@@ -199,7 +199,7 @@ function pageReader(scope: WatchContext, { ref, row, state, afterSeq, reset }: R
 }
 
 /** Tests whether another program may be restoring what was cut off. */
-function isPutBack({ transcript, file }: HeldSession): boolean {
+function isPutBack({ transcript, file }: OpenTranscript): boolean {
   return transcript.tail === null && growingBytes(transcript, file.facts) !== null;
 }
 

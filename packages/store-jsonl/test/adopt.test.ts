@@ -203,13 +203,21 @@ describe("what another program left is taken over", () => {
     expect(await store.load(sessionRef({ key: other }))).toMatchObject({ sessionId: "o", entry: { label: "later" } });
   });
 
-  it("is the same as a model says after random histories of two programs in turn", { timeout: 600_000 }, async () => {
-    const histories = testSize({ short: 12, long: 1000 });
-    for (let seed = 1; seed <= histories; seed++) {
-      const problem = await playTurns({ root: newFolder(), seed, turns: 8 });
-      expect({ seed, problem }).toEqual({ seed, problem: null });
-    }
+  it("is the same as a model says after a random history of two programs in turn", async () => {
+    expect(await playTurns({ root: newFolder(), seed: 1, turns: 4 })).toBeNull();
   });
+
+  it(
+    "is the same as a model says after many random histories of two programs in turn",
+    { tags: ["slow"], timeout: 1_200_000 },
+    async () => {
+      const histories = testSize({ short: 12, long: 1000 });
+      for (let seed = 1; seed <= histories; seed++) {
+        const problem = await playTurns({ root: newFolder(), seed, turns: 8 });
+        expect({ seed, problem }).toEqual({ seed, problem: null });
+      }
+    },
+  );
 });
 
 function byId(one: Session, next: Session): number {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { UnflushedRows } from "../src/log-image.ts";
+import { UnflushedRows } from "../src/unflushed-rows.ts";
 import type { SessionRow } from "../src/session-row.ts";
 
 const count = 100_000;

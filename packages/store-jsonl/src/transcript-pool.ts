@@ -5,12 +5,15 @@ const maxOpen = 64;
 /** This many recently used transcripts stay open even without descriptors, because they may be in use. */
 const keptInNeed = 4;
 
-export class OpenTranscripts {
+export class TranscriptPool {
   readonly #options: TranscriptFileOptions;
+  /** Is called before an idle transcript is closed. */
+  readonly #onClose: (sessionId: string, file: TranscriptFile) => void;
   readonly #files: Map<string, TranscriptFile> = new Map();
 
-  constructor(options: TranscriptFileOptions) {
+  constructor(options: TranscriptFileOptions, onClose: (sessionId: string, file: TranscriptFile) => void) {
     this.#options = options;
+    this.#onClose = onClose;
   }
 
   peek(sessionId: string): TranscriptFile | null {
@@ -26,7 +29,8 @@ export class OpenTranscripts {
   }
 
   makeRoom(): void {
-    for (const [sessionId, file] of [...this.#files].slice(0, -keptInNeed)) if (!file.isPinned) this.letGo(sessionId);
+    for (const [sessionId, file] of [...this.#files].slice(0, -keptInNeed))
+      if (!file.isPinned) this.#close(sessionId, file);
   }
 
   letGo(sessionId: string): void {
@@ -41,6 +45,11 @@ export class OpenTranscripts {
 
   #closeOldest(): void {
     const oldest = this.#files.entries().find(([, file]) => !file.isPinned);
-    if (oldest !== undefined) this.letGo(oldest[0]);
+    if (oldest !== undefined) this.#close(...oldest);
+  }
+
+  #close(sessionId: string, file: TranscriptFile): void {
+    this.#onClose(sessionId, file);
+    this.letGo(sessionId);
   }
 }

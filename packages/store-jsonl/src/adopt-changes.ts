@@ -9,8 +9,8 @@ import {
   type AdoptionContext,
 } from "./adopt-sessions.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import type { Coexistence } from "./coexistence.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { AdoptionPort } from "./adoption.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./file-work.ts";
 import { archivedFrom } from "./recover-entries.ts";
 import { Purges } from "./purges.ts";
@@ -36,7 +36,7 @@ interface LookedFolder {
   readonly hasNewOnes: boolean;
 }
 
-export class ForeignChanges implements Coexistence {
+export class AdoptedChanges implements AdoptionPort {
   readonly #context: StoreContext;
   readonly #agent: AgentSessionFiles;
   readonly #notes: Map<string, string> = new Map();
@@ -73,23 +73,23 @@ export class ForeignChanges implements Coexistence {
     return this.#purges.finish();
   }
 
-  async take(): Promise<void> {
-    await this.#takeAll();
+  async adopt(): Promise<void> {
+    await this.#adoptAll();
     await this.#sweepPartials();
   }
 
-  async #takeAll(): Promise<void> {
-    const hasNewView = await this.#takeView();
+  async #adoptAll(): Promise<void> {
+    const hasNewEntries = await this.#adoptEntries();
     await this.#purges.finishInterrupted(this.#adoption().onFinding);
     const { seen, isSettled } = this.#folderNow();
     const isLooked = (isSettled && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes(seen);
     // sessions.json may be written in place and name a session that has no transcript yet, without a change of the
     // folder.
-    if (isLooked && !hasNewView) return;
+    if (isLooked && !hasNewEntries) return;
     const found = this.#foreignSessions();
     if (found !== null) {
       await this.#commit(idsOf(found), () => this.#foreignSessions());
-      await this.#agree(this.#agent.view.seenAs);
+      await this.#agree(this.#agent.mirror.fingerprint);
     }
     // A transcript without a session may become one later without a change of the folder, so the folder is not
     // recorded.
@@ -98,35 +98,35 @@ export class ForeignChanges implements Coexistence {
     if (now.isSettled && now.seen === seen) this.#note("folder", seen);
   }
 
-  async takeView(): Promise<void> {
-    await this.#takeView();
+  async adoptEntries(): Promise<void> {
+    await this.#adoptEntries();
   }
 
   /** Does the same; returns false when the file had nothing new. */
-  async #takeView(): Promise<boolean> {
-    const { index, log, view } = this.#agent;
+  async #adoptEntries(): Promise<boolean> {
+    const { index, log, mirror } = this.#agent;
     index.look();
     if (log.identity === "") await log.open();
     log.refresh();
     const suspects = suspectRows(log).map(({ row }) => row.sessionId);
     if (suspects.length > 0) await this.#commit(suspects, () => denySuspects(this.#adoption()));
-    if (this.isViewTaken(view.look())) return false;
-    await view.refresh();
-    let change = this.#changesOfView();
+    if (this.isMirrorTaken(mirror.look())) return false;
+    await mirror.refresh();
+    let change = this.#changesOfMirror();
     // The fingerprint belongs to the content that the change was made from; a newer version may not be merged yet.
-    let taken = view.seenAs;
+    let taken = mirror.fingerprint;
     while (change !== null) {
       const locked = new Set(idsOf(change));
       await this.#commit([...locked], () => {
-        const now = this.#changesOfView();
+        const now = this.#changesOfMirror();
         const isLocked = now === null || idsOf(now).every((id) => locked.has(id));
         change = isLocked ? null : now;
-        taken = view.seenAs;
+        taken = mirror.fingerprint;
         return isLocked ? now : null;
       });
     }
     await this.#agree(taken);
-    this.noteView(taken);
+    this.noteMirror(taken);
     return true;
   }
 
@@ -136,15 +136,15 @@ export class ForeignChanges implements Coexistence {
    */
   async #agree(taken: string | null): Promise<void> {
     const { files, locks, codec, emit } = this.#context;
-    const { folder, log, view } = this.#agent;
+    const { folder, log, mirror } = this.#agent;
     if (taken === null || codec.isCoded || log.identity === "" || !files.isWritable(folder.own)) return;
     try {
-      await view.agree(taken, (key) => log.find(key, undefined) !== null, {
+      await mirror.agree(taken, (key) => log.find(key, undefined) !== null, {
         underLock: (commit) =>
           locks.hold([folder.entriesLock], () => {
             log.refreshHeld();
             // A session may have been adopted since, with the entry of an earlier sessions.json.
-            if (view.seenAs !== taken || this.#changesOfView() !== null) return false;
+            if (mirror.fingerprint !== taken || this.#changesOfMirror() !== null) return false;
             log.flushNow();
             return commit();
           }),
@@ -155,15 +155,15 @@ export class ForeignChanges implements Coexistence {
     }
   }
 
-  noteView(seenAs: string | null): void {
-    if (seenAs === null) return;
+  noteMirror(fingerprint: string | null): void {
+    if (fingerprint === null) return;
     // A damaged file is remembered in this handle only, so that later handles report it too.
-    if (this.#agent.view.isReadable) this.#note("view", this.#stamp(seenAs));
-    else this.#takenDamaged = this.#stamp(seenAs);
+    if (this.#agent.mirror.isReadable) this.#note("view", this.#stamp(fingerprint));
+    else this.#takenDamaged = this.#stamp(fingerprint);
   }
 
-  isViewTaken(seenAs: string): boolean {
-    const stamp = this.#stamp(seenAs);
+  isMirrorTaken(fingerprint: string): boolean {
+    const stamp = this.#stamp(fingerprint);
     return this.#takenDamaged === stamp || this.#isTaken("view", stamp);
   }
 
@@ -211,17 +211,17 @@ export class ForeignChanges implements Coexistence {
     return monotonicMs() - looked.atMs < searchMs && looked.seen === seen;
   }
 
-  #changesOfView(): RowChange | null {
-    const { log, view } = this.#agent;
+  #changesOfMirror(): RowChange | null {
+    const { log, mirror } = this.#agent;
     // The row includes the transcript's patches: the change gets the next revision, and patches up to it count as
     // applied.
     const rowOf = (key: string): SessionRow | null => {
       const row = log.find(key, undefined);
       if (row === null) return null;
       const present = this.#presentRow(row);
-      return this.#agent.lookPast(present)?.folded ?? present;
+      return this.#agent.snapshotIfReadable(present)?.folded ?? present;
     };
-    const change = view.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
+    const change = mirror.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
     // A session that stays active keeps the name of its transcript.
     const rows = change?.rows.map((row) => {
       const known = log.row(row.sessionId);
@@ -248,7 +248,7 @@ export class ForeignChanges implements Coexistence {
     const fileName = archivedFrom(row.fileName) ?? row.fileName;
     if (files.facts(folder.session(fileName))?.kind !== "file") return null;
     if (fileName !== row.fileName && files.facts(folder.session(row.fileName)) !== null) return null;
-    const { formerFileName: _former, ...rest } = this.#agent.look(row).folded;
+    const { formerFileName: _former, ...rest } = this.#agent.snapshot(row).folded;
     return { ...rest, fileName };
   }
 
@@ -262,7 +262,7 @@ export class ForeignChanges implements Coexistence {
 
   #adoption(): AdoptionContext {
     const { files, clock, emit } = this.#context;
-    const { folder, log, index, view, address } = this.#agent;
+    const { folder, log, index, mirror, address } = this.#agent;
     // Read now, because a log whose flush failed is closed and then has no identity.
     const { identity } = log;
     const onFinding = (finding: Finding): void => {
@@ -270,9 +270,9 @@ export class ForeignChanges implements Coexistence {
       if (!this.#said.has(place)) emit({ name: "finding", ref: null, finding });
       this.#said.add(place);
     };
-    const hold = (row: SessionRow): HeldSession | null => this.#agent.hold(row, true);
+    const open = (row: SessionRow): OpenTranscript | null => this.#agent.open(row, true);
     const { agentId } = address;
-    return { files, folder, log, index, view, agentId, nowMs: clock.nowMs(), hold, onFinding };
+    return { files, folder, log, index, mirror, agentId, nowMs: clock.nowMs(), open, onFinding };
   }
 
   /**

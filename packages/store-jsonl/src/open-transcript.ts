@@ -5,7 +5,7 @@ import type { TranscriptFile } from "./transcript-file.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** Holds an open session. It is up to date only while the session's lock is held. */
-export interface HeldSession {
+export interface OpenTranscript {
   readonly row: SessionRow;
   readonly ref: SessionRef;
   readonly owner: LineOwner;

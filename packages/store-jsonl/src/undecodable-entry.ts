@@ -1,8 +1,8 @@
 import { hasErrorCode, type SessionEntry, type ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/internal";
+import { entrySourceDigest, refused } from "@throughline/core/internal";
 
 /** Holds the entry of a row, or a stand-in for one that cannot be read. `entryOf` returns the entry or throws. */
-export type KeptEntry = SessionEntry | SealedEntry | SealedChange | DamagedEntry;
+export type KeptEntry = SessionEntry | UndecodableEntry | UndecodableChange | DamagedEntry;
 
 interface WithEntry {
   readonly entry: KeptEntry;
@@ -12,7 +12,7 @@ interface WithEntry {
  * Stands for an entry of the log that the codec could not decode. Its text is kept and written unchanged. Each use
  * tries to decode it again, because the codec may get its key later.
  */
-export class SealedEntry {
+export class UndecodableEntry {
   readonly coded: string;
   /** The text is bound to this session key, so it is useless after a rename. */
   readonly key: string;
@@ -34,7 +34,7 @@ export class SealedEntry {
  * Stands for an entry with undecodable patches in the transcript. Each fold tries them again. Such an entry is never
  * written, because its revision would claim to include the patches.
  */
-export class SealedChange {
+export class UndecodableChange {
   readonly under: KeptEntry;
   readonly #error: ThroughlineError;
 
@@ -70,26 +70,33 @@ export class DamagedEntry {
 
 /** @throws {ThroughlineError} CODEC_FAILED when it cannot be decoded, STORE_CORRUPT when it is damaged */
 export function entryOf({ entry }: WithEntry): SessionEntry {
-  const isSealed = entry instanceof SealedEntry || entry instanceof SealedChange || entry instanceof DamagedEntry;
-  return isSealed ? entry.open() : entry;
+  const isUndecodable =
+    entry instanceof UndecodableEntry || entry instanceof UndecodableChange || entry instanceof DamagedEntry;
+  return isUndecodable ? entry.open() : entry;
 }
 
 export function readableEntry(row: WithEntry): SessionEntry | null {
-  return unlessSealed(
+  return unlessUndecodable(
     () => entryOf(row),
     () => null,
   );
+}
+
+/** Returns the digest of the source that the entry states; null without one, and for an unreadable entry. */
+export function sourceDigestOf(row: WithEntry): string | null {
+  const entry = readableEntry(row);
+  return entry === null ? null : entrySourceDigest(entry);
 }
 
 /**
  * Removes the stand-in for undecodable patches. The patches stay in the transcript, and their revisions stay above the
  * row's.
  */
-export function withoutSealedChange<Row extends WithEntry>(row: Row): Row {
-  return row.entry instanceof SealedChange ? { ...row, entry: row.entry.under } : row;
+export function withoutUndecodableChange<Row extends WithEntry>(row: Row): Row {
+  return row.entry instanceof UndecodableChange ? { ...row, entry: row.entry.under } : row;
 }
 
-export function unlessSealed<T, Other>(decode: () => T, otherwise: (error: ThroughlineError) => Other): T | Other {
+export function unlessUndecodable<T, Other>(decode: () => T, otherwise: (error: ThroughlineError) => Other): T | Other {
   try {
     return decode();
   } catch (error) {

@@ -15,10 +15,10 @@ import { DeepJson } from "./json-members.ts";
 import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
 import { crcOfBase, readView, viewText, type ReadView } from "./sessions-json.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
-import { readableEntry } from "./sealed-entry.ts";
+import { readableEntry } from "./undecodable-entry.ts";
 import { createSlices, type Slices } from "./slices.ts";
 
-export interface SessionsViewOptions {
+export interface SessionsMirrorOptions {
   readonly files: Files;
   readonly folder: AgentFolder;
   /** Null means that the file is written while there are at most 10,000 sessions. */
@@ -30,7 +30,7 @@ export interface SessionsViewOptions {
 
 export interface Publication {
   /** Tests whether the rows include what other programs wrote into this version of the file. */
-  isTaken(seenAs: string): boolean;
+  isTaken(fingerprint: string): boolean;
   underLock(commit: () => string | null): Promise<string | null>;
   /** Is true when the file contains purged content. A damaged file is then replaced at once, without a copy. */
   readonly isPurged: boolean;
@@ -54,9 +54,9 @@ const maxSessionsByDefault = 10_000;
  * Mirrors the sessions in OpenClaw's sessions.json. The entries log is authoritative. A change in the file since this
  * store's last write comes from OpenClaw, and becomes a change of the session.
  */
-export class SessionsView {
-  readonly #options: SessionsViewOptions;
-  #seenAs: string | null = null;
+export class SessionsMirror {
+  readonly #options: SessionsMirrorOptions;
+  #fingerprint: string | null = null;
   #theirs: ReadonlyMap<string, unknown> = new Map();
   #base: ReadonlyMap<string, unknown> = new Map();
   #changed: readonly string[] = [];
@@ -70,7 +70,7 @@ export class SessionsView {
   /** Counts the unfinished files, so that each gets another name. */
   #made = 0;
 
-  constructor(options: SessionsViewOptions) {
+  constructor(options: SessionsMirrorOptions) {
     this.#options = options;
   }
 
@@ -81,8 +81,8 @@ export class SessionsView {
   }
 
   /** Holds the file's fingerprint at the last read or write; null before the first. */
-  get seenAs(): string | null {
-    return this.#seenAs;
+  get fingerprint(): string | null {
+    return this.#fingerprint;
   }
 
   /**
@@ -103,13 +103,13 @@ export class SessionsView {
    */
   async refresh(): Promise<void> {
     const { files, folder } = this.#options;
-    for (let seenAs = this.look(); !this.#isRead(seenAs); seenAs = this.look()) {
+    for (let fingerprint = this.look(); !this.#isRead(fingerprint); fingerprint = this.look()) {
       const slices = createSlices();
       const baseAs = this.#lookAtBase();
-      const read = readView(files, folder, seenAs);
+      const read = readView(files, folder, fingerprint);
       for (let step = read.next(); ; step = read.next()) {
         if (step.done === true) {
-          if (this.look() === seenAs) this.#take(seenAs, baseAs, step.value);
+          if (this.look() === fingerprint) this.#take(fingerprint, baseAs, step.value);
           break;
         }
         await slices.next();
@@ -120,19 +120,19 @@ export class SessionsView {
   /** Returns the file's entries by key. It reads the file again only when it was replaced or changed. */
   entries(): ReadonlyMap<string, unknown> {
     const { files, folder } = this.#options;
-    const seenAs = this.look();
-    if (this.#isRead(seenAs)) return this.#theirs;
+    const fingerprint = this.look();
+    if (this.#isRead(fingerprint)) return this.#theirs;
     const baseAs = this.#lookAtBase();
-    const read = readView(files, folder, seenAs);
+    const read = readView(files, folder, fingerprint);
     for (let step = read.next(); ; step = read.next())
       if (step.done === true) {
-        this.#take(seenAs, baseAs, step.value);
+        this.#take(fingerprint, baseAs, step.value);
         return this.#theirs;
       }
   }
 
-  #isRead(seenAs: string): boolean {
-    return seenAs === this.#seenAs && this.#lookAtBase() === this.#baseAs;
+  #isRead(fingerprint: string): boolean {
+    return fingerprint === this.#fingerprint && this.#lookAtBase() === this.#baseAs;
   }
 
   #lookAtBase(): string {
@@ -141,10 +141,10 @@ export class SessionsView {
     return facts === null ? "" : textOf(facts);
   }
 
-  #take(seenAs: string, baseAs: string, read: ReadView): void {
+  #take(fingerprint: string, baseAs: string, read: ReadView): void {
     const { folder, onFinding } = this.#options;
     const { theirs, salvaged, base, changed, crc, baseCrc, isBaseTheirs } = read;
-    [this.#seenAs, this.#baseAs, this.#salvaged] = [seenAs, baseAs, salvaged];
+    [this.#fingerprint, this.#baseAs, this.#salvaged] = [fingerprint, baseAs, salvaged];
     [this.#seenCrc, this.#baseCrc, this.#isBaseTheirs] = [crc, baseCrc, isBaseTheirs];
     const path = folder.sessionsJson;
     if (salvaged !== null) onFinding(damagedFinding(path));
@@ -167,7 +167,7 @@ export class SessionsView {
 
   foreignChanges({ rowOf, putBack }: KnownRows, nowMs: number): RowChange | null {
     const theirs = this.entries();
-    if (this.#seenAs === "" || this.#isLost) return null;
+    if (this.#fingerprint === "" || this.#isLost) return null;
     const changed: SessionRow[] = [];
     for (const key of this.#changed) {
       const fields = fieldsOf(theirs.get(key));
@@ -194,9 +194,9 @@ export class SessionsView {
    * Keeps the file's content as the base of the next merge, once the rows include it. A later change back is then a
    * change too. Does nothing when the file was replaced, or equals the base.
    */
-  async agree(seenAs: string, isOurs: (key: string) => boolean, { underLock }: Agreement): Promise<void> {
+  async agree(fingerprint: string, isOurs: (key: string) => boolean, { underLock }: Agreement): Promise<void> {
     const { files } = this.#options;
-    if (seenAs === "" || seenAs !== this.#seenAs || !this.isReadable || this.#isLost) return;
+    if (fingerprint === "" || fingerprint !== this.#fingerprint || !this.isReadable || this.#isLost) return;
     if (!this.#changed.some((key) => this.#base.has(key) || isOurs(key))) return;
     const [crc, slices] = [this.#seenCrc, createSlices()];
     const theirs = this.#isBaseTheirs || this.#base.size === 0 ? { theirs: true } : {};
@@ -215,7 +215,8 @@ export class SessionsView {
     try {
       await this.#prepare(next, [Buffer.from(`${JSON.stringify({ crc, ...theirs })}\n`), ...parts], slices);
       isKept = await underLock(() => {
-        if (this.look() !== seenAs || this.#seenAs !== seenAs || files.facts(next) === null) return false;
+        if (this.look() !== fingerprint || this.#fingerprint !== fingerprint || files.facts(next) === null)
+          return false;
         this.#nameBase(next, () => undefined);
         [this.#base, this.#baseCrc, this.#isBaseTheirs] = [own, crc, theirs.theirs === true];
         this.#changed = [...this.#theirs.keys()].filter((key) => !own.has(key));
@@ -240,15 +241,15 @@ export class SessionsView {
     rows: Iterable<SessionRow>,
     known: (row: SessionRow) => SessionRow,
     { isTaken, underLock, isPurged }: Publication,
-  ): Promise<{ readonly seenAs: string } | null> {
+  ): Promise<{ readonly fingerprint: string } | null> {
     const { files, folder } = this.#options;
     // The rows are copied now, because they may change during a pause.
     const active = [...rows].filter((row) => !row.isArchived);
     await this.refresh();
     const theirs = this.entries();
-    const seenAs = this.#seenAs ?? "";
-    if ((this.isSettling && !isPurged) || (active.length === 0 && seenAs === "")) return { seenAs };
-    if (!isTaken(seenAs)) return null;
+    const fingerprint = this.#fingerprint ?? "";
+    if ((this.isSettling && !isPurged) || (active.length === 0 && fingerprint === "")) return { fingerprint };
+    if (!isTaken(fingerprint)) return null;
     const base = this.#base;
     const slices = createSlices();
     const wanted = new Map<string, unknown>();
@@ -270,8 +271,8 @@ export class SessionsView {
     }
     const own = new Map([...wanted].filter(([key]) => ours.has(key)));
     const text = await viewText(wanted, slices);
-    if (seenAs !== "" && text.crc === this.#seenCrc && text.crc === this.#baseCrc && own.size === base.size)
-      return { seenAs };
+    if (fingerprint !== "" && text.crc === this.#seenCrc && text.crc === this.#baseCrc && own.size === base.size)
+      return { fingerprint };
     const ownText = own.size === wanted.size ? text : await viewText(own, slices);
     const baseParts = [Buffer.from(`${JSON.stringify({ crc: text.crc })}\n`), ...ownText.parts];
     const view = this.#temporary("sessions.json");
@@ -284,7 +285,7 @@ export class SessionsView {
       await this.#prepare(next, baseParts, slices);
       if (damaged !== null)
         await this.#prepare(damaged.temporary, [readWhole(files, folder.sessionsJson) ?? Buffer.alloc(0)], slices);
-      written = await underLock(() => this.#replace(seenAs, { view, next, damaged }));
+      written = await underLock(() => this.#replace(fingerprint, { view, next, damaged }));
     } finally {
       const made = [view, next, ...(damaged === null ? [] : [damaged.temporary])];
       if (written === null) for (const path of made) files.remove(path);
@@ -292,10 +293,10 @@ export class SessionsView {
     if (written === null) return null;
     if (damaged !== null) this.#options.onFinding(replacedFinding(folder.sessionsJson, damaged.path, salvaged ?? 0));
     this.#salvaged = null;
-    [this.#seenAs, this.#theirs, this.#base] = [written, wanted, own];
+    [this.#fingerprint, this.#theirs, this.#base] = [written, wanted, own];
     [this.#seenCrc, this.#baseCrc, this.#isBaseTheirs] = [text.crc, text.crc, false];
     this.#changed = [...wanted.keys()].filter((key) => !ours.has(key));
-    return { seenAs: written };
+    return { fingerprint: written };
   }
 
   get isOurs(): boolean {
@@ -328,12 +329,12 @@ export class SessionsView {
   /**
    * Renames the prepared files, unless sessions.json changed. Returns the new fingerprint; null when it was not done.
    */
-  #replace(seenAs: string, { view, next, damaged }: PreparedView): string | null {
+  #replace(fingerprint: string, { view, next, damaged }: PreparedView): string | null {
     const { files, folder } = this.#options;
     this.sweep(systemClock.nowMs() - abandonedMs);
     const facts = files.facts(view);
     // A purge removes unfinished files, because they may contain the purged session.
-    if (this.look() !== seenAs || facts === null || files.facts(next) === null) return null;
+    if (this.look() !== fingerprint || facts === null || files.facts(next) === null) return null;
     if (damaged !== null && files.facts(damaged.temporary) === null) return null;
     if (damaged !== null) keepDamaged(files, folder, damaged);
     this.#nameBase(next, () => {
