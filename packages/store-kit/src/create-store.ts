@@ -129,8 +129,10 @@ class BackendStore implements core.SessionStore {
       const page = chain(found, (now) => {
         if (now === null) throw sessionNotFound(ref);
         row = now;
-        const { lastSeq } = now.head;
-        const decode = (one: KeptRecord): RecordFor<Payload> => this.#coder.decode(now, one, payload);
+        const { ref: at, sessionId, head } = now;
+        const { lastSeq } = head;
+        const place = { ref: at, sessionId };
+        const decode = (one: KeptRecord): RecordFor<Payload> => this.#coder.decode(place, one, payload);
         return chain(this.#rowsOf(now, range), (rows) => ({ records: rows.map(decode), lastSeq }));
       });
       return isPending(page) ? this.#life.track(() => page) : page;
@@ -202,7 +204,10 @@ class BackendStore implements core.SessionStore {
       const scan = { namespace, agentId: agentId ?? null, keyPrefix, sinceMs, untilMs, sort, state, sourceDigest };
       const found = ask(() => this.#backend.list({ ...scan, after, limit, includes }), null);
       return chain(found, (sessions) => {
-        const rows = sessions.map(({ row, entry }) => ({ ...row, entry, row }));
+        const rows = sessions.map(({ row, entry }) => {
+          const { ref, sessionId, updatedAtMs, sourceDigest } = row;
+          return { ref, sessionId, updatedAtMs, sourceDigest, row, entry };
+        });
         return withinBytes(sessionsBehind(rows, query, after).slice(0, limit), ({ entry }) => entry.length, pageBytes);
       });
     };

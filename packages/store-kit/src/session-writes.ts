@@ -133,11 +133,12 @@ export class SessionWrites {
     { appends, fields }: Pick<SessionRow, "appends"> & Pick<SessionChange, "fields">,
   ): PlannedWrite<AppendResult> {
     const { result, linked, entry, events } = plan;
-    const { lastSeq } = row.head;
-    const append = linked.map((item, index) =>
-      this.#coder.encode(row, item, { seq: lastSeq + index + 1, storedAtMs: nowMs }),
-    );
     const { ref, sessionId, revision, head, createdAtMs, updatedAtMs } = plan.frame;
+    const { lastSeq } = row.head;
+    const place = { ref, sessionId };
+    const append = linked.map((item, index) =>
+      this.#coder.encode(place, item, { seq: lastSeq + index + 1, storedAtMs: nowMs }),
+    );
     // The fields are named one by one for speed, because this is the path of every append.
     const after: SessionRow = {
       id: row.id,
@@ -157,7 +158,7 @@ export class SessionWrites {
     const session = entry === null ? written : { ...written, entry: this.#coder.entryText(row, entry) };
     const change = { expect: [at(row)], sessions: [session], durability };
     if (options.return === undefined) return { change, result, events };
-    const stored = append.map((one) => this.#coder.decode(row, one, "record"));
+    const stored = append.map((one) => this.#coder.decode(place, one, "record"));
     return { change, result: { ...result, stored }, events };
   }
 

@@ -54,7 +54,7 @@ export function createMemoryBackend(data: MemoryData): StoreBackend {
     sessionFields: ({ id }, names) => valuesOf(sessionById.get(id)?.fields, names),
     namespaceFields: (namespace, names) => valuesOf(data.fields.get(namespace), names),
     // The store filters, sorts and cuts what it gets.
-    list: () => Array.from(sessions.values(), ({ row, entry }) => ({ row, entry })),
+    list: () => [...sessions.values()],
     commit: (change) => commit(data, change),
     tryLock({ namespace, agentId }) {
       const agent = JSON.stringify([namespace, agentId]);
