@@ -74,8 +74,7 @@ export type DamageKind =
   | "index from earlier"
   | "index cut"
   | "index overwritten"
-  | "sessions.json removed"
-  | "mark of OpenClaw removed";
+  | "sessions.json removed";
 
 /** What another program does to a whole transcript. */
 export type TranscriptAct =

@@ -41,7 +41,6 @@ export function createOtherPrograms(folder: string, model: SessionModel): OtherP
       };
       if (damage === "index removed") remove("index.db", ...indexJournals);
       else if (damage === "index journal removed") remove(...indexJournals);
-      else if (damage === "mark of OpenClaw removed") remove("openclaw-was-here");
       else if (damage === "sessions.json removed")
         rmSync(join(agents, agentId, "sessions/sessions.json"), { force: true });
       else if (!existsSync(index)) return;

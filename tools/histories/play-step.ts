@@ -71,20 +71,21 @@ export async function playStep(context: PlayContext, history: History, at: numbe
       return playBackup(context, step.handle, at, what);
     case "damage": {
       const isClosed = programs.needsClosed(step.damage);
-      if (isClosed) for (const store of handles) await store.close();
-      programs.damage(step);
-      if (isClosed)
-        for (const index of handles.keys()) handles[index] = kind.open(place, history.derivedDelaysMs[index] ?? 0);
+      if (isClosed) await whileClosed(context, history, () => programs.damage(step));
+      else programs.damage(step);
       return;
     }
     case "transcript act":
       return playTranscriptAct(context, history, step, what);
-    case "foreign line":
-    case "edit": {
+    case "foreign line": {
       const session = findSession(model, refOf(model, step.session));
-      if (session === undefined) return;
-      if (step.kind === "edit") programs.edit(step, session, at);
-      else programs.writeLine(step, session, at);
+      if (session !== undefined) programs.writeLine(step, session, at);
+      return;
+    }
+    case "edit": {
+      // Other programs change entries before a handle is opened, not beside it.
+      const session = findSession(model, refOf(model, step.session));
+      if (session !== undefined) await whileClosed(context, history, () => programs.edit(step, session, at));
       return;
     }
     default:
@@ -92,22 +93,33 @@ export async function playStep(context: PlayContext, history: History, at: numbe
   }
 }
 
+/** Closes all handles while another program acts, and opens them again. */
+async function whileClosed<Result>(
+  { kind, place, handles }: PlayContext,
+  history: History,
+  act: () => Result,
+): Promise<Result> {
+  for (const store of handles) await store.close();
+  const result = act();
+  for (const index of handles.keys()) handles[index] = kind.open(place, history.derivedDelaysMs[index] ?? 0);
+  return result;
+}
+
 /**
  * Another program cuts, moves or deletes a transcript once the entry is caught up, here by closing all handles: the entry is
  * still there. What such a session holds afterwards is the store's matter, so it is purged.
  */
 async function playTranscriptAct(
-  { model, kind, place, handles, programs, compare }: PlayContext,
+  context: PlayContext,
   history: History,
   step: Extract<HistoryStep, { kind: "transcript act" }>,
   what: string,
 ): Promise<void> {
+  const { model, handles, programs, compare } = context;
   const ref = refOf(model, step.session);
   const session = findSession(model, ref);
   if (session === undefined) return;
-  for (const store of handles) await store.close();
-  const isDone = programs.act(step, session);
-  for (const index of handles.keys()) handles[index] = kind.open(place, history.derivedDelaysMs[index] ?? 0);
+  const isDone = await whileClosed(context, history, () => programs.act(step, session));
   if (!isDone) return;
   const store = handles[0] as SessionStore;
   const got = await store.load(ref);

@@ -56,7 +56,6 @@ const damages: readonly DamageKind[] = [
   "index cut",
   "index overwritten",
   "sessions.json removed",
-  "mark of OpenClaw removed",
 ];
 const foreignLines: readonly ForeignLine[] = ["message", "message with a carriage return", "custom", "label", "name"];
 const transcriptActs: readonly TranscriptAct[] = [

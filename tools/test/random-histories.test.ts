@@ -26,7 +26,7 @@ describe("random histories of several handles on one store", () => {
     ["SQLite", { store: sqlite }],
     ["JSON Lines", { store: jsonl }],
     ["JSON Lines, derived files lost and stale", { store: jsonl, withDamage: true }],
-    ["JSON Lines, other programs beside it", { store: jsonl, withForeign: true }],
+    ["JSON Lines, other programs before it", { store: jsonl, withForeign: true }],
     ["JSON Lines, both", { store: jsonl, withDamage: true, withForeign: true }],
   ])("leave what the model says: %s", { tags: ["slow"] }, async (_name, plan) => {
     const played = await randomHistories({
