@@ -125,6 +125,7 @@ export class EntriesLog {
     const facts = this.#file.open(folder.entriesLog);
     if (facts === null) return;
     this.#clear();
+    this.#unflushed.noteAll(facts.sizeBytes);
     this.#matchIndex();
     const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
     const slices = createSlices();
@@ -135,8 +136,10 @@ export class EntriesLog {
       const { changes } = this;
       await slices.next();
       // A refresh during the pause has read the rest, or another log.
-      if (this.changes !== changes || !this.#file.isOpen) return;
+      if (this.changes !== changes || !this.#file.isOpen) break;
     }
+    // A torn end behind the last line is cut off later, and no flush would reach it.
+    this.#unflushed.noteAll(this.#endBytes);
   }
 
   get activeCount(): number {

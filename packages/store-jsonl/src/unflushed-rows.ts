@@ -8,11 +8,14 @@ const maxKeptRows = 4096;
  */
 export class UnflushedRows {
   readonly #ends: Map<string, number> = new Map();
+  /** Marks the position before which every line counts as unflushed until a flush reached it. */
+  #allBytes = 0;
   /** Marks the position up to which `#ends` was cleaned, so that each flush causes one cleanup. */
   #forgottenBytes = 0;
 
   /** Notes the lines of a change. Lines before `flushedBytes` are on the disk, so they can be dropped. */
   note({ op, rows }: RowChange, endBytes: number, flushedBytes: number): void {
+    if (endBytes <= this.#allBytes) return;
     // A line that changes only the entry is left out, because it is acknowledged on its own.
     if (op === "catch-up" || (op === "save" && rows.every(({ revision }) => revision > 1))) return;
     if (this.#ends.size >= maxKeptRows && flushedBytes > this.#forgottenBytes) this.#forget(flushedBytes);
@@ -20,15 +23,19 @@ export class UnflushedRows {
   }
 
   isOnDisk(sessionId: string, flushedBytes: number): boolean {
-    const end = this.#ends.get(sessionId);
-    if (end === undefined) return true;
-    if (end > flushedBytes) return false;
+    if ((this.#ends.get(sessionId) ?? this.#allBytes) > flushedBytes) return false;
     this.#ends.delete(sessionId);
     return true;
   }
 
+  /** Notes every line of a log that is read for the first time, which costs less than to note each. */
+  noteAll(endBytes: number): void {
+    this.#allBytes = endBytes;
+  }
+
   clear(): void {
     this.#ends.clear();
+    this.#allBytes = 0;
     this.#forgottenBytes = 0;
   }
 
