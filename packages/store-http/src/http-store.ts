@@ -11,8 +11,10 @@ import {
   assertRedaction,
   assertRef,
   beginningMs,
+  createHandleLife,
   type HandleLife,
   planList,
+  prepareAppend,
   writeDurability,
 } from "@throughline/store-kit/internal";
 import {
@@ -23,7 +25,7 @@ import {
   sessionNotFound,
   withStored,
 } from "@throughline/core/internal";
-import { createHandleLife, prepareAppend, readPages } from "@throughline/store-kit";
+import { readPages } from "@throughline/store-kit";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { createForkFacet, createPartialsFacet, createSearchFacet } from "./facets.ts";
 import { watchSession } from "./watch-session.ts";

@@ -1,6 +1,6 @@
 import type { ThroughlineError } from "@throughline/core";
 import type { StoreLockOptions } from "@throughline/core/internal";
-import { holdLock } from "@throughline/store-kit";
+import { holdLock } from "@throughline/store-kit/internal";
 import type { ReleaseLock } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { LockFile } from "./lock-file.ts";

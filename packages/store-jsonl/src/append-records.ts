@@ -1,7 +1,7 @@
 import { type AppendedRecord, assertNotForgotten, quote, refused } from "@throughline/core/internal";
 import type { AppendResult, SessionHead } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
-import { planAppend } from "@throughline/store-kit";
+import { planAppend } from "@throughline/store-kit/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError } from "./file-work.ts";

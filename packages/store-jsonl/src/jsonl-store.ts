@@ -16,7 +16,7 @@ import {
   withStored,
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
-import { createCapabilities, createHandleLife, prepareAppend } from "@throughline/store-kit";
+import { createCapabilities, createHandleLife, prepareAppend } from "@throughline/store-kit/internal";
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessionFiles } from "./agent-session-files.ts";

@@ -1,7 +1,7 @@
 import type { AppendOptions, AppendResult, SessionEntry, TurnRequest } from "@throughline/core";
 
 import type { AppendTarget } from "../src/plan-append.ts";
-import { createCapabilities, planAppend, prepareAppend } from "@throughline/store-kit";
+import { createCapabilities, planAppend, prepareAppend } from "@throughline/store-kit/internal";
 import { createRecordIds, RememberedAppends } from "@throughline/core/internal";
 import type { SessionFrame } from "../src/session-frame.ts";
 import { describe, expect, it } from "vitest";

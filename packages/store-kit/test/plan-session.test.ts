@@ -1,6 +1,6 @@
 import type { MoveAction, SessionEntry } from "@throughline/core";
 import { assertIdsFree, IdClaims } from "../src/id-claims.ts";
-import { planMove, planRedaction, planRemove, planSave } from "@throughline/store-kit";
+import { planMove, planRedaction, planRemove, planSave } from "@throughline/store-kit/internal";
 import { type SessionFrame, sessionState } from "../src/session-frame.ts";
 import { describe, expect, it } from "vitest";
 

@@ -1,4 +1,4 @@
-import { createCapabilities, createHandleLife } from "@throughline/store-kit";
+import { createCapabilities, createHandleLife } from "@throughline/store-kit/internal";
 import { defaultStoreLimits, quote, refused } from "@throughline/core/internal";
 import type { SessionEvent } from "@throughline/core";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 import { type Clock, ThroughlineError } from "@throughline/core";
 import { quote, refused, type StoreLockOptions } from "@throughline/core/internal";
-import { holdLock } from "@throughline/store-kit";
+import { holdLock } from "@throughline/store-kit/internal";
 import type { ReleaseLock } from "@throughline/store-kit/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { storeError } from "./postgres-errors.ts";

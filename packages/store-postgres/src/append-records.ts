@@ -11,8 +11,13 @@ import {
   refused,
   sessionNotFound,
 } from "@throughline/core/internal";
-import { type AppendRequest, assertKeyFits, assertRef, patchedWithin } from "@throughline/store-kit/internal";
-import { planAppend } from "@throughline/store-kit";
+import {
+  type AppendRequest,
+  assertKeyFits,
+  assertRef,
+  patchedWithin,
+  planAppend,
+} from "@throughline/store-kit/internal";
 import {
   batchOrder,
   readAnswer,

@@ -1,7 +1,6 @@
 import type { RedactOptions, RedactResult, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
 import { entrySourceDigest, type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
-import { planFieldRemoval, redactedRecord } from "@throughline/store-kit/internal";
-import { planRedaction } from "@throughline/store-kit";
+import { planFieldRemoval, planRedaction, redactedRecord } from "@throughline/store-kit/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import type { Layout } from "./layout.ts";

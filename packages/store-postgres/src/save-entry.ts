@@ -1,7 +1,6 @@
 import type { Durability, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { entrySourceDigest, givenEntry, patchEntry, refused, sessionNotFound } from "@throughline/core/internal";
-import { assertIdsFree, beginningMs, type SessionFrame } from "@throughline/store-kit/internal";
-import { planSave } from "@throughline/store-kit";
+import { assertIdsFree, beginningMs, planSave, type SessionFrame } from "@throughline/store-kit/internal";
 import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";

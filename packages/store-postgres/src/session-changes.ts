@@ -1,5 +1,5 @@
 import type { MoveAction, RemoveOptions, SessionRef, SessionState } from "@throughline/core";
-import { planMove, planRemove } from "@throughline/store-kit";
+import { planMove, planRemove } from "@throughline/store-kit/internal";
 import { quote, refused, sessionNotFound } from "@throughline/core/internal";
 import type { SessionFrame } from "@throughline/store-kit/internal";
 import { addressOf } from "./append-records.ts";

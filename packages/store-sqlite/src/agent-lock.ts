@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Clock, ThroughlineError } from "@throughline/core";
 import { quote, type StoreLockOptions } from "@throughline/core/internal";
-import { holdLock } from "@throughline/store-kit";
+import { holdLock } from "@throughline/store-kit/internal";
 import { claim } from "./claim-file.ts";
 import { databasePath } from "./file-facts.ts";
 import { lockHolder } from "./store-file.ts";

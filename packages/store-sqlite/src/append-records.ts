@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import type { AppendedRecord } from "@throughline/core/internal";
 import type { AppendResult, SessionRef } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
-import { planAppend } from "@throughline/store-kit";
+import { planAppend } from "@throughline/store-kit/internal";
 import { lineBytes, storedRecord } from "@throughline/core/internal";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";

@@ -1,7 +1,6 @@
 import type { ForkFacet, SessionRef, SessionState } from "@throughline/core";
 import type { SharedRecords } from "@throughline/core/internal";
-import { forkBound } from "@throughline/store-kit/internal";
-import { planSave } from "@throughline/store-kit";
+import { forkBound, planSave } from "@throughline/store-kit/internal";
 import { refused, serializeRecord } from "@throughline/core/internal";
 import type { PayloadPlace, RowCoder } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";

@@ -1,7 +1,7 @@
 import { createFinding } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { SessionRef } from "@throughline/core";
-import { planRemove } from "@throughline/store-kit";
+import { planRemove } from "@throughline/store-kit/internal";
 import { settleChildren } from "./child-index.ts";
 import type { Connection } from "./connection.ts";
 import { copyToForks } from "./fork-session.ts";

@@ -1,6 +1,5 @@
 import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
-import { planFieldRemoval } from "@throughline/store-kit/internal";
-import { planRedaction } from "@throughline/store-kit";
+import { planFieldRemoval, planRedaction } from "@throughline/store-kit/internal";
 import { quote, refused } from "@throughline/core/internal";
 import type { RedactionInfo } from "@throughline/store-kit/internal";
 import { idFinder } from "./record-ids.ts";

@@ -1,6 +1,5 @@
 import type { MoveAction, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import { assertIdsFree, planArchive, type SessionFrame } from "@throughline/store-kit/internal";
-import { planMove, planSave } from "@throughline/store-kit";
+import { assertIdsFree, planArchive, planMove, planSave, type SessionFrame } from "@throughline/store-kit/internal";
 import { firstSweepAt } from "./keyed-appends.ts";
 import {
   entryOf,

@@ -12,11 +12,14 @@ import {
 import {
   assertRedaction,
   assertRef,
+  createCapabilities,
+  createHandleLife,
   createRowCoder,
   lockedAgent,
+  prepareAppend,
   writeDurability,
 } from "@throughline/store-kit/internal";
-import { createCapabilities, createHandleLife, prepareAppend, readPages } from "@throughline/store-kit";
+import { readPages } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { IndexFiller } from "./index-filler.ts";
