@@ -64,7 +64,12 @@ export interface Gateway {
   /** Is true while calls wait for the store, and for a minute after a call was lost. */
   readonly isWaiting: boolean;
   /** Counts the calls that ended and that the store does not have yet, with the age of the oldest in milliseconds. */
-  readonly unstored: { readonly calls: number; readonly oldestMs: number };
+  readonly unstored: {
+    /** Counts the calls. */
+    readonly calls: number;
+    /** States the age of the oldest call in milliseconds; 0 without one. */
+    readonly oldestMs: number;
+  };
   /** Stops taking calls and stores those that ended. Calls that the store does not take in time stay in the folder. */
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 
+/** Names the API that a provider speaks. */
 export type UpstreamApi = "anthropic" | "openai" | "ollama";
 
 /**
@@ -15,6 +16,7 @@ export function isGatewayMode(value: unknown): value is GatewayMode {
   return (gatewayModes as readonly unknown[]).includes(value);
 }
 
+/** Describes a model provider behind the gateway. */
 export interface UpstreamOptions {
   /**
    * Sets the address, without the part of the path that the provider's SDK adds: `https://api.anthropic.com`,
@@ -22,6 +24,7 @@ export interface UpstreamOptions {
    * @default the provider's own address; Ollama's on this machine
    */
   readonly baseUrl?: string;
+  /** Names the API that the provider speaks. */
   readonly api: UpstreamApi;
   /**
    * With `server`, the client sends a Throughline token and the provider gets `apiKey`. With `caller`, the client sends
@@ -41,6 +44,7 @@ export interface UpstreamOptions {
 
 /** The first segment of a request path selects an upstream by its name. */
 export interface GatewaySettings {
+  /** Maps the name of each upstream, which is the first segment of a request's path, to its description. */
   readonly upstreams: Readonly<Record<string, UpstreamOptions>>;
   /**
    * Sets the behavior while the store is away. `spool` keeps calls in the journal and stores them later. `refuse` rejects
@@ -66,6 +70,7 @@ export interface Upstream {
   readonly url: URL;
   /** Has no trailing slash, because the request's path starts with one. */
   readonly basePath: string;
+  /** Names the API that the provider speaks. */
   readonly api: UpstreamApi;
   readonly credentials: "server" | "caller";
   readonly mode: GatewayMode;
