@@ -12,7 +12,7 @@ import {
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
 import { createCapabilities, createHandleLife, prepareAppend } from "@throughline/store-kit/internal";
-import { type WatchHub } from "@throughline/store-kit";
+import type { WatchHub } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
