@@ -115,7 +115,7 @@ export { renewTurn } from "./renew-turn.ts";
 export { isSameJson } from "./same-json.ts";
 export { entrySourceDigest, importSourceDigest } from "./import-source.ts";
 export { findMatches, searchSnippet } from "./search-match.ts";
-export { parseAnyOf, parseSearch, readSearchQuery } from "./search-plan.ts";
+export { assertSearchQuery, parseAnyOf, parseSearch, readSearchQuery } from "./search-plan.ts";
 export type { SearchClause, SearchPlan, SearchScope } from "./search-plan.ts";
 export { searchText } from "./search-text.ts";
 export { searchIndexText, toolWord } from "./search-words.ts";

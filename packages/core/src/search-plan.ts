@@ -39,14 +39,23 @@ export interface SearchScope {
 }
 
 /**
+ * Refuses a query with a wrong option, and one without exactly one of `text` and `anyOf`.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function assertSearchQuery(query: SearchQuery): void {
+  assertStoreOptions("search", query);
+  const { text, anyOf } = query;
+  if ((text === undefined) === (anyOf === undefined))
+    throw refused("INPUT_INVALID", "A search takes either text or anyOf.", { text, anyOf });
+}
+
+/**
  * Converts a query to the form in which a store answers it.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function readSearchQuery(query: SearchQuery): SearchScope {
-  assertStoreOptions("search", query);
+  assertSearchQuery(query);
   const { text, anyOf, namespace = "", state = "any", limit = 20, tool } = query;
-  if ((text === undefined) === (anyOf === undefined))
-    throw refused("INPUT_INVALID", "A search takes either text or anyOf.", { text, anyOf });
   const plan = anyOf === undefined ? parseSearch(text ?? "") : parseAnyOf(anyOf);
   return { plan, namespace, state, limit, toolWord: tool === undefined ? null : toolWord(tool) };
 }

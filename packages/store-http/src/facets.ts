@@ -1,7 +1,7 @@
 import type { SharedRecords } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
 import { assertFence, assertRef, forkBound, preparePartial } from "@throughline/store-kit/internal";
-import { assertStoreOptions, readSearchQuery, refused } from "@throughline/core/internal";
+import { assertSearchQuery, refused } from "@throughline/core/internal";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { assertMayExist, boundMs, isAddressable, refOf, stateOf } from "./wire.ts";
 import type { WireRef, WireSession } from "./wire.ts";
@@ -9,9 +9,8 @@ import type { WireRef, WireSession } from "./wire.ts";
 export function createSearchFacet(connection: Connection, begin: (signal?: AbortSignal) => void): core.SearchFacet {
   return {
     async *search(query) {
-      assertStoreOptions("search", query);
+      assertSearchQuery(query);
       begin(query.signal);
-      readSearchQuery(query);
       const { signal, namespace = "", text, agentId, key, sinceMs, untilMs, ...filters } = query;
       const times = { sinceMs: boundMs(sinceMs), untilMs: boundMs(untilMs) };
       const asked = { ...filters, ...times, q: text, agent: agentId, session: key };
