@@ -5,7 +5,6 @@ import { publicOptionParameters, type OptionParameter } from "../public-options.
 const data: Readonly<Record<string, string>> = {
   SessionStore: "a store of another program may have more facets",
   SessionRef: "names a session; every store checks it",
-  SessionEntry: "an entry keeps the fields that other programs wrote",
   SessionRecord: "a record keeps the fields that other programs wrote",
   ReplyDraft: "a draft of a record keeps further fields",
   EstimatedRequest: "a request of any provider, of which system, tools and messages are counted",

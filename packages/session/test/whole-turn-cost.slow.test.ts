@@ -57,17 +57,26 @@ async function callsOf(given: Partial<AgentSessionsOptions>): Promise<Calls> {
     maxOutputTokens: 1000,
   };
   await using store = createMemoryStore();
+  let running = 0;
   const sessions = createAgentSessions({
     store,
     model,
     system: "Be kind.",
     tools: [echoTool, writeTool],
     summarizers: [createChatSummarizer({ model, name: "main" })],
+    onEvent: ({ name }) => {
+      if (name === "step.started") running++;
+      if (name === "step.finished" || name === "step.failed") running--;
+    },
     ...given,
   });
   const session = await sessions.open("home");
-  for (let turn = 0; turn < turnCount; turn++)
+  for (let turn = 0; turn < turnCount; turn++) {
     await session.runTurn(`Question ${turn}: ${"what is it like? ".repeat(11)}`);
+    // A person reads the answer meanwhile: steps in the background end before the next turn.
+    do await new Promise((resolve) => setImmediate(resolve));
+    while (running > 0);
+  }
   await sessions.close();
   return calls;
 }
