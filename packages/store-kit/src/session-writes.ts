@@ -25,7 +25,7 @@ import { planFieldRemoval, type SessionFrame } from "./session-frame.ts";
 import type { FieldWrites, KeptSession, KeptRecord, SessionChange, SessionRow } from "./store-backend.ts";
 
 /** This field of a session holds its open reply. */
-export const partialField = "partial";
+const partialField = "partial";
 
 const noPartial: FieldWrites = [[partialField, null]];
 

@@ -3,7 +3,7 @@ import type { KeptRecord, SessionRow, StoreBackend, StoreChange } from "@through
 type SessionRef = SessionRow["ref"];
 
 /** Holds one session. */
-export interface MemorySession {
+interface MemorySession {
   /** Holds the row of the session, which the store replaces and never changes. */
   row: SessionRow;
   /** Holds the entry as the store encodes it. */
