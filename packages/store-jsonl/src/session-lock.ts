@@ -129,7 +129,8 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     isKernels: options.port.isKernels,
     timeoutMs: options.timeoutMs,
     async hold(paths, work, { signal, sinceMs, meanwhile } = {}) {
-      const shared = [...new Set(paths)].map(reachable);
+      // Callers that want the same locks take them in the same order, because each waits for one while it has others.
+      const shared = [...new Set(paths)].toSorted().map(reachable);
       const taken: Shared[] = [];
       // The wait uses the monotonic clock. The store's clock may be simulated, and the system's clock may be set, but
       // other processes wait in real time.
@@ -248,7 +249,7 @@ async function rest(busy: Shared, naps: number, wait: Wait): Promise<void> {
 function tryLock(shared: Shared, options: SessionLocksOptions): boolean {
   const { files } = options;
   for (;;) {
-    const file = shared.file !== null && openOnes.size <= maxOpen / 2 ? shared.file : opened(shared, options);
+    const file = opened(shared, options);
     if (!file.tryLock()) return false;
     if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
     file.unlock();

@@ -1,7 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createJsonlStore } from "@throughline/store-jsonl";
+import { systemRandom } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
+import { nodeFiles } from "../src/files.ts";
+import { kernelLocks } from "../src/lock-file.ts";
+import { createSessionLocks } from "../src/session-lock.ts";
 import { holdLocks } from "./lock-holder.ts";
 import { mainRef, storeWithSession, textsOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -57,6 +61,22 @@ describe("the lock of a session", () => {
     await second.append(mainRef, [userDraft("after the first handle closed")]);
     expect(new Set(await textsOf(second)).size).toBe(41);
     await second.close();
+  });
+
+  it("is taken in one order by callers who name the same locks in two", async () => {
+    const folder = newFolder();
+    const [a, b, c] = ["a", "b", "c"].map((name) => `${folder}/${name}`) as [string, string, string];
+    const locks = createSessionLocks({ files: nodeFiles, port: kernelLocks, random: systemRandom, timeoutMs: 10_000 });
+    const elsewhere = kernelLocks.open(nodeFiles, c);
+    expect(elsewhere.tryLock()).toBe(true);
+    // The first caller has b and waits for c, so that the others form a line.
+    const done = [locks.hold([b, c], () => 1), locks.hold([b, a], () => 2), locks.hold([a, b], () => 3)];
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    elsewhere.unlock();
+    const late = new Promise((resolve) => setTimeout(resolve, 5000, "they wait for each other"));
+    expect(await Promise.race([Promise.all(done), late])).toEqual([1, 2, 3]);
+    elsewhere.close();
+    locks.close();
   });
 
   it("ends a wait that is aborted", async () => {
