@@ -17,6 +17,7 @@ import type { StoreContext } from "./store-context.ts";
 import type { EncodedLine } from "./stored-line.ts";
 import {
   type ChangeContext,
+  isNotReady,
   type LinePauses,
   locateSession,
   type LockWants,
@@ -134,7 +135,7 @@ export class AppendBatch implements LockWants<SessionRow> {
    */
   readonly write = (row: SessionRow): object | NotReady => {
     const first = openToWrite(this.scope, row, this);
-    if (typeof first === "string") return first;
+    if (isNotReady(first)) return first;
     if (this.#isEntryOnly) {
       // The append may have been aborted during the wait. The next one may have records, and needs other locks.
       if (this.#waiting.first === this.#first) this.#writeEntry(first);

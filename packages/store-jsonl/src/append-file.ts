@@ -45,17 +45,40 @@ interface OpenFile {
  */
 export class AppendFile {
   path = "";
-  /** Is empty while no file is open. */
-  identity = "";
-  handle = -1;
-  isOpen = false;
   readonly #options: AppendFileOptions;
-  opened: OpenFile | null = null;
+  #open: OpenFile | null = null;
   /** These bytes may be lost although a later flush succeeded. Of several positions the first counts. */
-  doubtful: DoubtfulBytes | null = null;
+  #doubtful: DoubtfulBytes | null = null;
 
   constructor(options: AppendFileOptions) {
     this.#options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== null;
+  }
+
+  /** Is empty while no file is open. */
+  get identity(): string {
+    return this.#open?.identity ?? "";
+  }
+
+  get handle(): number {
+    return this.#opened().handle;
+  }
+
+  get flushedBytes(): number {
+    return this.#open?.flushedBytes ?? 0;
+  }
+
+  /** Is true also when no file is open, because then no name can be lost. */
+  get isNamed(): boolean {
+    return this.#open?.isNamed ?? true;
+  }
+
+  /** Is true after a failed flush: the content may not be on the disk until `settle`. */
+  get isInDoubt(): boolean {
+    return this.#doubtful !== null;
   }
 
   /** Is true when another process has marked the open file because its flush failed. */
@@ -65,7 +88,7 @@ export class AppendFile {
 
   /** Is true while a flush uses the file, or while only this object knows of a failed flush. */
   get isPinned(): boolean {
-    return this.doubtful !== null || (this.opened !== null && this.opened.pins > 0);
+    return this.isInDoubt || (this.#open !== null && this.#open.pins > 0);
   }
 
   /**
@@ -115,14 +138,13 @@ export class AppendFile {
       isDead: false,
       flush: new GroupFlush(() => this.#flush(open)),
     };
-    this.opened = open;
-    [this.identity, this.handle, this.isOpen] = [identity, handle, true];
+    this.#open = open;
     return open;
   }
 
   /** @throws {ThroughlineError} STORE_READ_ONLY */
   assertWritable(): void {
-    if (this.opened?.isWritable === true) return;
+    if (this.#opened().isWritable) return;
     throw refused("STORE_READ_ONLY", `${quote(this.path)} cannot be written.`, { path: this.path });
   }
 
@@ -152,7 +174,7 @@ export class AppendFile {
    * @throws {ThroughlineError} STORE_IO with the outcome "unknown"
    */
   async flushed(): Promise<void> {
-    const open = this.opened ?? this.#required();
+    const open = this.#opened();
     open.pins++;
     try {
       await open.flush.flushed();
@@ -165,7 +187,7 @@ export class AppendFile {
   }
 
   flushNow(): void {
-    const open = this.#required();
+    const open = this.#opened();
     const { files, sizeOf } = this.#options;
     try {
       assertAlive(open);
@@ -178,7 +200,7 @@ export class AppendFile {
 
   async #flush(open: OpenFile): Promise<void> {
     const { files, sizeOf, flushName } = this.#options;
-    if (open.isDead) assertAlive(open);
+    assertAlive(open);
     const upTo = sizeOf();
     const flushing = files.flush(open.handle);
     // The name is flushed while the data flush runs. Its error is kept, so that the data flush is always awaited.
@@ -199,8 +221,8 @@ export class AppendFile {
   #flushFailed(open: OpenFile, error: unknown): ThroughlineError {
     open.isDead = true;
     this.#doubt(open.identity, open.flushedBytes);
-    if (this.doubtful !== null) this.#options.marks.note(this.doubtful);
-    if (this.opened === open) this.#options.onFlushFailed();
+    if (this.#doubtful !== null) this.#options.marks.note(this.#doubtful);
+    if (this.#open === open) this.#options.onFlushFailed();
     return fileError(error, this.path, "unknown");
   }
 
@@ -210,8 +232,8 @@ export class AppendFile {
   }
 
   #doubt(identity: string, from: number): void {
-    const known = this.doubtful;
-    if (known?.identity !== identity || from < known.from) this.doubtful = { identity, from };
+    const known = this.#doubtful;
+    if (known?.identity !== identity || from < known.from) this.#doubtful = { identity, from };
   }
 
   /**
@@ -223,21 +245,20 @@ export class AppendFile {
     const { path, identity } = this;
     const { files, marks } = this.#options;
     const marked = identity === "" ? null : marks.find(identity);
-    if (this.doubtful === null && marked === null) return false;
-    const all = [this.doubtful, marked].filter((bytes) => bytes !== null);
+    if (this.#doubtful === null && marked === null) return false;
+    const all = [this.#doubtful, marked].filter((bytes) => bytes !== null);
     for (const bytes of all) flushAgain(files, path, bytes);
     withFileErrors(path, () => {
       for (const bytes of all) marks.clear(bytes.identity);
     });
-    this.doubtful = null;
-    return all.length > 0;
+    this.#doubtful = null;
+    return true;
   }
 
   /** Closes the file once no flush uses it. Before that, its descriptor number must not go to another file. */
   close(): void {
-    const open = this.opened;
-    this.opened = null;
-    [this.identity, this.handle, this.isOpen] = ["", -1, false];
+    const open = this.#open;
+    this.#open = null;
     if (open === null) return;
     open.isClosed = true;
     this.#release(open);
@@ -245,7 +266,7 @@ export class AppendFile {
 
   /** Resolves when no flush of the open file is running; never rejects. */
   async idle(): Promise<void> {
-    await this.opened?.flush.idle();
+    await this.#open?.flush.idle();
   }
 
   /** Ignores errors: no caller waits for this close, and the flush has reported the state of the disk. */
@@ -263,9 +284,9 @@ export class AppendFile {
     this.#options.files.close(open.handle);
   }
 
-  #required(): OpenFile {
-    if (this.opened === null) throw refused("INTERNAL", "A file was used before it was opened.");
-    return this.opened;
+  #opened(): OpenFile {
+    if (this.#open === null) throw refused("INTERNAL", "A file was used before it was opened.");
+    return this.#open;
   }
 }
 

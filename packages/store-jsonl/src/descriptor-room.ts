@@ -15,17 +15,20 @@ export function isOutOfDescriptors(error: unknown): boolean {
 export class DescriptorRoom {
   readonly #timeoutMs: number;
   readonly #waiting: Set<() => void> = new Set();
-  /** Counts the operations that may hold descriptors. */
-  underWay = 0;
+  #underWay = 0;
   #endedMs = -Infinity;
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Ends an operation that was counted in `underWay`. */
+  /** Begins an operation that may hold descriptors. Each one ends with `leave`. */
+  enter(): void {
+    this.#underWay++;
+  }
+
   leave(): void {
-    this.underWay--;
+    this.#underWay--;
     this.#endedMs = monotonicMs();
     if (this.#waiting.size > 0) for (const wake of [...this.#waiting].slice(0, wokenAtOnce)) wake();
   }
@@ -51,7 +54,7 @@ export class DescriptorRoom {
    */
   async waitsAfter(error: unknown, startedMs: number, own: number): Promise<boolean> {
     const waitedMs = monotonicMs() - Math.max(startedMs, this.#endedMs);
-    const isHopeless = this.underWay <= own || waitedMs > this.#timeoutMs;
+    const isHopeless = this.#underWay <= own || waitedMs > this.#timeoutMs;
     if (!isOutOfDescriptors(error) || isApplied(error) || isHopeless) return false;
     await this.#wait();
     return true;

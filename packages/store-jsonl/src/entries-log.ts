@@ -230,8 +230,7 @@ export class EntriesLog {
 
   /** Tests whether this process has flushed the line that describes the session, and the log's name. */
   isOnDisk(sessionId: string): boolean {
-    const { opened } = this.#file;
-    return (opened?.isNamed ?? true) && this.#unflushed.isOnDisk(sessionId, opened?.flushedBytes ?? 0);
+    return this.#file.isNamed && this.#unflushed.isOnDisk(sessionId, this.#file.flushedBytes);
   }
 
   /**
@@ -239,7 +238,7 @@ export class EntriesLog {
    * `refreshHeld`, in this process or another.
    */
   isDoubtful(sessionId: string): boolean {
-    return this.#file.doubtful !== null || (!this.isOnDisk(sessionId) && this.#file.isMarked);
+    return this.#file.isInDoubt || (!this.isOnDisk(sessionId) && this.#file.isMarked);
   }
 
   /**
@@ -248,8 +247,7 @@ export class EntriesLog {
    */
   settle(): void {
     this.#assertBelieved();
-    if ((this.#file.opened?.flushedBytes ?? 0) < this.#endBytes)
-      this.#file.suspect(this.#file.opened?.flushedBytes ?? 0);
+    if (this.#file.flushedBytes < this.#endBytes) this.#file.suspect(this.#file.flushedBytes);
     this.refreshHeld();
   }
 
@@ -276,7 +274,7 @@ export class EntriesLog {
     this.changes++;
     this.image.apply(change);
     this.damage.mend(change);
-    this.#unflushed.note(change, endBytes, this.#file.opened?.flushedBytes ?? 0);
+    this.#unflushed.note(change, endBytes, this.#file.flushedBytes);
     this.#indexed.note(change, at);
   }
 
@@ -304,7 +302,7 @@ export class EntriesLog {
   }
 
   #assertBelieved(): void {
-    if (this.#file.isOpen && this.#file.doubtful === null) return;
+    if (this.#file.isOpen && !this.#file.isInDoubt) return;
     const path = this.#options.folder.entriesLog;
     throw fileError(new Error("the log was closed before it was flushed, or a flush of it failed"), path, "unknown");
   }

@@ -297,7 +297,7 @@ class JsonlStore implements core.SessionStore {
   /** `isOnce` is set for work that waits for descriptors itself, or that cannot be repeated. */
   async #track<T>(work: () => Promise<T>, isOnce: boolean = false): Promise<T> {
     const { room } = this.#context;
-    room.underWay++;
+    room.enter();
     try {
       return await this.#life.track(isOnce ? work : () => room.patiently(work));
     } catch (error) {

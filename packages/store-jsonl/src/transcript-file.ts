@@ -57,12 +57,9 @@ export class TranscriptFile {
   /** Holds the facts of the last write of this process, if nothing was read since. */
   #written: FileFacts | null = null;
   #identity = "";
-  /** Holds the current image of the file; null when it must be read. */
-  current: Transcript | null = null;
+  #transcript: Transcript | null = null;
   #anchor: EndAnchor | null = null;
   #staged: StagedLines | null = null;
-  /** Counts the characters that wait for `commit`. */
-  stagedLength = 0;
   readonly #acknowledged: AcknowledgedRecords = new AcknowledgedRecords();
   #hasNews = false;
   /** Is true when another process wrote between this process's last two writes. */
@@ -73,7 +70,7 @@ export class TranscriptFile {
     this.#file = new AppendFile({
       files: options.files,
       marks: options.unflushed,
-      sizeOf: () => this.current?.endBytes ?? 0,
+      sizeOf: () => this.#transcript?.endBytes ?? 0,
       flushName: (path, identity) => options.names.ensure(path, identity),
       onFlushFailed: () => this.forget(),
     });
@@ -102,14 +99,14 @@ export class TranscriptFile {
       this.forget();
       return null;
     }
-    if (this.#isAsWritten(facts, look)) return this.current;
+    if (this.#isAsWritten(facts, look)) return this.#transcript;
     if (facts.kind !== "file") throw notAFile(path);
     if (this.#identity !== facts.identity) this.forget();
     // Between the two calls another file may have taken the name, or an archive or purge may have removed it.
     const now = this.#file.isOpen ? pastWrite(this.#anchor, files, this.#file.handle, facts) : this.#file.open(path);
     if (now === null) return null;
     this.#file.path = path;
-    if (this.#identity !== now.identity) this.current = null;
+    if (this.#identity !== now.identity) this.#transcript = null;
     this.#identity = now.identity;
     const transcript = this.#readNew(now, look);
     this.facts = now;
@@ -121,7 +118,7 @@ export class TranscriptFile {
     { identity, sizeBytes, modifiedNs }: FileFacts,
     { path, savedHead, isWhole }: TranscriptRequest,
   ): boolean {
-    const [facts, known] = [this.#written, this.current];
+    const [facts, known] = [this.#written, this.#transcript];
     return (
       facts !== null &&
       known !== null &&
@@ -141,17 +138,17 @@ export class TranscriptFile {
    */
   readAhead(look: TranscriptRequest): void {
     const facts = withFileErrors(look.path, () => this.#options.files.facts(look.path));
-    const knownBytes = this.current?.endBytes ?? Infinity;
+    const knownBytes = this.#transcript?.endBytes ?? Infinity;
     if (facts?.identity === this.#identity && facts.sizeBytes > knownBytes) this.refresh(look);
   }
 
   /** Takes an image that was read without a lock, unless the current one covers as much, or the file was replaced. */
   adopt({ facts, transcript, anchor }: ReadAside): void {
-    const known = this.current;
+    const known = this.#transcript;
     const isKnown = known !== null && (known.base === null || transcript.base !== null);
     if (isKnown || (this.#identity !== "" && this.#identity !== facts.identity)) return;
     this.#identity = facts.identity;
-    this.current = transcript;
+    this.#transcript = transcript;
     this.#anchor = anchor;
     this.facts = facts;
     this.#options.findings.report(facts.identity, transcript, facts);
@@ -178,7 +175,7 @@ export class TranscriptFile {
    */
   settle(owner: LineOwner, fromSeq: number): void {
     const transcript = this.#writable();
-    const from = Math.max(this.#file.opened?.flushedBytes ?? 0, transcript.startOf(fromSeq));
+    const from = Math.max(this.#file.flushedBytes, transcript.startOf(fromSeq));
     if (from < (this.#staged?.from ?? transcript.endBytes)) this.#file.suspect(from);
     this.settleDoubt();
     // Ends an open last line first. Otherwise, a torn write behind it would damage that line too.
@@ -208,8 +205,17 @@ export class TranscriptFile {
       staged.text += `${line}\n`;
       written.push({ stored, text, byteOffset, endBytes: offset, line: 0 });
     }
-    this.stagedLength = staged.text.length;
     transcript.applyWritten(written);
+  }
+
+  /** Holds the current image of the file; null when it must be read. */
+  get current(): Transcript | null {
+    return this.#transcript;
+  }
+
+  /** Counts the characters that wait for `commit`. */
+  get stagedLength(): number {
+    return this.#staged?.text.length ?? 0;
   }
 
   /**
@@ -220,7 +226,6 @@ export class TranscriptFile {
   commit(path: string): boolean {
     const staged = this.#staged;
     this.#staged = null;
-    this.stagedLength = 0;
     if (staged === null) return true;
     this.isShared = this.#hasNews;
     this.#hasNews = false;
@@ -239,7 +244,7 @@ export class TranscriptFile {
       // Another program may write without the lock. Its line may then precede these, or its file may have replaced this
       // one.
       if (!staged.isInPlace || facts.sizeBytes !== to || facts.names === 0) {
-        this.current = null;
+        this.#transcript = null;
         // The whole file is read, because the written lines may end with a mark. A read from that mark would skip their
         // records.
         this.refresh({ ...this.#lookAgain(path, staged.owner, transcript), isWhole: true });
@@ -285,7 +290,7 @@ export class TranscriptFile {
   }
 
   get flushedRecords(): FlushedRecords {
-    const seq = this.current?.seqBefore(this.#file.opened?.flushedBytes ?? 0) ?? 0;
+    const seq = this.#transcript?.seqBefore(this.#file.flushedBytes) ?? 0;
     return { identity: this.#identity, seq };
   }
 
@@ -301,9 +306,8 @@ export class TranscriptFile {
 
   forget(): void {
     this.#identity = "";
-    this.current = null;
+    this.#transcript = null;
     this.#staged = null;
-    this.stagedLength = 0;
     this.#anchor = null;
     this.facts = null;
     this.#file.close();
@@ -320,10 +324,10 @@ export class TranscriptFile {
   }
 
   #writable(): Transcript {
-    if (!this.#file.isOpen || this.current === null)
+    if (!this.#file.isOpen || this.#transcript === null)
       throw refused("INTERNAL", "A transcript was written before it was read.");
     this.#file.assertWritable();
-    return this.current;
+    return this.#transcript;
   }
 
   /** Writes again what a failed flush may have lost. */
@@ -331,13 +335,13 @@ export class TranscriptFile {
     if (this.#file.isOpen && this.#file.settle()) this.facts = null;
   }
 
-  #lookAgain(path: string, owner: LineOwner, known: Transcript | null = this.current): TranscriptRequest {
+  #lookAgain(path: string, owner: LineOwner, known: Transcript | null = this.#transcript): TranscriptRequest {
     return { path, owner, savedHead: known?.savedHead ?? null, revision: known?.highestRevision ?? 0 };
   }
 
   /** Loads the positions of the records from `seq` on. Returns false when that needs the whole file. */
   reach(seq: number): boolean {
-    const known = this.current;
+    const known = this.#transcript;
     if (known === null || !this.#file.isOpen || seq >= known.firstSeq) return true;
     return withFileErrors(known.options.path, () => reachBack(this.#options.files, this.#file.handle, known, seq));
   }
@@ -345,7 +349,7 @@ export class TranscriptFile {
   #readNew(facts: FileFacts, look: TranscriptRequest): Transcript {
     const { files } = this.#options;
     const { handle } = this.#file;
-    const known = this.current;
+    const known = this.#transcript;
     const isSame =
       known !== null &&
       facts.sizeBytes >= known.endBytes &&
@@ -368,13 +372,13 @@ export class TranscriptFile {
   #scanAll(facts: FileFacts, look: TranscriptRequest, isMixed = false): Transcript {
     const { files, codec, nowMs, warm, maxLineBytes } = this.#options;
     const { path, owner, savedHead } = look;
-    const acknowledgedSeq = this.#acknowledged.before(facts.identity, this.current, look);
+    const acknowledgedSeq = this.#acknowledged.before(facts.identity, this.#transcript, look);
     const scan = { files, handle: this.#file.handle, sizeBytes: facts.sizeBytes };
     const base = isMixed ? null : findBase(scan, facts, look);
     const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed, acknowledgedSeq };
     const transcript = new Transcript(options, savedHead, base);
     if (!this.#scan(facts, transcript)) return this.#scanAll(facts, look, true);
-    this.current = transcript;
+    this.#transcript = transcript;
     return transcript;
   }
 

@@ -125,7 +125,7 @@ export async function underLocks<Row extends SessionRow | null, Result extends o
     for (const { sessionId } of locked) paths.push(folder.sessionLock(sessionId));
     const meanwhile = row === null ? undefined : (): void => agent.readAhead(row);
     const done = await context.locks.hold(paths, refreshAndWork, { signal, sinceMs, meanwhile });
-    if (typeof done !== "string") return done;
+    if (!isNotReady(done)) return done;
     if (done === "being written") await pause(settlingMs);
     else if (done === "unflushed") isOlder = true;
     else if (done === "locked by others" && row !== null) await waitForOthers(context, agent, row, sinceMs);
