@@ -119,10 +119,11 @@ export class AgentSessionFiles {
 
   /** Returns the row of an address, including a session that another program has just created, or null. */
   async locate(ref: SessionRef): Promise<SessionRow | null> {
-    if (!this.#isAdopted) await this.adopt();
+    const isFirst = !this.#isAdopted;
+    if (isFirst) await this.adopt();
     this.log.refresh();
     const known = this.log.find(ref.key, ref.archiveId);
-    if (known !== null || !this.exists) return known;
+    if (known !== null || isFirst || !this.exists) return known;
     await this.adoption.adopt();
     return this.log.find(ref.key, ref.archiveId);
   }

@@ -213,7 +213,6 @@ export class TranscriptFile {
     return this.#transcript;
   }
 
-  /** Counts the characters that wait for `commit`. */
   get stagedLength(): number {
     return this.#staged?.text.length ?? 0;
   }
