@@ -17,7 +17,7 @@ import { ask, BackendSessions } from "./backend-sessions.ts";
 import { createCapabilities } from "./create-capabilities.ts";
 import { createHandleLife, type HandleLife } from "./handle-life.ts";
 import { holdLock, lockedAgent } from "./hold-lock.ts";
-import { planList, sessionsBehind, withinBytes } from "./list-page.ts";
+import { isBehind, planList, sessionsBehind, withinBytes } from "./list-page.ts";
 import { ListedStates } from "./list-states.ts";
 import { purgedAtMs } from "./namespace-fields.ts";
 import { assertFence, preparePartial, readPartial } from "./partial-reply.ts";
@@ -199,7 +199,7 @@ class BackendStore implements core.SessionStore {
     const { namespace = "", agentId, keyPrefix = "", sinceMs = -Infinity, untilMs = Infinity } = query;
     const { pageBytes } = this.capabilities.limits;
     const find = (after: ListScan["after"], limit: number): Awaitable<readonly ListedRow[]> => {
-      const includes = (row: SessionRow): boolean => sessionsBehind([row], query, after).length > 0;
+      const includes = isBehind(query, after);
       const { sort, state, sourceDigest } = plan;
       const scan = { namespace, agentId: agentId ?? null, keyPrefix, sinceMs, untilMs, sort, state, sourceDigest };
       const found = ask(() => this.#backend.list({ ...scan, after, limit, includes }), null);

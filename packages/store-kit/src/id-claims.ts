@@ -26,31 +26,6 @@ export function assertIdsFree(
     throw refused("SESSION_EXISTS", `The session id ${quote(sessionId)} is in use.`, { id: sessionId });
 }
 
-/** Holds the ids in use, for stores that keep them in memory. */
-export class IdClaims {
-  readonly #ids = new Map<string, string>();
-
-  /**
-   * Claims the ids of a new session.
-   * @throws {ThroughlineError} as `assertIdsFree`; then none is taken
-   */
-  claim(owner: IdOwner): void {
-    const slots = slotsOf(owner);
-    assertIdsFree(owner, { agentId: this.#ids.get(slots.agent), sessionId: this.#ids.get(slots.session) });
-    this.#ids.set(slots.agent, owner.ref.agentId).set(slots.session, owner.sessionId);
-  }
-
-  /** Releases a session's id. Its agent keeps the spelling that was claimed first. */
-  release(owner: IdOwner): void {
-    this.#ids.delete(slotsOf(owner).session);
-  }
-}
-
-function slotsOf({ ref, sessionId }: IdOwner): { readonly agent: string; readonly session: string } {
-  const agent = [ref.namespace, ref.agentId.toLowerCase()];
-  return { agent: JSON.stringify(agent), session: JSON.stringify([...agent, sessionId.toLowerCase()]) };
-}
-
 function assertOneSpelling(id: string, holder: string | undefined): void {
   if (holder === undefined || holder === id) return;
   throw refused("ID_CASE_COLLISION", `The id ${quote(id)} meets ${quote(holder)}.`, { id, holder });

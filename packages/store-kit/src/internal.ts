@@ -5,7 +5,7 @@ export type { Reached } from "./follow-session.ts";
 export type { HandleLife } from "./handle-life.ts";
 export { holdLock, lockedAgent } from "./hold-lock.ts";
 export type { ReleaseLock } from "./hold-lock.ts";
-export { IdClaims, assertIdsFree } from "./id-claims.ts";
+export { assertIdsFree } from "./id-claims.ts";
 export { listPosition, planList, sessionsBehind, withinBytes } from "./list-page.ts";
 export type { ListPlan, ListPosition, ListedSession } from "./list-page.ts";
 export { ListedStates } from "./list-states.ts";

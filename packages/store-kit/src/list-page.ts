@@ -99,13 +99,19 @@ export function sessionsBehind<Session extends ListedSession>(
   after: ListPosition | null,
 ): readonly Session[] {
   const { sort = "updated" } = query;
-  const source = listedSource(query);
   return Array.from(all)
-    .filter((session) => isListed(session, query, source))
+    .filter(isBehind(query, after))
     .map((session) => ({ session, position: listPosition(session, sort) }))
-    .filter(({ position }) => after === null || comparePositions(position, after) > 0)
     .toSorted((one, other) => comparePositions(one.position, other.position))
     .map(({ session }) => session);
+}
+
+/** Returns the test whether a session matches the query and follows a position. */
+export function isBehind(query: ListQuery, after: ListPosition | null): (session: ListedSession) => boolean {
+  const { sort = "updated" } = query;
+  const source = listedSource(query);
+  return (session) =>
+    isListed(session, query, source) && (after === null || comparePositions(listPosition(session, sort), after) > 0);
 }
 
 function isListed(

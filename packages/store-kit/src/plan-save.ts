@@ -5,7 +5,7 @@ import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts
 
 /** Plans a save: an entry, and the session that it archives. */
 interface SavePlan extends EntryPlan {
-  /** The ids of a new session must be free, which `assertIdsFree` or `IdClaims` checks. The new session is empty. */
+  /** The ids of a new session must be free, which `assertIdsFree` checks. The new session is empty. */
   readonly isNew: boolean;
   /** This session had the key and is archived in the same commit. */
   readonly archived: SessionFrame | null;

@@ -1,5 +1,6 @@
 import type { MoveAction, SessionEntry } from "@throughline/core";
-import { assertIdsFree, IdClaims } from "../src/id-claims.ts";
+import { assertIdsFree } from "../src/id-claims.ts";
+import { planClaims, planPurge } from "../src/namespace-fields.ts";
 import { planMove, planRedaction, planRemove, planSave } from "@throughline/store-kit/internal";
 import { type SessionFrame, sessionState } from "../src/session-frame.ts";
 import { describe, expect, it } from "vitest";
@@ -115,17 +116,26 @@ describe("ids of sessions", () => {
     sessionId,
   });
 
-  it("are claimed whole or not at all, and only in one spelling", () => {
-    const claims = new IdClaims();
-    claims.claim(owner("main", "one"));
-    expect(() => claims.claim(owner("main", "one"))).toThrow(coded("SESSION_EXISTS"));
-    expect(() => claims.claim(owner("main", "ONE"))).toThrow(coded("ID_CASE_COLLISION"));
-    expect(() => claims.claim(owner("Main", "two"))).toThrow(coded("ID_CASE_COLLISION"));
-    expect(() => claims.claim(owner("main", "two"))).not.toThrow();
-    expect(() => claims.claim(owner("other", "ONE"))).not.toThrow();
-    expect(() => claims.claim(owner("MAIN", "one", "tenant"))).not.toThrow();
-    claims.release(owner("main", "one"));
-    expect(() => claims.claim(owner("main", "ONE"))).not.toThrow();
+  it("are claimed whole or not at all, and only in one spelling", async () => {
+    const fields = new Map<string, string | null>();
+    const nameOf = (namespace: string, name: string): string => `${namespace} ${name}`;
+    const read = (namespace: string) => (names: readonly string[]) =>
+      names.map((name) => fields.get(nameOf(namespace, name)) ?? null);
+    const claim = async (one: ReturnType<typeof owner>): Promise<void> => {
+      const { namespace } = one.ref;
+      const plan = await planClaims(one, read(namespace));
+      for (const [name, value] of plan.fields) fields.set(nameOf(namespace, name), value);
+    };
+    await claim(owner("main", "one"));
+    await expect(claim(owner("main", "one"))).rejects.toThrow(coded("SESSION_EXISTS"));
+    await expect(claim(owner("main", "ONE"))).rejects.toThrow(coded("ID_CASE_COLLISION"));
+    await expect(claim(owner("Main", "two"))).rejects.toThrow(coded("ID_CASE_COLLISION"));
+    await expect(claim(owner("main", "two"))).resolves.toBeUndefined();
+    await expect(claim(owner("other", "ONE"))).resolves.toBeUndefined();
+    await expect(claim(owner("MAIN", "one", "tenant"))).resolves.toBeUndefined();
+    const freed = await planPurge({ ...owner("main", "one"), sourceDigest: null }, 0, read(""));
+    for (const [name, value] of freed.fields) fields.set(nameOf("", name), value);
+    await expect(claim(owner("main", "ONE"))).resolves.toBeUndefined();
   });
 
   it("are checked before they are compared", () => {
