@@ -31,7 +31,7 @@ import { arrayLiteral } from "./array-literal.ts";
 import { parametersOf, type Layout } from "./layout.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts";
-import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
+import { canHold, entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** A patch of this field changes the source by which a session is listed. */
@@ -213,7 +213,7 @@ export function addressOf(ref: SessionRef): readonly string[] | null {
   assertRef(ref);
   const { namespace, agentId, key, archiveId = "" } = ref;
   const parts = [namespace, agentId, key, archiveId];
-  return parts.every((part) => part.isWellFormed() && !part.includes("\0")) ? parts : null;
+  return canHold(parts) ? parts : null;
 }
 
 /**

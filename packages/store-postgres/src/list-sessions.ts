@@ -1,7 +1,7 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import { type ListedStates, type ListPlan, planList } from "@throughline/store-kit/internal";
 import { purgedAtMs } from "./purged-sources.ts";
-import { refOf, stateOf } from "./row-values.ts";
+import { canHold, refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -49,8 +49,7 @@ function listStatement(
   const { namespace = "", agentId, keyPrefix = "", sinceMs, untilMs } = query;
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const texts = [namespace, agentId ?? "", keyPrefix];
-  if (!texts.every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
+  if (!canHold([namespace, agentId ?? "", keyPrefix])) return null;
   const tenants = agentId === undefined ? [] : layout.values({ namespace, agentId }).map((tenant) => bind(tenant));
   const conditions = [`t.namespace = ${bind(namespace)}`, ...tenants.map((tenant) => `t.tenant = ${tenant}`)];
   if (state !== "any") conditions.push(state === "archived" ? "t.archived" : "NOT t.archived");

@@ -2,7 +2,7 @@ import type { ListQuery } from "@throughline/core";
 import type { RunStatement } from "./connection-pool.ts";
 import { databaseNowMs } from "./store-clock.ts";
 import type { Layout } from "./layout.ts";
-import { numberOrNull, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { canHold, numberOrNull, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Limits the rows of one statement that copies marks. */
@@ -42,7 +42,7 @@ export async function purgedAtMs(
   digest: string,
   { namespace = "", agentId, signal }: ListQuery,
 ): Promise<number | null> {
-  if (![namespace, agentId ?? ""].every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
+  if (!canHold([namespace, agentId ?? ""])) return null;
   const ofAgent = agentId === undefined ? "" : ` AND p.agent_id = $3${layout.and("p", "$4")}`;
   const agent = agentId === undefined ? [] : [agentId, ...layout.values({ namespace, agentId })];
   const [row] = await pool.run(

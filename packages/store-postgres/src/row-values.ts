@@ -203,6 +203,11 @@ function damaged({ id, part }: PayloadOwner): Error {
   return refused("STORE_CORRUPT", `The ${part} of ${quote(id)} is not where it was put.`, { part, id });
 }
 
+/** Returns whether text columns can hold these texts. No session has an address with another text. */
+export function canHold(texts: readonly string[]): boolean {
+  return texts.every((text) => text.isWellFormed() && !text.includes("\0"));
+}
+
 export function textOrNull(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }

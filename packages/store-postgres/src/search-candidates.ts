@@ -1,6 +1,7 @@
 import type { SearchQuery } from "@throughline/core";
 import type { SearchPlan, SearchScope } from "@throughline/core/internal";
 import type { Layout } from "./layout.ts";
+import { canHold } from "./row-values.ts";
 import { queryOfAll, queryOfTool } from "./search-vector.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -39,8 +40,7 @@ export function canPass(
   { agentId = "", key = "", sessionId = "", role = "" }: SearchQuery,
   scope: SearchScope,
 ): boolean {
-  const texts = [scope.namespace, agentId, key, sessionId, role];
-  return texts.every((text) => text.isWellFormed() && !text.includes("\0"));
+  return canHold([scope.namespace, agentId, key, sessionId, role]);
 }
 
 /** Returns the parts of a new statement. */

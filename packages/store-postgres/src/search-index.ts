@@ -1,5 +1,5 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { assertStoreOptions, searchText } from "@throughline/core/internal";
+import { assertStoreOptions, readSearchQuery, searchText } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";
@@ -22,13 +22,13 @@ const openSlots = 5;
 export function createSearch(context: StoreContext, begin: (signal?: AbortSignal) => Promise<void>): SearchFacet {
   return {
     async *search(query: SearchQuery) {
-      assertStoreOptions("search", query);
+      const scope = readSearchQuery(query);
       await begin(query.signal);
       const { agentId, namespace = "", signal } = query;
       const tenant = agentId === undefined ? [] : context.found.layout.values({ namespace, agentId });
       const check = (): Promise<void> => begin(signal);
       const { isLimited } = await catchUp(context, check, { signal, tenant });
-      yield* searchHits(context, query, { isLimited, check });
+      yield* searchHits(context, query, { scope, isLimited, check });
     },
     async lag() {
       await begin();

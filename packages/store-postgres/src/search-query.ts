@@ -1,5 +1,5 @@
 import type { SearchHit, SearchQuery } from "@throughline/core";
-import { findMatches, readSearchQuery, type SearchScope, searchSnippet, searchText } from "@throughline/core/internal";
+import { findMatches, type SearchScope, searchSnippet, searchText } from "@throughline/core/internal";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { candidatesOfAny, findStems, scoreOf, type StemSearch } from "./search-any-of.ts";
 import {
@@ -13,6 +13,8 @@ import {
 import type { StoreContext } from "./store-context.ts";
 
 interface HitOptions {
+  /** Holds the query as `readSearchQuery` gives it. */
+  readonly scope: SearchScope;
   /** States whether row security limits the role. */
   readonly isLimited: boolean;
   check(): Promise<void>;
@@ -25,9 +27,8 @@ interface HitOptions {
 export async function* searchHits(
   context: StoreContext,
   query: SearchQuery,
-  { isLimited, check }: HitOptions,
+  { scope, isLimited, check }: HitOptions,
 ): AsyncGenerator<SearchHit> {
-  const scope = readSearchQuery(query);
   const { plan } = scope;
   if (plan.clauses.length === 0 || !canPass(query, scope)) return;
   const parts = (): SearchParts => searchParts(context, query, scope);
