@@ -87,8 +87,9 @@ const config: ViteUserConfig = defineConfig({
       test: {
         name: folder,
         isolate: isolated.has(folder),
-        root: join(root, folder),
-        include: ["test/**/*.test.ts"],
+        // All projects keep the root of the repository: vitest caches a compiled source for each root, and would compile
+        // core for each of them.
+        include: [`${folder}/test/**/*.test.ts`],
         setupFiles: [join(root, "tools/fail-on-console.ts")],
         // A server that all tests of a folder share.
         globalSetup: [join(root, folder, "test/global-setup.ts")].filter((path) => existsSync(path)),
