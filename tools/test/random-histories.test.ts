@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../../packages/core/src/index.ts";
 import { historyStores, type HistoryStore } from "../histories/history-store.ts";
+import { playHistory } from "../histories/play-history.ts";
 import { randomHistories } from "../random-histories.ts";
 import { testSize } from "../test-size.ts";
 
@@ -41,6 +42,38 @@ describe("random histories of several handles on one store", () => {
     // About 150 comparisons a history: one that ends early would show here.
     expect(played.comparisons).toBeGreaterThan(testSize({ short: 500, long: 10_000 }));
   });
+
+  it.each(Object.values(historyStores))(
+    "leaves a compaction that is redacted twice as it was: $name",
+    async (store) => {
+      const session = { key: 1 };
+      const entry = { set: {}, unset: [] };
+      const redact = { kind: "redact", handle: 0, session, records: [0], withUnknown: false } as const;
+      const { problem } = await playHistory(
+        {
+          seed: 1,
+          handles: 1,
+          pageRecords: 100,
+          pageBytes: 1_000_000,
+          derivedDelaysMs: [0],
+          steps: [
+            { kind: "save", handle: 0, session, sessionId: "s1", revision: "known", entry },
+            {
+              kind: "append",
+              handle: 0,
+              reader: 0,
+              session,
+              drafts: [{ form: "fields", type: "compaction", fields: {} }],
+            },
+            redact,
+            redact,
+          ],
+        },
+        store,
+      );
+      expect(problem).toBeNull();
+    },
+  );
 
   it.each<readonly [string, RegExp, HistoryStore]>([
     [

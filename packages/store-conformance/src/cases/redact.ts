@@ -83,10 +83,10 @@ export const redactCases: readonly ConformanceCase[] = [
     demand: "redacting a tombstone again leaves it as it is",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await store.append(ref, [userDraft("one", { id: "r1" })]);
-      await store.redact(ref, ["r1"], { reason: "first" });
+      await store.append(ref, [userDraft("one", { id: "r1" }), { type: "compaction", summary: "one", id: "r2" }]);
+      await store.redact(ref, ["r1", "r2"], { reason: "first" });
       const before = await readSources(store, ref);
-      await store.redact(ref, ["r1"], { reason: "second" });
+      await store.redact(ref, ["r1", "r2"], { reason: "second" });
       assert.deepEqual(await readSources(store, ref), before);
     },
   },

@@ -1,6 +1,6 @@
 import type { ListQuery, MoveAction, ReadOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import type { ReadPayload } from "@throughline/core/internal";
-import { redactionTombstone } from "@throughline/core/internal";
+import { isTombstone, redactionTombstone } from "@throughline/core/internal";
 import { lineOf } from "./append-to-model.ts";
 import {
   findSession,
@@ -98,7 +98,7 @@ export function redactInModel(
 }
 
 function redact(held: ModelRecord, reason: string, redactedAtMs: number): void {
-  if (held.record["customType"] === "throughline.redaction") return;
+  if (isTombstone(held.record)) return;
   const { side, bytes } = held;
   held.record = plainJson(redactionTombstone(held.record, { side, bytes, reason, redactedAtMs }));
   held.bytes = Buffer.byteLength(lineOf(held.record));
