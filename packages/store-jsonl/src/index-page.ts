@@ -15,7 +15,7 @@ export type IndexSample = readonly {
   readonly place: number;
 }[];
 
-export const sessionColumns = "line, folded, summary, seen";
+export const sessionColumns = "id, line, folded, summary, seen";
 
 /** Encodes a key so that SQLite, which compares blobs by bytes, sorts it by UTF-16 code units as `listPage` does. */
 export function keyOrder(key: string): Uint8Array {

@@ -109,7 +109,7 @@ function listOnce(
   looked: Map<string, SessionSnapshot | null>,
 ): readonly SessionSnapshot[] | undefined {
   const { index, log, folder, redo } = agent;
-  const { files, random } = context;
+  const { files, random, limits } = context;
   const look = (sessionId: string): void => {
     const row = log.row(sessionId);
     looked.set(sessionId, row === null ? null : agent.snapshotIfReadable(row));
@@ -127,9 +127,12 @@ function listOnce(
     if (!seen.startsWith(fingerprintOf(files.facts(folder.session(fileName))) || "gone")) look(id);
   }
   for (;;) {
-    const page = index.page(query, { ...wanted, limit: wanted.limit + looked.size });
-    if (page === undefined || !log.isIndexed) return undefined;
-    const believed = page.filter(({ row }) => !looked.has(row.sessionId));
+    const believed = index.page(
+      query,
+      { ...wanted, limit: wanted.limit + looked.size },
+      { pageBytes: limits.pageBytes, leaves: (sessionId) => looked.has(sessionId) },
+    );
+    if (believed === undefined || !log.isIndexed) return undefined;
     const changed = believed.filter(({ row, seen }) => {
       // An empty fingerprint means that the index row is unusable here, so the transcript is read even if it is
       // unchanged.

@@ -1,12 +1,11 @@
 import type { ListQuery, SessionState } from "@throughline/core";
-import { type ListedSession, type ListSource, sessionsBehind } from "@throughline/store-kit/internal";
-import { ownEntry } from "@throughline/core/internal";
+import { type ListedSession, type ListSource, sessionsBehind, withinBytes } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import { listAgent } from "./list-agent.ts";
 import { sourceDigestOf } from "./undecodable-entry.ts";
 import { createSlices } from "./slices.ts";
-import type { SessionSnapshot } from "./session-row.ts";
+import { entryBytesOf, entryTextOf, type SessionSnapshot } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface ListContext {
@@ -52,10 +51,15 @@ export function listSource(
     find: async (after, limit) => {
       await slices.next();
       const behind = left ?? (await look({ sort: plan.sort, sourceDigest: plan.sourceDigest, after, limit }));
-      return left === null ? behind.slice(0, limit) : left.splice(0, limit);
+      const page = withinBytes(behind.slice(0, limit), ({ seen }) => entryBytesOf(seen), context.limits.pageBytes);
+      left?.splice(0, page.length);
+      return page;
     },
-    // The entry is copied, because the caller may change it.
-    stateOf: ({ agent, seen }) => owned(agent.stateOf(seen)),
+    stateOf: ({ agent, seen }) => {
+      const state = agent.stateOf(seen);
+      // The entry is copied, because the caller may change it.
+      return { ...state, entry: JSON.parse(entryTextOf(seen)) as SessionState["entry"] };
+    },
   };
 }
 
@@ -63,8 +67,4 @@ function foundIn(agent: AgentSessionFiles, seen: SessionSnapshot, isBySource: bo
   const { sessionId, updatedAtMs } = seen.folded;
   const sourceDigest = isBySource ? sourceDigestOf(seen.folded) : null;
   return { ref: agent.refOf(seen.folded), sessionId, updatedAtMs, sourceDigest, agent, seen };
-}
-
-function owned(state: SessionState): SessionState {
-  return { ...state, entry: ownEntry(state.entry) };
 }

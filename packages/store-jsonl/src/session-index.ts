@@ -6,8 +6,8 @@ import { DamagedIndex, isDamage, openIndexFile, rowsPerTransaction, type IndexFi
 import { IndexedKeys } from "./indexed-keys.ts";
 import { keyOrder, pageStatements, sessionColumns, type IndexSample, type WantedSessions } from "./index-page.ts";
 import type { LogReading } from "./log-image.ts";
-import { UndecodableEntry } from "./undecodable-entry.ts";
-import { decodeRowChange, lineOfRow, parseChecked, withChecksum } from "./session-row.ts";
+import { readableEntry, UndecodableEntry } from "./undecodable-entry.ts";
+import { decodeRowChange, entryBytesOf, lineOfRow, parseChecked, withChecksum } from "./session-row.ts";
 import type {
   KeyedAppend,
   LogPlace,
@@ -117,10 +117,29 @@ export class SessionIndex {
     return this.#ask(() => Number(this.#get("SELECT max(place) AS place FROM sessions")?.["place"] ?? 0)) ?? 0;
   }
 
-  page(query: ListQuery, wanted: WantedSessions): readonly SessionSnapshot[] | undefined {
+  /**
+   * Returns the sessions of a page, without those that `leaves` names. Where their entries fill `pageBytes`, one
+   * session more shows that the page ends there.
+   */
+  page(
+    query: ListQuery,
+    wanted: WantedSessions,
+    { pageBytes, leaves }: { readonly pageBytes: number; readonly leaves: (sessionId: string) => boolean },
+  ): readonly SessionSnapshot[] | undefined {
     const statements = pageStatements(query, wanted, this.#options.agent.agentId);
     return this.#ask(() =>
-      statements.flatMap(({ sql, values }) => this.#all(sql, ...values).map((row) => this.#indexed(row))),
+      statements.flatMap(({ sql, values }) => {
+        const found: SessionSnapshot[] = [];
+        let bytes = 0;
+        for (const row of this.#statement(sql).iterate(...values)) {
+          if (leaves(row["id"] as string)) continue;
+          const seen = this.#indexed(row);
+          found.push(seen);
+          if (bytes >= pageBytes) break;
+          bytes += entryBytesOf(seen);
+        }
+        return found;
+      }),
     );
   }
 
@@ -262,6 +281,7 @@ export class SessionIndex {
       folded: updatedAtMs === folded.updatedAtMs ? folded : { ...folded, updatedAtMs },
       digest,
       seen: isUndecodable ? "" : (columns["seen"] as string),
+      entryText: JSON.stringify(readableEntry(folded)),
     };
   }
 

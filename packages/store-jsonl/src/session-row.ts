@@ -4,7 +4,14 @@ import { defaultIdempotency, refused } from "@throughline/core/internal";
 import type { PayloadCoder } from "@throughline/store-kit/internal";
 import { parseObject } from "./json-members.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
-import { DamagedEntry, entryOf, UndecodableEntry, unlessUndecodable, type KeptEntry } from "./undecodable-entry.ts";
+import {
+  DamagedEntry,
+  entryOf,
+  readableEntry,
+  UndecodableEntry,
+  unlessUndecodable,
+  type KeptEntry,
+} from "./undecodable-entry.ts";
 import { parseDecoded, type LineCodec } from "./stored-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
 
@@ -127,8 +134,18 @@ export interface SessionSnapshot {
   readonly digest: TranscriptDigest;
   /** Holds the transcript's identity, size and time. If any differs now, the snapshot is outdated. */
   readonly seen: string;
+  /** Holds the entry of `folded` as JSON in a snapshot from the index; absent in others. */
+  readonly entryText?: string;
   /** States which records this process has flushed. @default no record is proven */
   readonly flushed?: FlushedRecords;
+}
+
+export function entryTextOf({ folded, entryText = JSON.stringify(readableEntry(folded)) }: SessionSnapshot): string {
+  return entryText;
+}
+
+export function entryBytesOf(seen: SessionSnapshot): number {
+  return Buffer.byteLength(entryTextOf(seen));
 }
 
 const logVersion = 1;
