@@ -8,12 +8,19 @@ import type { StoreContext } from "./store-context.ts";
 /** No key is longer than 512 characters, and no character sorts behind U+10FFFF. */
 const lastKey = "\u{10FFFF}".repeat(512);
 
+/** PostgreSQL knows these sizes without reading the entries. */
+const entryBytes = `coalesce(octet_length(f.entry_coded), 0)
+          + coalesce(pg_column_size(f.entry_names), 0) + coalesce(pg_column_size(f.entry_values), 0)`;
+
 interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
 
-/** Returns one page of sessions. An index finds and sorts them by bytes, and the database limits the page. */
+/**
+ * Returns one page of sessions. An index finds and sorts them by bytes. The database limits the page, and sends no
+ * entry behind the one that fills its bytes.
+ */
 export async function listSessions(
   context: StoreContext,
   listed: ListedStates,
@@ -26,11 +33,13 @@ export async function listSessions(
       const statement = listStatement(context, query, { ...plan, after, limit });
       if (statement === null) return [];
       const rows = await pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
-      return rows.map((row) => ({
+      const last = Number(rows.at(-1)?.["found"]) > rows.length ? rows.length - 1 : null;
+      return rows.map((row, index) => ({
         row,
         ref: refOf(row),
         sessionId: String(row["session_id"]),
         updatedAtMs: Number(row["updated_at_ms"]),
+        endsPage: index === last,
       }));
     },
     stateOf: ({ row }) => stateOf(coder, row),
@@ -42,7 +51,7 @@ export async function listSessions(
 
 /** Builds the statement that finds at most `limit` sessions behind `after`. Returns null if no session can match. */
 function listStatement(
-  { schema, found: { layout } }: StoreContext,
+  { schema, found: { layout }, limits }: StoreContext,
   query: ListQuery,
   { sort, state, sourceDigest, after, limit }: Pick<ListPlan, "sort" | "state" | "sourceDigest" | "after" | "limit">,
 ): Statement | null {
@@ -59,13 +68,18 @@ function listStatement(
   if (sinceMs !== undefined) conditions.push(since(bind(lowerBound(sinceMs))));
   if (untilMs !== undefined) conditions.push(until(bind(lowerBound(untilMs))));
   if (after !== null) conditions.push(behind(sort, after, bind));
-  const order =
-    sort === "updated"
-      ? "t.updated_slot DESC, t.updated_at_ms DESC, t.agent_id, t.key, t.session_id"
-      : "t.agent_id, t.key, t.session_id";
+  const order = (table: string): string => {
+    const names = `${table}.agent_id, ${table}.key, ${table}.session_id`;
+    return sort === "updated" ? `${table}.updated_slot DESC, ${table}.updated_at_ms DESC, ${names}` : names;
+  };
   const sessions = sourceDigest === null ? `${schema}.sessions` : ofSource(bind(sourceDigest));
-  const columns = stateColumns.map((column) => `t.${column}`).join(", ");
-  const sql = `SELECT ${columns} FROM ${sessions} t WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(limit)}`;
+  const columns = (table: string): string => stateColumns.map((column) => `${table}.${column}`).join(", ");
+  const found = `SELECT ${columns("t")}, t.updated_slot FROM ${sessions} t WHERE ${conditions.join(" AND ")} ORDER BY ${order("t")} LIMIT ${bind(limit)}`;
+  const sql = `SELECT ${columns("p")}, p.found FROM (
+      SELECT f.*, count(*) OVER () AS found,
+        sum(${entryBytes}) OVER (ORDER BY ${order("f")} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+      FROM (${found}) f
+    ) p WHERE coalesce(p.bytes_before, 0) < ${bind(limits.pageBytes)} ORDER BY ${order("p")}`;
   return { sql, values };
 
   /** OFFSET makes the index of sources find the few sessions of a source, whichever index has the order of the list. */

@@ -34,7 +34,8 @@ export interface SchemaStep {
  * that a fork at any seq gets its count without reading records.
  *
  * An entry is stored as its top-level fields in order. Names and values are JSON texts, so a patch is array work, and
- * no JSON function reads, refuses or changes their content. Under a codec the entry is in `entry_coded`.
+ * no JSON function reads, refuses or changes their content. Under a codec the entry is in `entry_coded`. PostgreSQL
+ * does not compress the arrays, so a list knows their size without reading them.
  *
  * `source_digest` is the digest of the source that the entry states as `importedFrom`. The client computes it, because
  * only the client reads an entry under a codec. A purge keeps it in `purged_sources`.
@@ -92,6 +93,8 @@ CREATE TABLE ${schema}.sessions (${tenantColumn(kind)}
   CONSTRAINT sessions_number PRIMARY KEY (session_no${kind.layout.last("tenant")}),
   CONSTRAINT sessions_address UNIQUE (namespace, agent_id, key, archive_id${kind.layout.last("tenant")})
 )${behindTable(schema, "sessions", kind, " WITH (fillfactor = 70)")}
+ALTER TABLE ${schema}.sessions
+  ALTER COLUMN entry_names SET STORAGE EXTERNAL, ALTER COLUMN entry_values SET STORAGE EXTERNAL;
 CREATE UNIQUE INDEX sessions_folded_id ON ${schema}.sessions (lower(session_id), agent_id, namespace${kind.layout.last("tenant")});
 CREATE INDEX sessions_listed ON ${schema}.sessions (archived, namespace, updated_slot DESC);
 CREATE INDEX sessions_listed_by_agent ON ${schema}.sessions (agent_id, archived, namespace, updated_slot DESC);
