@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ListQuery, SessionEvent, SessionState, SessionStore } from "@throughline/core";
-import { abilityOf, assertFails, createSession, refOf, userDraft } from "../case-tools.ts";
+import { abilityOf, assertFails, createSession, numbersTo, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 const names = ["a", "b", "c", "d", "e", "f", "g"] as const;
@@ -53,6 +53,28 @@ export const listCases: readonly ConformanceCase[] = [
       await createSeven(store);
       assert.equal(idsOf(await listAll(store, { limit: 2 })), byTime());
       assert.equal(idsOf((await store.list()).sessions), byTime());
+    },
+  },
+  {
+    id: "list/page-bytes",
+    demand: "a page of a list ends once its entries fill the declared bytes",
+    async run({ store }) {
+      const { pageBytes } = store.capabilities.limits;
+      const text = "x".repeat(Math.min(Math.ceil(pageBytes / 2), 1_000_000));
+      const most = Math.ceil(pageBytes / text.length);
+      const wanted = numbersTo(most + 1).map((each) => `s${each}`);
+      for (const name of wanted) await createSession(store, name, { entry: { text } });
+      for (const sort of ["updated", "key"] as const) {
+        const found: string[] = [];
+        for (let cursor: string | null = null; ;) {
+          const page = await store.list({ sort, ...(cursor === null ? {} : { cursor }) });
+          assert.ok(page.sessions.length <= most, `a page has ${page.sessions.length} entries of ${text.length} bytes`);
+          found.push(...page.sessions.map(({ sessionId }) => sessionId.replace("session-", "")));
+          if (page.nextCursor === null) break;
+          cursor = page.nextCursor;
+        }
+        assert.deepEqual(found.toSorted(), wanted.toSorted());
+      }
     },
   },
   {

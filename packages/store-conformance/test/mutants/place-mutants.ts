@@ -1,4 +1,4 @@
-import type { SessionRef } from "@throughline/core";
+import type { SessionRef, SessionState } from "@throughline/core";
 import { addressed, noted, type Mutant } from "./mutant.ts";
 
 /** A list whose later pages show a session that another value of the filter asks for. */
@@ -112,6 +112,22 @@ export const listMutants: readonly Mutant[] = [
     name: "list has no default limit",
     foundBy: "list/default-limit",
     handle: (inner) => ({ list: (query) => inner.list({ limit: 1000, ...query }) }),
+  },
+  {
+    name: "list fills a page, whatever the entries weigh",
+    foundBy: "list/page-bytes",
+    handle: (inner) => ({
+      list: async (query = {}) => {
+        const { limit = 50, ...filters } = query;
+        const sessions: SessionState[] = [];
+        let page = await inner.list(query);
+        for (; page.nextCursor !== null && sessions.length + page.sessions.length < limit;) {
+          sessions.push(...page.sessions);
+          page = await inner.list({ ...filters, limit: limit - sessions.length, cursor: page.nextCursor });
+        }
+        return { ...page, sessions: [...sessions, ...page.sessions] };
+      },
+    }),
   },
   {
     name: "takes any cursor for the first page",
