@@ -16,6 +16,7 @@ import { draftsOf, fieldsOf, optionsOf } from "./plan-drafts.ts";
 import { appendToModel } from "../../packages/store-conformance/src/model/append-to-model.ts";
 import {
   findSession,
+  maxAheadMs,
   type ModelSession,
   type SessionModel,
   stateOf,
@@ -48,7 +49,7 @@ export async function playStep(context: PlayContext, history: History, at: numbe
     case "append":
       return playAppend(context, step, at, what);
     case "clock":
-      model.nowMs += step.byMs;
+      model.nowMs = Math.max(model.nowMs + step.byMs, believedFromMs(model));
       model.isClockSetBack ||= step.byMs < 0;
       return;
     case "reopen":
@@ -235,6 +236,15 @@ async function playVerify(context: PlayContext, handle: number, what: string): P
   const isTouched = context.model.sessions.some(({ isTouchedByOthers }) => isTouchedByOthers);
   for await (const { code, message } of maintenance?.verify({ full: true }) ?? [])
     if (!allowedFindings.has(code) && !isTouched) throw new HistoryProblem(`${what}: ${code}: ${message}`);
+}
+
+/**
+ * A handle believes the time of another program's line while it is near its clock. Before this time a handle that reads
+ * such a line would state another time than one that has read it.
+ */
+function believedFromMs({ sessions }: SessionModel): number {
+  const theirs = sessions.flatMap(({ records }) => records.filter(({ storedAtMs }) => storedAtMs === null));
+  return Math.max(-Infinity, ...theirs.map(({ record }) => Date.parse(record.timestamp) - maxAheadMs));
 }
 
 async function playBackup(context: PlayContext, handle: number, at: number, what: string): Promise<void> {

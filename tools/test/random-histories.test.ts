@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../../packages/core/src/index.ts";
 import { historyStores, type HistoryStore } from "../histories/history-store.ts";
+import type { History } from "../histories/history-steps.ts";
 import { playHistory } from "../histories/play-history.ts";
 import { randomHistories } from "../random-histories.ts";
 import { testSize } from "../test-size.ts";
@@ -43,37 +44,32 @@ describe("random histories of several handles on one store", () => {
     expect(played.comparisons).toBeGreaterThan(testSize({ short: 500, long: 10_000 }));
   });
 
+  const session = { key: 1 };
+
+  /** What is wrong with a store once a session was saved and the steps were played. */
+  async function problemOf(store: HistoryStore, steps: History["steps"]): Promise<unknown> {
+    const entry = { set: {}, unset: [] };
+    const save = { kind: "save", handle: 0, session, sessionId: "s1", revision: "known", entry } as const;
+    const handle = { handles: 1, pageRecords: 100, pageBytes: 1_000_000, derivedDelaysMs: [0] };
+    return (await playHistory({ seed: 1, ...handle, steps: [save, ...steps] }, store)).problem;
+  }
+
   it.each(Object.values(historyStores))(
     "leaves a compaction that is redacted twice as it was: $name",
     async (store) => {
-      const session = { key: 1 };
-      const entry = { set: {}, unset: [] };
+      const drafts = [{ form: "fields", type: "compaction", fields: {} }] as const;
       const redact = { kind: "redact", handle: 0, session, records: [0], withUnknown: false } as const;
-      const { problem } = await playHistory(
-        {
-          seed: 1,
-          handles: 1,
-          pageRecords: 100,
-          pageBytes: 1_000_000,
-          derivedDelaysMs: [0],
-          steps: [
-            { kind: "save", handle: 0, session, sessionId: "s1", revision: "known", entry },
-            {
-              kind: "append",
-              handle: 0,
-              reader: 0,
-              session,
-              drafts: [{ form: "fields", type: "compaction", fields: {} }],
-            },
-            redact,
-            redact,
-          ],
-        },
-        store,
-      );
-      expect(problem).toBeNull();
+      const steps = [{ kind: "append", handle: 0, reader: 0, session, drafts }, redact, redact] as const;
+      expect(await problemOf(store, steps)).toBeNull();
     },
   );
+
+  it("never set the clock back so far that the line of another program is not believed any more", async () => {
+    const line = { kind: "foreign line", session, line: "message", text: "theirs", aheadMs: 100_000 } as const;
+    const read = { kind: "read", handle: 0, session, options: {} } as const;
+    const back = { kind: "clock", byMs: -250_000 } as const;
+    expect(await problemOf(jsonl, [line, read, back])).toBeNull();
+  });
 
   it.each<readonly [string, RegExp, HistoryStore]>([
     [

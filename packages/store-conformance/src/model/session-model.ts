@@ -164,7 +164,7 @@ export function noteHead(session: ModelSession): void {
 }
 
 /** An `updatedAt` that is further ahead of the store's clock is not accepted. */
-const maxAheadMs = 5 * 60 * 1000;
+export const maxAheadMs: number = 5 * 60 * 1000;
 
 /** Replaces an entry. The revision grows by one, and the activity time moves neither back nor far ahead. */
 export function replaceEntry(session: ModelSession, entry: SessionEntry, nowMs: number): void {
