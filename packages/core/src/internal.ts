@@ -151,7 +151,7 @@ export { argumentProblem } from "./tool-arguments.ts";
 export { toolsByWireName, wireToolName } from "./tool-names.ts";
 export { stillAnswering, turnHolder } from "./turn-holder.ts";
 export { nextTurnState } from "./turn-lease.ts";
-export { TurnQueue } from "./turn-queue.ts";
+export { FifoLock } from "./fifo-lock.ts";
 export { untilAborted } from "./until-aborted.ts";
 export { createWorkSlices, fewerSteps, inFewerSteps, runInSlices, runSteps, sliceSteps } from "./work-slices.ts";
 export type { Steps } from "./work-slices.ts";

@@ -7,7 +7,7 @@ import type { TurnSettings } from "./turn-settings.ts";
 import { readWindowRecords } from "./window-records.ts";
 
 export interface AfterTurnContext {
-  readonly handle: TurnHost;
+  readonly host: TurnHost;
   readonly settings: TurnSettings;
   readonly turn: Turn;
   readonly counter: TokenCounter;
@@ -18,8 +18,8 @@ export interface AfterTurnContext {
  * Runs the `after-turn` steps in the background. They append side records only, which belong to no branch, so they
  * cannot conflict with the next turn.
  */
-export async function runAfterTurnSteps({ handle, settings, turn, counter, emit }: AfterTurnContext): Promise<void> {
-  const { log, closing: sessionClosing } = handle;
+export async function runAfterTurnSteps({ host, settings, turn, counter, emit }: AfterTurnContext): Promise<void> {
+  const { log, closing: sessionClosing } = host;
   for (const step of settings.steps) {
     if (step.when !== "after-turn" || sessionClosing.aborted) continue;
     emit?.({ name: "step.started", step: step.name });

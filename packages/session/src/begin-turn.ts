@@ -8,11 +8,11 @@ import {
   type RecordDraft,
   type SessionHead,
 } from "@throughline/core";
-import type { InterruptedTurn } from "./turn-outcome.ts";
+import type { InterruptedTurn } from "./turn-mark.ts";
 import type { Emit } from "./session-event.ts";
 
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
-import type { TurnOwners } from "./turn-owners.ts";
+import type { TurnOwners } from "./process-owners.ts";
 import type { WindowTurn } from "./window-facts.ts";
 
 /** Beginning a turn needs only this part of a session. A window log has it, and so has the head alone. */

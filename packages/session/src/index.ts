@@ -10,6 +10,6 @@ export type { SessionTurnEvent } from "./session-event.ts";
 export type { SessionsOptions } from "./session-options.ts";
 export type { Session } from "./session.ts";
 export type { Sessions } from "./sessions.ts";
-export type { TurnOutcome } from "./turn-outcome.ts";
+export type { TurnOutcome } from "./turn-mark.ts";
 export type { TurnStream } from "./turn-stream.ts";
 export type { RunTurnOptions, Turn } from "./turn.ts";

@@ -13,6 +13,6 @@ export type { SendDenial } from "./send-denial.ts";
 export { readTurnMark } from "./turn-mark.ts";
 export { createTurnRules } from "./turn-rules.ts";
 export type { SessionPolicyOptions, TurnRules } from "./turn-rules.ts";
-export type { InterruptedTurn } from "./turn-outcome.ts";
+export type { InterruptedTurn } from "./turn-mark.ts";
 export type { RetryStatus } from "./whole-turn/agent-status.ts";
 export type { WholeTurnListener } from "./whole-turn/whole-turn-event.ts";

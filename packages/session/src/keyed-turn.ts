@@ -1,13 +1,7 @@
-import { ThroughlineError, type Clock, type OpenTurn, type StoredRecord } from "@throughline/core";
-import { turnHolder } from "@throughline/core/internal";
-import { isGone } from "./begin-turn.ts";
-import { waitsFor, type WhenBusy } from "./begin-when-free.ts";
+import type { StoredRecord } from "@throughline/core";
 import { readCallPart, type CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
-import type { Emit } from "./session-event.ts";
 import { readTurnMark, type TurnMarkState } from "./turn-mark.ts";
-import type { TurnOwners } from "./turn-owners.ts";
-import type { TurnWait } from "./turn-wait.ts";
 import type { WindowLog } from "./window-log.ts";
 
 /** Describes, from the log, a turn that was begun with an idempotency key. */
@@ -22,48 +16,20 @@ export interface KeyedTurn {
   readonly calls: readonly CallFacts[];
 }
 
-export interface KeyedTurnOptions {
-  readonly log: WindowLog;
-  readonly clock: Clock;
-  readonly owners: TurnOwners;
-  /** Holds the ids of turns of this process that ended without being closed. */
-  readonly abandoned: ReadonlySet<string>;
-  readonly wait: TurnWait;
-  readonly whenBusy: WhenBusy | undefined;
-  readonly turnId: string;
-  readonly firstSeq: number;
-  readonly emit: Emit | null;
+/** Describes a keyed turn that has its result. A repeat then gets the same result. */
+export interface AnsweredTurn extends KeyedTurn {
+  readonly state: "done" | "step-limit" | "denied";
 }
 
-/** Returns true when a turn in this state has its result. A repeat then gets the same result. */
-export function isAnswered(state: TurnMarkState): state is "done" | "step-limit" | "denied" {
-  return state === "done" || state === "step-limit" || state === "denied";
+export function isAnswered(keyed: KeyedTurn): keyed is AnsweredTurn {
+  return keyed.state === "done" || keyed.state === "step-limit" || keyed.state === "denied";
 }
 
-/**
- * Reads an earlier turn with the idempotency key. Waits while another process still runs that turn.
- *
- * @throws {ThroughlineError} SESSION_BUSY, ABORTED, and what the store throws
- */
-export async function settledKeyedTurn(options: KeyedTurnOptions): Promise<KeyedTurn> {
-  const { log, clock, owners, wait, whenBusy, emit } = options;
-  let isReported = false;
-  for (;;) {
-    const known = await readKeyedTurn(options);
-    const running = log.head.turn;
-    if (isAnswered(known.state) || running === null || !known.turnIds.has(running.turnId)) return known;
-    if (isGone(running, options) || running.leaseUntilMs <= clock.nowMs()) return known;
-    const busy = busyElsewhere(running);
-    if (!waitsFor(running, owners, whenBusy)) throw busy;
-    const { owner, leaseUntilMs } = running;
-    if (!isReported) emit?.({ name: "turn.queued", owner, leaseUntilMs });
-    isReported = true;
-    await wait.pause(running, busy);
-    await log.catchUp();
-  }
-}
-
-async function readKeyedTurn({ log, turnId, firstSeq }: KeyedTurnOptions): Promise<KeyedTurn> {
+export async function readKeyedTurn(
+  log: Pick<WindowLog, "store" | "ref">,
+  turnId: string,
+  firstSeq: number,
+): Promise<KeyedTurn> {
   const turnIds = new Set([turnId]);
   const records: StoredRecord[] = [];
   const calls: CallFacts[] = [];
@@ -85,9 +51,4 @@ async function readKeyedTurn({ log, turnId, firstSeq }: KeyedTurnOptions): Promi
     }
   }
   return { state, denial, turnIds, records, calls };
-}
-
-function busyElsewhere(turn: OpenTurn): ThroughlineError {
-  const message = `The message with this idempotency key is being answered by ${turnHolder(turn.owner)}.`;
-  return new ThroughlineError("SESSION_BUSY", message, { outcome: "not-applied", details: { ...turn } });
 }

@@ -14,7 +14,7 @@ import { defaultIdempotency, loadExisting } from "@throughline/core/internal";
 import { beginTurn, keyedTurnId, type TurnPlace } from "./begin-turn.ts";
 import { processOwners } from "./process-owners.ts";
 import { notRunResults, readNewestCalls } from "./left-results.ts";
-import type { InterruptedTurn } from "./turn-outcome.ts";
+import type { InterruptedTurn } from "./turn-mark.ts";
 import { readTurnMark, turnMarkDraft, type TurnMarkState } from "./turn-mark.ts";
 import { WindowFacts } from "./window-facts.ts";
 

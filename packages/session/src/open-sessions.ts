@@ -2,8 +2,7 @@ import { openSession, ThroughlineError, type SessionRef } from "@throughline/cor
 import { sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
 import type { SessionRow } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
-import { abandonedTurns } from "./abandoned-turns.ts";
-import { processOwners } from "./process-owners.ts";
+import { abandonedTurns, processOwners } from "./process-owners.ts";
 import { checkOptions } from "./check-arguments.ts";
 import { SessionDirectory } from "./session-directory.ts";
 import { openHandle, type OpenParts, type SessionHandle } from "./session-handle.ts";

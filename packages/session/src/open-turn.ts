@@ -17,19 +17,16 @@ import {
   systemClock,
   systemRandom,
 } from "@throughline/core/internal";
-import { abandonedTurns } from "./abandoned-turns.ts";
+import { acquireTurn } from "./acquire.ts";
 import { keyedTurnId } from "./begin-turn.ts";
-import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
-import { HeldTurn } from "./held-turn.ts";
-import { isAnswered, settledKeyedTurn } from "./keyed-turn.ts";
 import { notRunResults } from "./left-results.ts";
 import { locateNamed } from "./locate-named.ts";
-import { processOwners } from "./process-owners.ts";
-import type { InterruptedTurn } from "./turn-outcome.ts";
+import { abandonedTurns, processOwners, type TurnOwners } from "./process-owners.ts";
+import type { InterruptedTurn } from "./turn-mark.ts";
 import type { UnplacedEvent } from "./session-event.ts";
 import type { SessionName } from "./sessions.ts";
 import { TurnLog } from "./turn-log.ts";
-import type { TurnOwners } from "./turn-owners.ts";
+import { TurnLease } from "./turn-lease.ts";
 import { abortedBefore, TurnWait } from "./turn-wait.ts";
 
 /** Sets the input, the lease and the waiting of `openTurn`. */
@@ -58,7 +55,7 @@ export interface OpenTurnOptions {
    * States whether to wait for another open turn, or to throw SESSION_BUSY.
    * @default waits for turns of this process only
    */
-  readonly whenBusy?: WhenBusy;
+  readonly whenBusy?: "queue" | "reject";
   /** Limits the wait, in milliseconds; then SESSION_BUSY. @default 600000 */
   readonly waitMs?: number;
   /** Aborts the wait, and later the `signal` of the turn. */
@@ -172,30 +169,32 @@ export async function openTurn(
   );
   const owners = ownersFor(options.owner);
   const abandoned = abandonedTurns(store);
-  const wait = new TurnWait({ clock, owners, signals: [signal], waitMs });
   let interruptedTurn: InterruptedTurn | null = null;
   const emit = (event: UnplacedEvent): void => {
     if (event.name === "turn.interrupted") ({ interruptedTurn } = event);
   };
   const leftResults = (): readonly RecordDraft[] => notRunResults(log.facts, drafts);
-  const common = { log, clock, owners, abandoned, wait, whenBusy, leaseMs, leftResults, signal, emit };
-  let turnId = idempotencyKey === null ? random.uuid() : keyedTurnId(log.sessionId, idempotencyKey);
-  let beginning = await beginWhenFree({ ...common, turnId, drafts: () => drafts, resumes: null, idempotencyKey });
-  if (beginning.kind === "replayed") {
-    const firstSeq = beginning.result.records[0]?.seq ?? 1;
-    const keyed = await settledKeyedTurn({ ...common, turnId, firstSeq });
-    if (isAnswered(keyed.state))
-      return new LoopTurn({ log, turnId, records: keyed.records, interruptedTurn, abandoned });
-    const again = { turnId: random.uuid(), drafts: () => [], resumes: turnId, idempotencyKey: null };
-    beginning = await beginWhenFree({ ...common, ...again });
-    ({ turnId } = again);
-  }
-  // This turn id is new, so a replay is only possible with the caller's key.
-  if (beginning.kind === "replayed") throw new ThroughlineError("INTERNAL", `Turn ${turnId} was opened twice.`);
-  const { fence } = beginning;
+  const acquired = await acquireTurn({
+    log,
+    shared: { clock, owners, abandoned, random },
+    wait: new TurnWait({ clock, owners, signals: [signal], waitMs, whenBusy, emit }),
+    leaseMs,
+    signal,
+    emit,
+    turnId: idempotencyKey === null ? random.uuid() : keyedTurnId(log.sessionId, idempotencyKey),
+    idempotencyKey,
+    resumes: null,
+    drafts: () => drafts,
+    leftResults,
+    resuming: { drafts: () => [], leftResults },
+  });
+  const { turnId } = acquired;
+  const parts = { log, turnId, interruptedTurn, abandoned };
+  if (acquired.kind === "answered") return new LoopTurn({ ...parts, records: acquired.keyed.records });
   const controller = new AbortController();
-  const held = new HeldTurn({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
-  return new LoopTurn({ log, turnId, records: log.takeRecords(), interruptedTurn, abandoned }, held);
+  const { fence } = acquired;
+  const lease = new TurnLease({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
+  return new LoopTurn({ ...parts, records: log.takeRecords() }, lease);
 }
 
 /**
@@ -224,22 +223,22 @@ class LoopTurn implements OpenedTurn {
   readonly interruptedTurn: InterruptedTurn | null;
   readonly signal: AbortSignal;
   /** Is null when the turn was executed before. */
-  readonly #held: HeldTurn | null;
+  readonly #lease: TurnLease | null;
   readonly #abandoned: Set<string>;
   /** Is true after the end was requested. No record may follow the end. */
   #isEnding: boolean;
 
-  constructor({ log, turnId, records, interruptedTurn, abandoned }: LoopTurnParts, held: HeldTurn | null = null) {
+  constructor({ log, turnId, records, interruptedTurn, abandoned }: LoopTurnParts, lease: TurnLease | null = null) {
     this.ref = log.ref;
     this.sessionId = log.sessionId;
     this.turnId = turnId;
     this.entry = log.entry;
     this.records = records;
     this.interruptedTurn = interruptedTurn;
-    this.signal = held?.signal ?? new AbortController().signal;
-    this.#held = held;
+    this.signal = lease?.signal ?? new AbortController().signal;
+    this.#lease = lease;
     this.#abandoned = abandoned;
-    this.#isEnding = held === null;
+    this.#isEnding = lease === null;
   }
 
   get isClosed(): boolean {
@@ -247,50 +246,50 @@ class LoopTurn implements OpenedTurn {
   }
 
   async append(drafts: readonly SessionDraft[]): Promise<readonly StoredRecord[]> {
-    const held = this.#open();
+    const lease = this.#open();
     assertDrafts("append", drafts);
-    const { stored } = await held.append(drafts);
+    const { stored } = await lease.append(drafts);
     return stored;
   }
 
   async close(drafts: readonly SessionDraft[] = [], options: CloseTurnOptions = {}): Promise<readonly StoredRecord[]> {
-    const held = this.#open();
+    const lease = this.#open();
     assertDrafts("close", drafts);
     assertKnownOptions("turn.close", options, closeTable);
     const { outcome = "done", entry } = options;
     this.#isEnding = true;
     try {
-      const { stored } = await held.close(drafts, { state: outcome }, entry);
+      const { stored } = await lease.close(drafts, { state: outcome }, entry);
       return stored.slice(0, drafts.length);
     } catch (error) {
       // A refused close wrote nothing, so the program may close with other records.
-      this.#isEnding = held.isCloseUnknown;
+      this.#isEnding = lease.isCloseUnknown;
       throw error;
     } finally {
-      if (this.#isEnding) this.#leave(held);
+      if (this.#isEnding) this.#leave(lease);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const held = this.#held;
-    if (this.#isEnding || held === null) return;
+    const lease = this.#lease;
+    if (this.#isEnding || lease === null) return;
     this.#isEnding = true;
     try {
-      await held.close([], { state: "aborted" });
+      await lease.close([], { state: "aborted" });
     } catch {
       // The log still states that the turn is open. The next turn in this process closes it as interrupted.
     } finally {
-      this.#leave(held);
+      this.#leave(lease);
     }
   }
 
-  #leave(held: HeldTurn): void {
-    held.release();
-    if (!held.isClosed) this.#abandoned.add(this.turnId);
+  #leave(lease: TurnLease): void {
+    lease.release();
+    if (!lease.isClosed) this.#abandoned.add(this.turnId);
   }
 
-  #open(): HeldTurn {
-    if (!this.#isEnding && this.#held !== null) return this.#held;
+  #open(): TurnLease {
+    if (!this.#isEnding && this.#lease !== null) return this.#lease;
     throw new ThroughlineError("SESSION_CLOSED", `Turn ${this.turnId} was closed.`, { outcome: "not-applied" });
   }
 }

@@ -1,7 +1,15 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import process from "node:process";
-import type { TurnOwners } from "./turn-owners.ts";
+import type { SessionStore } from "@throughline/core";
+
+/** Names this process as a holder of turns, and judges the names of other processes. */
+export interface TurnOwners {
+  /** Identifies this process, for people and for `stateOf`; at most 200 characters. */
+  readonly self: string;
+  /** Returns `gone` only when it is certain that the owner cannot write any more. */
+  stateOf(owner: string): "self" | "gone" | "unknown";
+}
 
 /** Identifies one process. The process id alone is not enough, because the system reuses it. */
 interface ProcessName {
@@ -87,4 +95,18 @@ function readOr(fallback: string, read: () => string): string {
   } catch {
     return fallback;
   }
+}
+
+const turnsOf = new WeakMap<SessionStore, Set<string>>();
+
+/**
+ * Holds the ids of turns that this process opened, left without closing, and will never write to again. Their leases
+ * still run in the log. The next turn that this process opens need not wait for them.
+ */
+export function abandonedTurns(store: SessionStore): Set<string> {
+  const known = turnsOf.get(store);
+  if (known !== undefined) return known;
+  const turns = new Set<string>();
+  turnsOf.set(store, turns);
+  return turns;
 }

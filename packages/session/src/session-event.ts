@@ -4,7 +4,7 @@ import type { GuardEvent } from "@throughline/guard/internal";
 import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
-import type { InterruptedTurn, TurnOutcome } from "./turn-outcome.ts";
+import type { InterruptedTurn, TurnOutcome } from "./turn-mark.ts";
 
 /** Names the session and the turn of an event. */
 interface EventPlace {

@@ -30,15 +30,15 @@ import { renderSteps } from "@throughline/history/internal";
 import { createAheadCounter } from "@throughline/tokens/internal";
 import { restoreHistory } from "./restore-history.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
-import type { ResumeOptions, RunningTurn, RunTurnOptions, Turn } from "./turn.ts";
-import type { InterruptedTurn } from "./turn-outcome.ts";
+import type { ResumeOptions, RunTurnOptions, Turn } from "./turn.ts";
+import type { InterruptedTurn } from "./turn-mark.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
 import { mappingFor, SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
 import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
-import { messageDraft } from "./turn-run.ts";
+import { messageDraft } from "./close.ts";
 import { takeTurn } from "./take-turn.ts";
 import { streamTurn, type TurnStream } from "./turn-stream.ts";
 import type { TurnHost } from "./turn-host.ts";
@@ -108,11 +108,9 @@ export class SessionHandle implements Session, TurnHost {
     return this.#current !== null;
   }
 
-  get runningTurn(): RunningTurn | null {
+  get runningTurn(): OpenTurn | null {
     const turn = this.#openTurn();
-    if (turn === null || !this.#isRunning(turn)) return null;
-    const { turnId, owner, leaseUntilMs } = turn;
-    return { turnId, owner, leaseUntilMs };
+    return turn === null || !this.#isRunning(turn) ? null : turn;
   }
 
   /** The open turn of this handle is excluded, because it is no foreign turn. */
@@ -130,15 +128,13 @@ export class SessionHandle implements Session, TurnHost {
     checkContent(input);
     const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
     const { idempotencyKey = null, mentioned: isMentioned = true } = options;
-    return this.#track(takeTurn(this, { drafts, resumes: null, idempotencyKey, isMentioned }, options));
+    return this.#track(takeTurn(this, { drafts, idempotencyKey, isMentioned }, options));
   }
 
   async resume(options: ResumeOptions = {}): Promise<Turn> {
     assertKnownOptions<ResumeOptions>("resume", options, resumeTable);
     this.assertOpen();
-    return this.#track(
-      takeTurn(this, { drafts: null, resumes: null, idempotencyKey: null, isMentioned: true }, options),
-    );
+    return this.#track(takeTurn(this, { drafts: null, idempotencyKey: null, isMentioned: true }, options));
   }
 
   streamTurn(input: SessionContent, options: RunTurnOptions = {}): TurnStream {

@@ -20,7 +20,7 @@ import type { ResetPolicy, SendPolicy } from "@throughline/policy";
 import type { OverflowKind, ResultSettings } from "@throughline/guard/internal";
 import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
-import type { TurnOwners } from "./turn-owners.ts";
+import type { TurnOwners } from "./process-owners.ts";
 
 export type { SessionModel } from "@throughline/core/internal";
 

@@ -1,12 +1,12 @@
 import type { SessionTranscript, TranscriptOptions } from "./transcript.ts";
-import type { AppendResult, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
+import type { AppendResult, OpenTurn, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import type { SessionDraft } from "@throughline/core/internal";
 import type { Repair } from "@throughline/history";
 import type { Gauge } from "@throughline/tokens";
 import type { SessionContent, SessionModel } from "./session-options.ts";
-import type { InterruptedTurn } from "./turn-outcome.ts";
+import type { InterruptedTurn } from "./turn-mark.ts";
 import type { TurnStream } from "./turn-stream.ts";
-import type { Turn, RunningTurn, RunTurnOptions, ResumeOptions } from "./turn.ts";
+import type { Turn, RunTurnOptions, ResumeOptions } from "./turn.ts";
 
 /** Holds the messages that a call would send. */
 export interface SessionMessages {
@@ -57,7 +57,7 @@ export interface Session extends AsyncDisposable {
   /** Describes the turn that an ended process left open; null when there is none. */
   readonly interruptedTurn: InterruptedTurn | null;
   /** Describes a turn that another handle or process runs, as this handle last read it. Null when there is none. */
-  readonly runningTurn: RunningTurn | null;
+  readonly runningTurn: OpenTurn | null;
   /**
    * Names the new session that another handle or process began under the key, as this handle last read it; null
    * otherwise. Until `acceptReset` is called, turns, appends and reads of this handle throw SESSION_REPLACED.

@@ -3,7 +3,7 @@ import type { TokenEstimator } from "@throughline/tokens";
 import { statedWindow } from "./answer-in-time.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
-import type { TurnOwners } from "./turn-owners.ts";
+import type { TurnOwners } from "./process-owners.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
 /** Holds the parts that all sessions of one `Sessions` share. */

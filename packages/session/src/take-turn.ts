@@ -1,89 +1,61 @@
-import { hasErrorCode, ThroughlineError, type RecordDraft, type SessionRef } from "@throughline/core";
-import { keyedTurnId, readInterruptedTurn, type Beginning } from "./begin-turn.ts";
-import { readQueueSettings } from "@throughline/policy/internal";
-import { beginWhenFree, type BeginWhenFreeOptions } from "./begin-when-free.ts";
+import {
+  hasErrorCode,
+  type Message,
+  type RecordDraft,
+  type SessionRef,
+  type StoredRecord,
+  ThroughlineError,
+} from "@throughline/core";
+import { createAheadCounter } from "@throughline/tokens/internal";
+import { acquireTurn, type AcquiredTurn } from "./acquire.ts";
+import { runAfterTurnSteps } from "./after-turn.ts";
+import { keyedTurnId, readInterruptedTurn } from "./begin-turn.ts";
 import { branchSession } from "./branch-session.ts";
-import { replayedTurn } from "./finished-turn.ts";
+import type { CallFacts } from "./call-record.ts";
+import { finishedTurn, replayedTurn, TurnClose, type TurnEnd } from "./close.ts";
+import { BranchOff, enqueueTurn } from "./enqueue.ts";
 import { notRunResults } from "./left-results.ts";
-import { settledKeyedTurn } from "./keyed-turn.ts";
-import { runOpenTurn } from "./run-open-turn.ts";
-import { resetIfDue } from "./reset-due.ts";
+import { restoreHistory } from "./restore-history.ts";
+import { TurnRun } from "./run.ts";
 import { interruptedResult } from "./run-tools.ts";
-import type { RunTurnOptions, Turn } from "./turn.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { targetOf } from "./session-log.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
+import { TurnLease } from "./turn-lease.ts";
+import { TurnLedger } from "./turn-ledger.ts";
+import { abortInterrupted, type QueueHolder } from "./turn-queue.ts";
+import { turnSettings, type TurnSettings } from "./turn-settings.ts";
+import { abortedBefore, TurnWait } from "./turn-wait.ts";
+import type { RunTurnOptions, Turn } from "./turn.ts";
 import { wireTools } from "./wire-tools.ts";
-import { turnSettings } from "./turn-settings.ts";
-import { abortInterrupted, plainQueue, type QueueHolder, type TakenWords, type WaitingTurn } from "./turn-queue.ts";
-import { abortedBefore, busyHere, TurnWait } from "./turn-wait.ts";
 
-/** Runs one turn, from waiting in the queue to its end. */
-export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunTurnOptions): Promise<Turn> {
-  handle.assertOpen();
+/** Takes one turn through its phases: enqueue, acquire, run and close. */
+export async function takeTurn(host: TurnHost, input: TurnInput, options: RunTurnOptions): Promise<Turn> {
+  host.assertOpen();
   if (options.signal?.aborted === true) throw abortedBefore(options.signal);
-  const { shared, ref, log } = handle;
-  const queue = shared.queueOf(ref);
-  const turn = newTurn(handle, input, options);
-  const { turnId, emit } = turn;
-  const { clock, owners } = shared;
-  const signals = [options.signal, handle.closing];
-  const wait = new TurnWait({ clock, owners, signals, waitMs: options.waitMs });
-  const isBusy = queue.holder !== null;
-  if (queue.holder !== null) {
-    if (options.whenBusy === "reject") throw busyHere(queue.holder, shared.owners.self);
-    if (options.whenBusy === "branch") {
-      await log.catchUp();
-      return branchOff(handle, input, options, emit);
-    }
-    emit?.({ name: "turn.queued", owner: null, leaseUntilMs: null });
-  }
-  const waiting = waitingTurn(handle, input, options, turnId);
-  if (isBusy && waiting.settings.behavior === "interrupt") queue.interrupt();
-  const place = await wait.enter(queue, waiting);
-  if (place.kind === "joined") return { ...place.turn, joined: true };
+  const { clock, owners } = host.shared;
+  const turn = newTurn(host, input, options);
+  const wait = new TurnWait({
+    clock,
+    owners,
+    signals: [options.signal, host.closing],
+    waitMs: options.waitMs,
+    whenBusy: options.whenBusy === "branch" ? "reject" : options.whenBusy,
+    emit: turn.emit,
+  });
+  const common = { host, options, wait };
   try {
-    const { behavior, debounceMs } = waiting.settings;
-    if (isBusy && debounceMs > 0) await wait.debounce(queue, debounceMs);
-    const isCollecting = isBusy && (behavior === "collect" || behavior === "interrupt") && waiting.drafts !== null;
-    const others = [
-      ...(waiting.drafts === null ? [] : [queue.takeLeftOut()]),
-      ...(isCollecting ? [queue.takeWaiting()] : []),
-    ];
-    const isReset = await resetIfDue(handle, input, emit);
-    const own = isReset ? newTurn(handle, input, options) : turn;
-    const opening = { handle, options, wait, holder: waiting.holder, ...own };
-    queue.running = openTurn({ ...opening, input: withWords(input, others) });
-    for (const words of others) words.join(queue.running);
-    return await queue.running;
+    return await enqueueTurn({
+      ...common,
+      ...turn,
+      input,
+      run: ({ isReset, ...place }) =>
+        acquireAndRun({ ...common, ...(isReset ? newTurn(host, input, options) : turn), ...place }),
+    });
   } catch (error) {
     if (!(error instanceof BranchOff)) throw error;
-  } finally {
-    place.leave();
   }
-  return branchOff(handle, input, options, emit);
-}
-
-/** Turns with options of their own cannot share a turn, so another turn may not take over their messages. */
-function waitingTurn(
-  { shared: { clock }, log: { entry } }: TurnHost,
-  { drafts, idempotencyKey, isMentioned }: TurnInput,
-  options: RunTurnOptions,
-  turnId: string,
-): WaitingTurn {
-  const arrivedAtMs = clock.nowMs();
-  const { model, system, tools, maxSteps, leaseMs, whenBusy } = options;
-  const settings = whenBusy === undefined ? readQueueSettings(entry) : plainQueue;
-  const hasOwn = [model, system, tools, maxSteps, leaseMs].some((option) => option !== undefined);
-  const canJoin = idempotencyKey === null && isMentioned && !hasOwn;
-  return { holder: { turnId, sinceMs: arrivedAtMs }, drafts: canJoin ? drafts : null, settings, arrivedAtMs };
-}
-
-/** The order is that of arrival: messages left out before, the turn's own message, then messages that arrived later. */
-function withWords(input: TurnInput, [leftOut, later]: readonly TakenWords[]): TurnInput {
-  const { drafts } = input;
-  if (drafts === null || leftOut === undefined) return input;
-  return { ...input, drafts: () => [...leftOut.drafts, ...drafts(), ...(later?.drafts ?? [])] };
+  return branchOff(host, input, options, turn.emit);
 }
 
 /** With a key the turn id depends on the session id, so a reset changes it. */
@@ -91,13 +63,13 @@ function newTurn(
   { shared, ref, sessionId, options: { onEvent } }: TurnHost,
   { idempotencyKey }: TurnInput,
   options: RunTurnOptions,
-): Pick<OpeningContext, "turnId" | "emit"> {
+): Pick<TurnContext, "turnId" | "emit"> {
   const turnId = idempotencyKey === null ? shared.random.uuid() : keyedTurnId(sessionId, idempotencyKey);
   return { turnId, emit: createEmit({ ref, turnId }, [onEvent, options.onEvent]) };
 }
 
-interface OpeningContext {
-  readonly handle: TurnHost;
+interface TurnContext {
+  readonly host: TurnHost;
   readonly holder: QueueHolder;
   readonly input: TurnInput;
   readonly options: RunTurnOptions;
@@ -106,97 +78,146 @@ interface OpeningContext {
   readonly wait: TurnWait;
 }
 
-/** The turn must first leave the queue. The error then makes the caller continue in a branch. */
-class BranchOff extends Error {}
-
-async function openTurn(context: OpeningContext): Promise<Turn> {
-  const { handle, input, options, turnId, emit, wait } = context;
-  handle.assertOpen();
-  const { log, shared } = handle;
-  const settings = turnSettings(handle.model, handle.options, options);
+async function acquireAndRun(context: TurnContext): Promise<Turn> {
+  const { host, input, options, emit, holder } = context;
+  host.assertOpen();
+  const { log } = host;
+  const settings = turnSettings(host.model, host.options, options);
   // Tools whose names the provider could not distinguish are refused before any record is written.
   wireTools(settings.tools.definitions, settings.model.chat.api);
   await log.retarget(targetOf(settings.model));
   if (input.drafts === null) await log.catchUp();
   const controller = new AbortController();
-  const taken = handle.enterTurn(controller, emit);
+  const taken = host.enterTurn(controller, emit);
   try {
-    const resumes = input.drafts === null ? (input.resumes ?? lastTurnId(handle)) : null;
-    const beginning = await beginOrBranch(options, {
-      log,
-      clock: shared.clock,
-      owners: shared.owners,
-      abandoned: shared.abandoned,
-      wait,
-      whenBusy: options.whenBusy === "branch" ? "reject" : options.whenBusy,
-      turnId,
-      leaseMs: settings.leaseMs,
-      drafts: input.drafts ?? (() => openResults(handle)),
-      leftResults: () => (input.drafts === null ? [] : notRunResults(log.facts)),
-      resumes,
-      idempotencyKey: input.idempotencyKey,
-      signal: options.signal,
-      emit,
-    });
-    if (beginning.kind === "replayed") {
-      handle.leaveTurn();
-      return await goOn(context, beginning);
-    }
-    const { fence, result } = beginning;
-    const firstSeq = result.records[0]?.seq ?? 0;
-    context.holder.controller = controller;
-    if (context.holder.isInterrupted === true) abortInterrupted(controller);
-    emit?.({ name: "turn.opened", fence, resumes });
-    return await runOpenTurn({ ...context, settings, fence, firstSeq, controller, taken });
+    const acquired = await acquire(context, settings);
+    if (acquired.kind === "answered")
+      return replayedTurn(log, acquired.turnId, acquired.keyed, host.options.holdBack ?? null);
+    holder.controller = controller;
+    if (holder.isInterrupted === true) abortInterrupted(controller);
+    emit?.({ name: "turn.opened", fence: acquired.fence, resumes: acquired.resumes });
+    return await runAndClose({ ...context, ...acquired, settings, controller, taken });
   } finally {
-    handle.leaveTurn();
+    host.leaveTurn();
   }
 }
 
-async function beginOrBranch(
-  { whenBusy }: RunTurnOptions,
-  begin: BeginWhenFreeOptions,
-): ReturnType<typeof beginWhenFree> {
+async function acquire(context: TurnContext, settings: TurnSettings): Promise<AcquiredTurn> {
+  const { host, input, options, turnId, emit, wait } = context;
+  const { log, shared } = host;
+  const resuming = { drafts: () => openResults(host), leftResults: () => [] };
+  const opening =
+    input.drafts === null
+      ? { ...resuming, resumes: lastTurnId(host) }
+      : { drafts: input.drafts, leftResults: () => notRunResults(log.facts), resumes: null };
   try {
-    return await beginWhenFree(begin);
+    return await acquireTurn({
+      log,
+      shared,
+      wait,
+      turnId,
+      leaseMs: settings.leaseMs,
+      idempotencyKey: input.idempotencyKey,
+      signal: options.signal,
+      emit,
+      ...opening,
+      resuming,
+    });
   } catch (error) {
-    if (whenBusy === "branch" && hasErrorCode(error, "SESSION_BUSY")) throw new BranchOff();
+    if (options.whenBusy === "branch" && hasErrorCode(error, "SESSION_BUSY")) throw new BranchOff();
     throw error;
   }
 }
 
-/** An earlier turn has this key. Its result is returned, or the turn is resumed once no other process runs it. */
-async function goOn(
-  { input, turnId, ...context }: OpeningContext,
-  beginning: Extract<Beginning, { kind: "replayed" }>,
-): Promise<Turn> {
-  const { handle, options, emit, wait } = context;
-  const { log, shared } = handle;
-  const keyed = await settledKeyedTurn({
-    log,
-    clock: shared.clock,
-    owners: shared.owners,
-    abandoned: shared.abandoned,
-    wait,
-    whenBusy: options.whenBusy === "branch" ? "reject" : options.whenBusy,
-    turnId,
-    firstSeq: beginning.result.records[0]?.seq ?? 1,
-    emit,
-  });
-  const done = replayedTurn(log, turnId, keyed, handle.options.holdBack ?? null);
-  if (done !== null) return done;
-  const next = shared.random.uuid();
-  const again: TurnInput = { ...input, drafts: null, resumes: turnId, idempotencyKey: null };
-  return openTurn({ ...context, input: again, turnId: next });
+interface RunContext extends TurnContext, Pick<Extract<AcquiredTurn, { kind: "begun" }>, "fence" | "firstSeq"> {
+  readonly settings: TurnSettings;
+  readonly controller: AbortController;
+  /** The list grows while the turn runs. */
+  readonly taken: readonly StoredRecord[];
 }
 
-async function branchOff(
-  handle: TurnHost,
-  input: TurnInput,
-  options: RunTurnOptions,
-  emit: Emit | null,
-): Promise<Turn> {
-  const { log, shared, ref } = handle;
+/** Renews the lease of an open turn while it runs, and closes the turn in every case. */
+async function runAndClose(context: RunContext): Promise<Turn> {
+  const { host, input, options, settings, turnId, fence, emit, controller } = context;
+  const { log, shared } = host;
+  const { clock } = shared;
+  const { leaseMs, model } = settings;
+  const turn = new TurnLease({ log, clock, turnId, fence, leaseMs, emit, controller, signal: options.signal });
+  const ledger = new TurnLedger(log);
+  const phases = { log, ledger, settings, clock, turn };
+  const close = new TurnClose(phases);
+  try {
+    const counter = createAheadCounter(
+      await shared.estimator.counterFor({ provider: model.chat.provider, modelId: model.modelId }),
+    );
+    const windowTokens = await shared.windowOf(model, emit, controller.signal);
+    ledger.windowTokens = windowTokens;
+    await restoreHistory(log, { settings, counter, learning: ledger.learning, windowTokens, emit });
+    const calls: CallFacts[] = [];
+    const run = new TurnRun(
+      {
+        ...phases,
+        counter,
+        calls,
+        summaryId: () => host.summaryId(),
+        isMentioned: input.isMentioned,
+        steeredDrafts: () => shared.queueOf(host.ref).takeSteered(),
+        onDelta: options.onDelta ?? null,
+        emit,
+      },
+      close,
+    );
+    const ended = endedTurn(context, await run.run(), ledger, calls);
+    // A denied turn got no answer, so the steps after a turn have nothing to process.
+    if (ended.denial === null) host.track(runAfterTurnSteps({ host, settings, turn: ended, counter, emit }));
+    return ended;
+  } catch (error) {
+    if (turn.lostBecause !== null) throw turn.lostBecause;
+    await closeFailed(context, turn, close, error);
+    throw error;
+  } finally {
+    turn.release();
+  }
+}
+
+function endedTurn(context: RunContext, end: TurnEnd, ledger: TurnLedger, calls: readonly CallFacts[]): Turn {
+  const { host, turnId, emit, taken, firstSeq, settings } = context;
+  emit?.({ name: "turn.closed", outcome: end.outcome });
+  return finishedTurn(
+    {
+      ...end,
+      turnId,
+      ref: host.ref,
+      messages: taken.flatMap(({ seq, record }) => (seq < firstSeq ? [] : [record["message"] as Message])),
+      calls,
+      usage: ledger.used,
+      gauge: ledger.now(),
+      replayed: false,
+      joined: false,
+    },
+    settings.holdBack,
+  );
+}
+
+/** If the close fails as well, the turn counts as abandoned, so that the next turn need not wait for its lease. */
+async function closeFailed(
+  { host, turnId, emit }: RunContext,
+  turn: TurnLease,
+  close: TurnClose,
+  error: unknown,
+): Promise<void> {
+  try {
+    if (!turn.isClosed && !turn.isCloseUnknown) await close.failed(error);
+  } catch (cause) {
+    emit?.({ name: "step.failed", step: "close", cause });
+  }
+  if (!turn.isClosed) host.shared.abandoned.add(turnId);
+  emit?.({ name: "turn.closed", outcome: "failed" });
+}
+
+async function branchOff(host: TurnHost, input: TurnInput, options: RunTurnOptions, emit: Emit | null): Promise<Turn> {
+  const { log, shared, ref } = host;
+  await log.catchUp();
   const { turn } = log.head;
   const target: SessionRef = await branchSession({
     store: log.store,
@@ -206,7 +227,7 @@ async function branchOff(
     signal: options.signal,
   });
   emit?.({ name: "turn.branched", from: ref });
-  const branch = await handle.openOther(target, options.signal);
+  const branch = await host.openOther(target, options.signal);
   try {
     return await takeTurn(branch, input, { ...options, whenBusy: "reject" });
   } finally {

@@ -7,8 +7,6 @@ import type { SharedParts } from "./shared-parts.ts";
 export interface TurnInput {
   /** The field is null to resume a turn. */
   readonly drafts: (() => readonly RecordDraft[]) | null;
-  /** Names the turn to resume. @default the last turn of the log */
-  readonly resumes: string | null;
   readonly idempotencyKey: string | null;
   /** Is false for group messages that are not addressed to the agent. */
   readonly isMentioned: boolean;

@@ -1,5 +1,6 @@
 import { ThroughlineError, type Clock, type OpenTurn } from "@throughline/core";
-import type { TurnOwners } from "./turn-owners.ts";
+import type { TurnOwners } from "./process-owners.ts";
+import type { Emit } from "./session-event.ts";
 import type { QueuePlace, TurnQueue, WaitingTurn } from "./turn-queue.ts";
 
 const firstPauseMs = 20;
@@ -14,6 +15,9 @@ export interface TurnWaitOptions {
   readonly signals: readonly (AbortSignal | undefined)[];
   /** @default 600000 */
   readonly waitMs: number | undefined;
+  /** Sets how to react to a turn that is open elsewhere. @default "queue" for a turn of this process, else "reject" */
+  readonly whenBusy?: "queue" | "reject" | undefined;
+  readonly emit?: Emit | null;
 }
 
 /** Limits how long a turn waits in total, in the queue and for other processes. */
@@ -21,6 +25,7 @@ export class TurnWait {
   readonly #options: TurnWaitOptions;
   readonly #untilMs: number;
   #pauseMs = firstPauseMs;
+  #isReported = false;
 
   constructor(options: TurnWaitOptions) {
     this.#options = options;
@@ -76,8 +81,22 @@ export class TurnWait {
     }
   }
 
-  /** Pauses longer each time, but not beyond the end of the turn's lease. @throws `busy` when the wait took too long */
-  async pause(turn: OpenTurn | null, busy: unknown): Promise<void> {
+  /**
+   * Waits a moment for a turn that is open elsewhere, reported once. @throws `busy` when the turn must not wait for it,
+   * and when the wait took too long
+   */
+  async elsewhere(turn: OpenTurn | null, busy: unknown): Promise<void> {
+    const { owners, whenBusy, emit } = this.#options;
+    const isOwn = turn !== null && owners.stateOf(turn.owner) === "self";
+    if (whenBusy === "reject" || (whenBusy === undefined && !isOwn)) throw busy;
+    if (!this.#isReported)
+      emit?.({ name: "turn.queued", owner: turn?.owner ?? null, leaseUntilMs: turn?.leaseUntilMs ?? null });
+    this.#isReported = true;
+    await this.#pause(turn, busy);
+  }
+
+  /** Pauses longer each time, but not beyond the end of the turn's lease. */
+  async #pause(turn: OpenTurn | null, busy: unknown): Promise<void> {
     const { clock, signals } = this.#options;
     const nowMs = clock.nowMs();
     if (nowMs >= this.#untilMs) throw busy;

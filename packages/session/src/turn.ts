@@ -4,7 +4,7 @@ import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { SessionModel, SystemPrompt } from "./session-options.ts";
-import type { TurnOutcome } from "./turn-outcome.ts";
+import type { TurnOutcome } from "./turn-mark.ts";
 
 /** Holds the result of a turn. */
 export interface Turn {
@@ -41,16 +41,6 @@ export interface Turn {
    * that turn.
    */
   readonly joined: boolean;
-}
-
-/** Describes a turn that another handle or process runs. */
-export interface RunningTurn {
-  /** Holds the turn id. */
-  readonly turnId: string;
-  /** Names the process that holds the turn, as its lease states it. */
-  readonly owner: string;
-  /** States when the lease ends unless it is renewed, in milliseconds since 1970. */
-  readonly leaseUntilMs: number;
 }
 
 /** Sets the model, the limits and the waiting of `session.runTurn`. */

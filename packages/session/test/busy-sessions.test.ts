@@ -3,7 +3,7 @@ import { ThroughlineError, type AppendOptions, type Clock, type SessionStore } f
 import { systemClock } from "@throughline/core/internal";
 import { createMemoryData, type MemoryData } from "@throughline/store-memory/internal";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { TurnOwners } from "../src/turn-owners.ts";
+import type { TurnOwners } from "../src/process-owners.ts";
 import { replaceMembers, until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, createFixture, key, outline, type Fixture } from "./session-fixture.ts";

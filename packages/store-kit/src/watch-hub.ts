@@ -1,5 +1,5 @@
 import type { Clock, SessionRef } from "@throughline/core";
-import { abortedBefore, TurnQueue } from "@throughline/core/internal";
+import { abortedBefore, FifoLock } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 
 /** Describes a session that a watch follows, with the state that a refresh compares. */
@@ -69,7 +69,7 @@ export class WatchHub<State> {
   readonly #options: WatchHubOptions<State>;
   readonly #bells = new Map<Watched<State>, Bell>();
   readonly #byKey = new Map<string, Set<Watched<State>>>();
-  readonly #reads: TurnQueue;
+  readonly #reads: FifoLock;
   readonly #ending = new AbortController();
   /** Caches the keys of `#bells`, until a watch is added or removed. */
   #all: readonly Watched<State>[] | null = null;
@@ -82,7 +82,7 @@ export class WatchHub<State> {
 
   constructor(options: WatchHubOptions<State>) {
     this.#options = options;
-    this.#reads = new TurnQueue(options.mostReads ?? 1);
+    this.#reads = new FifoLock(options.mostReads ?? 1);
   }
 
   /** Counts the watches. */

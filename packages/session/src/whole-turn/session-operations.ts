@@ -8,11 +8,11 @@ import type {
 } from "@throughline/compaction/internal";
 import type { CompactionResult } from "@throughline/compaction";
 import type { SessionDraft } from "@throughline/core/internal";
-import type { SessionRef } from "@throughline/core";
+import type { OpenTurn, SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
 import type { TokenEstimator } from "@throughline/tokens";
 import type { Session } from "../session.ts";
-import type { RunningTurn } from "../turn.ts";
+
 import type { SessionHandle } from "../session-handle.ts";
 import { readLearning } from "../session-learning.ts";
 import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStateSource } from "./agent-status.ts";
@@ -30,7 +30,7 @@ export interface ManualCompactionOptions {
 interface SessionBusy {
   readonly kind: "busy";
   /** Describes the open turn; null for a turn of this handle. */
-  readonly turn: RunningTurn | null;
+  readonly turn: OpenTurn | null;
 }
 
 /** States how a manual compaction ended. */

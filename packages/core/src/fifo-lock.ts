@@ -1,6 +1,6 @@
 import { abortedBefore } from "./refused.ts";
 
-/** After this many turns without a wait in between, timers and signals get a chance to run. */
+/** After this many releases without a wait in between, timers and signals get a chance to run. */
 const burst = 32;
 
 interface Waiting {
@@ -9,10 +9,10 @@ interface Waiting {
 }
 
 /** Admits a few callers at a time, in the order of their arrival. */
-export class TurnQueue {
+export class FifoLock {
   readonly #waiting = new Set<Waiting>();
   #left: number;
-  #turns = 0;
+  #releases = 0;
 
   /** `most` limits the callers that are admitted at the same time. */
   constructor(most: number) {
@@ -24,7 +24,7 @@ export class TurnQueue {
   }
 
   /**
-   * Waits for a turn, and returns the function that ends the turn.
+   * Waits for admission, and returns the function that ends it.
    * @throws {ThroughlineError} ABORTED, and what `fail` was given
    */
   async enter(signal: AbortSignal): Promise<() => void> {
@@ -59,7 +59,7 @@ export class TurnQueue {
   }
 
   #leave(): void {
-    if (++this.#turns % burst === 0 && this.#waiting.size > 0) setTimeout(() => this.#next(), 0);
+    if (++this.#releases % burst === 0 && this.#waiting.size > 0) setTimeout(() => this.#next(), 0);
     else this.#next();
   }
 

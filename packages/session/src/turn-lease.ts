@@ -1,12 +1,11 @@
-import { type AppendOptions, type Clock, hasErrorCode, type RecordDraft } from "@throughline/core";
+import { type AppendOptions, type Clock, hasErrorCode, type RecordDraft, ThroughlineError } from "@throughline/core";
 import { isUnknown } from "@throughline/core/internal";
-import { keepLease } from "./keep-lease.ts";
 import type { Emit } from "./session-event.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import { forward } from "./turn-wait.ts";
 import type { StoredAppend, WindowLog } from "./window-log.ts";
 
-export interface HeldTurnOptions {
+export interface TurnLeaseOptions {
   readonly log: WindowLog;
   readonly clock: Clock;
   readonly turnId: string;
@@ -19,8 +18,8 @@ export interface HeldTurnOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Holds an open turn of this process. The turn renews its lease, appends inside its fence, and is closed once. */
-export class HeldTurn {
+/** Holds the lease of an open turn: renews it, appends inside the fence of the turn, and closes the turn once. */
+export class TurnLease {
   readonly turnId: string;
   readonly fence: number;
   readonly signal: AbortSignal;
@@ -34,7 +33,7 @@ export class HeldTurn {
   readonly #release: () => void;
   #lostBecause: unknown = null;
 
-  constructor({ log, clock, turnId, fence, leaseMs, emit, controller, signal }: HeldTurnOptions) {
+  constructor({ log, clock, turnId, fence, leaseMs, emit, controller, signal }: TurnLeaseOptions) {
     this.turnId = turnId;
     this.fence = fence;
     this.signal = controller.signal;
@@ -96,4 +95,45 @@ export class HeldTurn {
     this.#emit?.({ name: "lease.lost", cause });
     this.#controller.abort(cause);
   }
+}
+
+interface RenewalOptions extends Pick<TurnLeaseOptions, "log" | "clock" | "fence" | "leaseMs" | "emit"> {
+  readonly onLost: (cause: unknown) => void;
+}
+
+/** The error is created once. An error with a new stack trace in each turn would be a noticeable part of its cost. */
+const stopped = new ThroughlineError("ABORTED", "The turn is over.");
+
+/** Renews the lease after each third of its length. Two renewals may then fail before it expires. */
+function keepLease(options: RenewalOptions): () => void {
+  const stopping = new AbortController();
+  void renewAgain(options, stopping.signal);
+  return () => stopping.abort(stopped);
+}
+
+async function renewAgain(options: RenewalOptions, signal: AbortSignal): Promise<void> {
+  const { log, clock, fence, leaseMs, emit } = options;
+  while (await slept(clock, leaseMs / 3, signal)) {
+    const leaseUntilMs = clock.nowMs() + leaseMs;
+    try {
+      await log.renew({ action: "renew", fence, leaseUntilMs });
+      emit?.({ name: "lease.renewed", leaseUntilMs });
+    } catch (cause) {
+      if (signal.aborted) return;
+      if (hasErrorCode(cause, "TURN_FENCED", "SESSION_NOT_FOUND", "SESSION_ARCHIVED", "STORE_CLOSED")) {
+        options.onLost(cause);
+        return;
+      }
+      emit?.({ name: "lease.delayed", cause });
+    }
+  }
+}
+
+async function slept(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(delayMs, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  return !signal.aborted;
 }

@@ -1,41 +1,37 @@
-import {
-  ThroughlineError,
-  type AppendOptions,
-  type AppendResult,
-  type AssistantMessage,
-  type ChatDelta,
-  type Clock,
-  type Message,
-  type RecordDraft,
-  type ToolCallBlock,
+import type {
+  AppendOptions,
+  AppendResult,
+  AssistantMessage,
+  ChatDelta,
+  RecordDraft,
+  ToolCallBlock,
 } from "@throughline/core";
-import { type CompactionRequest, createGuardTurn, modelFailure } from "@throughline/guard/internal";
+import { type CompactionRequest, createGuardTurn } from "@throughline/guard/internal";
 import { resolveGroupActivation } from "@throughline/policy/internal";
 import type { Actual, AheadCounter, TokenCounter } from "@throughline/tokens/internal";
 import { callModel, type CallResult, type CallContext } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
-import { errorText } from "./error-text.ts";
+import {
+  brokenReply,
+  messageDraft,
+  toolCallsOf,
+  type TurnClose,
+  type TurnCloseOptions,
+  type TurnEnd,
+} from "./close.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf, type Prompt, type PromptPrefix } from "./prompt.ts";
-import type { HeldTurn } from "./held-turn.ts";
-import { resultDraft, runTools } from "./run-tools.ts";
+import { runTools } from "./run-tools.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
-import type { SessionLog } from "./session-log.ts";
-import type { ClosingDecision, SessionModel, StepContext, BeforeCloseContext } from "./session-options.ts";
+import type { SessionModel, StepContext } from "./session-options.ts";
 import { withThinkingLevel } from "./thinking-level.ts";
-import type { TurnLedger } from "./turn-ledger.ts";
-import type { TurnMark } from "./turn-mark.ts";
-import type { TurnSettings } from "./turn-settings.ts";
-import { wireTools } from "./wire-tools.ts";
 import { readWindowRecords } from "./window-records.ts";
+import { wireTools } from "./wire-tools.ts";
 
-export interface TurnRunOptions {
-  readonly log: SessionLog;
-  readonly ledger: TurnLedger;
-  readonly settings: TurnSettings;
+export interface TurnRunOptions extends TurnCloseOptions {
   readonly counter: AheadCounter;
-  readonly clock: Clock;
-  readonly turn: HeldTurn;
+  /** The list grows while the turn runs. */
+  readonly calls: CallFacts[];
   readonly summaryId: () => string | null;
   /** Is false for group messages that are not addressed to the agent. */
   readonly isMentioned: boolean;
@@ -45,26 +41,18 @@ export interface TurnRunOptions {
   readonly emit: Emit | null;
 }
 
-export interface TurnEnd {
-  readonly outcome: "done" | "aborted" | "step-limit" | "denied";
-  readonly reply: AssistantMessage | null;
-  readonly denial: SendDenial | null;
-  readonly calls: readonly CallFacts[];
-}
-
 /** Runs an open turn: asks the model and runs tools until the model makes no more calls, then closes the turn. */
 export class TurnRun {
   readonly #options: TurnRunOptions;
-  readonly #calls: CallFacts[] = [];
+  readonly #close: TurnClose;
   readonly #guardTurn = createGuardTurn();
   #step = 0;
-  #isSystemSent = false;
-  #isIntroduced = false;
   /** The model is fixed for the whole turn, because a tool loop must not change the thinking level. */
   #model: SessionModel | null = null;
 
-  constructor(options: TurnRunOptions) {
+  constructor(options: TurnRunOptions, close: TurnClose) {
     this.#options = options;
+    this.#close = close;
   }
 
   /** @throws the error that ended the turn; the log states it unless the turn was lost or the store failed */
@@ -72,7 +60,7 @@ export class TurnRun {
     const { settings, turn } = this.#options;
     const { signal } = turn;
     for (;;) {
-      if (signal.aborted) return this.#abort(null, []);
+      if (signal.aborted) return this.#close.aborted(null, []);
       const denial = await this.#denial();
       if (denial !== null) return this.#deny(denial);
       const steered = this.#step === 0 ? [] : this.#options.steeredDrafts();
@@ -80,9 +68,10 @@ export class TurnRun {
       this.#step += 1;
       const { result, ask } = await this.#ask();
       const message = withOwnId(result.message, this.#options.log.facts.replyId);
-      if (signal.aborted) return this.#abort(message, result.calls);
-      if (result.error !== null) throw await this.#fail(result);
-      if (message === null) throw await this.#fail({ ...result, error: new TypeError("The model gave no reply.") });
+      if (signal.aborted) return this.#close.aborted(message, result.calls);
+      if (result.error !== null) throw await this.#close.unanswered(result);
+      if (message === null)
+        throw await this.#close.unanswered({ ...result, error: new TypeError("The model gave no reply.") });
       if (result.usage !== null) this.#options.ledger.answered({ ...ask, ...result, usage: result.usage });
       const isWhole = message.stopReason !== "error" && message.stopReason !== "aborted";
       const calls = isWhole ? toolCallsOf(message) : [];
@@ -94,19 +83,17 @@ export class TurnRun {
         ...result.calls.flatMap((call) => callDrafts({ ...call, ...asked })),
       ];
       if (calls.length === 0) {
-        const { askAgain = [], entry } = this.#closing("done", message);
+        const { askAgain = [], entry } = this.#close.decision("done", message);
         if (askAgain.length > 0 && this.#step < settings.maxSteps) {
-          await this.#append([...drafts, ...askAgain], { entry: this.#patch(result) });
+          await this.#append([...drafts, ...askAgain], { entry: this.#close.patch(result) });
           continue;
         }
-        await this.#close(drafts, { state: "done" }, result, entry);
-        return { outcome: "done", reply: message, calls: this.#calls, denial: null };
+        return this.#close.done(drafts, result, entry);
       }
-      await this.#append(drafts, { entry: this.#patch(result) });
+      await this.#append(drafts, { entry: this.#close.patch(result) });
       await this.#runTools(message, calls);
       if (this.#step < settings.maxSteps || signal.aborted) continue;
-      await this.#close([], { state: "step-limit" }, null, this.#closing("step-limit", message).entry);
-      return { outcome: "step-limit", reply: message, calls: this.#calls, denial: null };
+      return this.#close.atStepLimit(message);
     }
   }
 
@@ -122,8 +109,7 @@ export class TurnRun {
   async #deny(denial: SendDenial): Promise<TurnEnd> {
     await this.#estimate();
     this.#options.emit?.({ name: "send.denied", ...denial });
-    await this.#close([], { state: "denied", denial }, null);
-    return { outcome: "denied", reply: null, calls: this.#calls, denial };
+    return this.#close.denied(denial);
   }
 
   async #ask(): Promise<{
@@ -164,8 +150,8 @@ export class TurnRun {
     };
     const result = await callModel(prompt, context);
     ledger.learned(result.limits);
-    this.#calls.push(...result.calls);
-    if (result.calls.length > 0 && (prefix.system ?? "") !== "") this.#isSystemSent = true;
+    this.#options.calls.push(...result.calls);
+    if (result.calls.length > 0 && (prefix.system ?? "") !== "") this.#close.isSystemSent = true;
     return { result, ask: { counter, actual, prefix } };
   }
 
@@ -197,7 +183,7 @@ export class TurnRun {
   #withIntroduction(system: string | null): string | null {
     const { log } = this.#options;
     const { introduction } = resolveGroupActivation({ key: log.ref.key, entry: log.entry });
-    this.#isIntroduced ||= introduction !== null;
+    this.#close.isIntroduced ||= introduction !== null;
     if (introduction === null) return system;
     return system === null || system === "" ? introduction : `${system}\n\n${introduction}`;
   }
@@ -292,81 +278,9 @@ export class TurnRun {
     );
   }
 
-  /** Stores what was received, answers its calls, and closes the turn. */
-  async #abort(message: AssistantMessage | null, calls: readonly CallFacts[]): Promise<TurnEnd> {
-    this.#assertOurs();
-    const reply = message === null ? null : { ...message, stopReason: "aborted" };
-    const drafts = [
-      ...brokenReply(reply, "The turn was aborted before this call was run."),
-      ...calls.flatMap(callDrafts),
-    ];
-    await this.#close(drafts, { state: "aborted" }, null, this.#closing("aborted", reply).entry);
-    return { outcome: "aborted", reply, calls: this.#calls, denial: null };
-  }
-
-  async #fail({ message, calls, error }: CallResult): Promise<unknown> {
-    this.#assertOurs();
-    const reason = modelFailure(error);
-    const drafts = [
-      ...brokenReply(message, "The reply broke off before this call was run."),
-      ...calls.flatMap(callDrafts),
-    ];
-    const problem = { code: reason.code, message: reason.message.slice(0, 300).toWellFormed() };
-    await this.#close(drafts, { state: "failed", error: problem }, null);
-    return reason;
-  }
-
-  /** Closes a turn after an error outside of the model call. */
-  async closeFailed(error: unknown): Promise<void> {
-    const { code, message } = ThroughlineError.isInstance(error)
-      ? error
-      : { code: "INTERNAL", message: errorText(error) };
-    await this.#close([], { state: "failed", error: { code, message: message.slice(0, 300).toWellFormed() } }, null);
-  }
-
-  async #close(
-    drafts: readonly RecordDraft[],
-    mark: Omit<TurnMark, "turnId">,
-    result: CallResult | null,
-    entry: Readonly<Record<string, unknown>> = {},
-  ): Promise<void> {
-    const introduced = this.#isIntroduced && mark.state === "done" ? { groupActivationNeedsSystemIntro: false } : {};
-    await this.#options.turn.close(drafts, mark, { ...entry, ...introduced, ...this.#patch(result, mark.state) });
-  }
-
-  #closing(outcome: BeforeCloseContext["outcome"], reply: AssistantMessage | null): ClosingDecision {
-    const { settings, log, turn } = this.#options;
-    return settings.beforeClose?.({ ref: log.ref, turnId: turn.turnId, outcome, reply, entry: log.entry }) ?? {};
-  }
-
-  #patch(result: CallResult | null, end: TurnMark["state"] | null = null): Readonly<Record<string, unknown>> {
-    const { ledger, clock, log } = this.#options;
-    return ledger.patch({
-      nowMs: clock.nowMs(),
-      model: log.target,
-      usage: result?.usage ?? null,
-      isSystemSent: this.#isSystemSent,
-      // A denied turn ran no call, so it does not change the state of the last run.
-      isAborted: end === null || end === "denied" ? null : end === "aborted",
-    });
-  }
-
   #append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
     return this.#options.turn.append(drafts, options);
   }
-
-  #assertOurs(): void {
-    const { lostBecause } = this.#options.turn;
-    if (lostBecause !== null) throw lostBecause;
-  }
-}
-
-export function messageDraft(message: Message): RecordDraft {
-  return { type: "message", message };
-}
-
-function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
-  return Array.isArray(content) ? content.filter((block): block is ToolCallBlock => block.type === "toolCall") : [];
 }
 
 /**
@@ -382,11 +296,4 @@ function withOwnId(message: AssistantMessage | null, before: string | null): Ass
 /** A reply that its provider ended, for example by a filter, is in no later request. Its calls therefore do not run. */
 function endedReply(message: AssistantMessage): readonly RecordDraft[] {
   return brokenReply(message, "The provider ended the reply; this call was not run.");
-}
-
-/** Stores a partial reply with a result for each of its calls, so that no reader finds a call without one. */
-function brokenReply(message: AssistantMessage | null, content: string): readonly RecordDraft[] {
-  if (message === null) return [];
-  const results = toolCallsOf(message).map(({ id, name }) => resultDraft(id, name, { content, isError: true }));
-  return [messageDraft(message), ...results];
 }

@@ -1,0 +1,194 @@
+import {
+  ThroughlineError,
+  type AssistantMessage,
+  type Clock,
+  type Message,
+  type RecordDraft,
+  type ToolCallBlock,
+  type Usage,
+} from "@throughline/core";
+import { modelFailure } from "@throughline/guard/internal";
+import type { Gauge } from "@throughline/tokens";
+import type { CallResult } from "./call-model.ts";
+import { callDrafts, type CallFacts } from "./call-record.ts";
+import { errorText } from "./error-text.ts";
+import type { HoldBack } from "./held-deltas.ts";
+import type { AnsweredTurn } from "./keyed-turn.ts";
+import { resultDraft } from "./run-tools.ts";
+import type { SendDenial } from "./send-denial.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { BeforeCloseContext, ClosingDecision } from "./session-options.ts";
+import type { TurnLease } from "./turn-lease.ts";
+import type { TurnLedger } from "./turn-ledger.ts";
+import type { TurnMark } from "./turn-mark.ts";
+import type { TurnSettings } from "./turn-settings.ts";
+import type { Turn } from "./turn.ts";
+import { textOfContent } from "./window-facts.ts";
+
+export interface TurnEnd {
+  readonly outcome: Turn["outcome"];
+  readonly denial: SendDenial | null;
+}
+
+export interface TurnCloseOptions {
+  readonly log: SessionLog;
+  readonly ledger: TurnLedger;
+  readonly settings: TurnSettings;
+  readonly clock: Clock;
+  readonly turn: TurnLease;
+}
+
+/** Ends a turn in each of its ways. The last records and the closing mark are one commit. */
+export class TurnClose {
+  /** Is true when a call of this turn carried a system prompt. */
+  isSystemSent = false;
+  /** Is true when a call of this turn introduced the group. */
+  isIntroduced = false;
+  readonly #options: TurnCloseOptions;
+
+  constructor(options: TurnCloseOptions) {
+    this.#options = options;
+  }
+
+  async done(drafts: readonly RecordDraft[], result: CallResult, entry: ClosingDecision["entry"]): Promise<TurnEnd> {
+    await this.#close(drafts, { state: "done" }, result, entry);
+    return { outcome: "done", denial: null };
+  }
+
+  async atStepLimit(reply: AssistantMessage): Promise<TurnEnd> {
+    await this.#close([], { state: "step-limit" }, null, this.decision("step-limit", reply).entry);
+    return { outcome: "step-limit", denial: null };
+  }
+
+  async denied(denial: SendDenial): Promise<TurnEnd> {
+    await this.#close([], { state: "denied", denial }, null);
+    return { outcome: "denied", denial };
+  }
+
+  /** Stores what was received, answers its calls, and closes the turn. */
+  async aborted(message: AssistantMessage | null, calls: readonly CallFacts[]): Promise<TurnEnd> {
+    this.#assertOurs();
+    const reply = message === null ? null : { ...message, stopReason: "aborted" };
+    const drafts = [
+      ...brokenReply(reply, "The turn was aborted before this call was run."),
+      ...calls.flatMap(callDrafts),
+    ];
+    await this.#close(drafts, { state: "aborted" }, null, this.decision("aborted", reply).entry);
+    return { outcome: "aborted", denial: null };
+  }
+
+  /** Returns the error to throw. */
+  async unanswered({ message, calls, error }: CallResult): Promise<unknown> {
+    this.#assertOurs();
+    const reason = modelFailure(error);
+    const drafts = [
+      ...brokenReply(message, "The reply broke off before this call was run."),
+      ...calls.flatMap(callDrafts),
+    ];
+    await this.#close(drafts, failedMark(reason), null);
+    return reason;
+  }
+
+  /** Closes a turn after an error outside of the model call. */
+  async failed(error: unknown): Promise<void> {
+    const reason = ThroughlineError.isInstance(error) ? error : { code: "INTERNAL", message: errorText(error) };
+    await this.#close([], failedMark(reason), null);
+  }
+
+  decision(outcome: BeforeCloseContext["outcome"], reply: AssistantMessage | null): ClosingDecision {
+    const { settings, log, turn } = this.#options;
+    return settings.beforeClose?.({ ref: log.ref, turnId: turn.turnId, outcome, reply, entry: log.entry }) ?? {};
+  }
+
+  /** Returns the changed fields of the entry after a call. */
+  patch(result: CallResult | null, end: TurnMark["state"] | null = null): Readonly<Record<string, unknown>> {
+    const { ledger, clock, log } = this.#options;
+    return ledger.patch({
+      nowMs: clock.nowMs(),
+      model: log.target,
+      usage: result?.usage ?? null,
+      isSystemSent: this.isSystemSent,
+      // A denied turn ran no call, so it does not change the state of the last run.
+      isAborted: end === null || end === "denied" ? null : end === "aborted",
+    });
+  }
+
+  async #close(
+    drafts: readonly RecordDraft[],
+    mark: Omit<TurnMark, "turnId">,
+    result: CallResult | null,
+    entry: Readonly<Record<string, unknown>> = {},
+  ): Promise<void> {
+    const introduced = this.isIntroduced && mark.state === "done" ? { groupActivationNeedsSystemIntro: false } : {};
+    await this.#options.turn.close(drafts, mark, { ...entry, ...introduced, ...this.patch(result, mark.state) });
+  }
+
+  #assertOurs(): void {
+    const { lostBecause } = this.#options.turn;
+    if (lostBecause !== null) throw lostBecause;
+  }
+}
+
+function failedMark({ code, message }: { readonly code: string; readonly message: string }): Omit<TurnMark, "turnId"> {
+  return { state: "failed", error: { code, message: message.slice(0, 300).toWellFormed() } };
+}
+
+export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
+  return Array.isArray(content) ? content.filter((block): block is ToolCallBlock => block.type === "toolCall") : [];
+}
+
+/** Stores a partial reply with a result for each of its calls, so that no reader finds a call without one. */
+export function brokenReply(message: AssistantMessage | null, content: string): readonly RecordDraft[] {
+  if (message === null) return [];
+  const results = toolCallsOf(message).map(({ id, name }) => resultDraft(id, name, { content, isError: true }));
+  return [messageDraft(message), ...results];
+}
+
+export function messageDraft(message: Message): RecordDraft {
+  return { type: "message", message };
+}
+
+/**
+ * Builds the result for the caller. Text and stop reason are those of the last reply, and a reply that `holdBack`
+ * withholds has no text.
+ */
+export function finishedTurn(parts: Omit<Turn, "text" | "stopReason">, holdBack: HoldBack | null): Turn {
+  const reply = parts.messages.findLast((message): message is AssistantMessage => message.role === "assistant");
+  const text = textOfContent(reply?.content);
+  const isHeldBack = holdBack?.(text, true) ?? false;
+  return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null };
+}
+
+/** Builds the result of an earlier turn with the same idempotency key. */
+export function replayedTurn(
+  log: SessionLog,
+  turnId: string,
+  { state, denial, records, calls }: AnsweredTurn,
+  holdBack: HoldBack | null,
+): Turn {
+  const messages = records.flatMap(({ record }) => (record.type === "message" ? [record["message"] as Message] : []));
+  const parts = {
+    turnId,
+    ref: log.ref,
+    messages,
+    calls,
+    usage: usageOf(calls),
+    gauge: gaugeNow(log),
+    replayed: true,
+    joined: false,
+  };
+  return finishedTurn({ ...parts, outcome: state, denial }, holdBack);
+}
+
+function usageOf(calls: readonly CallFacts[]): Usage | null {
+  const actuals = calls.flatMap(({ actual }) => (actual === null ? [] : [actual]));
+  const sum = (at: number): number => actuals.reduce((total, actual) => total + (actual[at] ?? 0), 0);
+  return actuals.length === 0 ? null : { input: sum(0), output: sum(1), cacheRead: sum(2), cacheWrite: sum(3) };
+}
+
+function gaugeNow(log: SessionLog): Gauge {
+  const { facts, entry } = log;
+  const tokens = facts.measured?.occupancyTokens ?? 0;
+  const source = facts.measured === null ? "heuristic" : "actual";
+  return log.gauge({ tokens, lowTokens: tokens, highTokens: tokens, source }, entry.contextTokens ?? null);
+}
