@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { apiDocument, referencePage } from "../apps/server/src/internal.ts";
+import { apiDocument, referencePage } from "../packages/http-api/src/internal.ts";
 import { repositoryRoot } from "./find-files.ts";
 
 /** What is made from the schemas of the server, by its path from the root. */

@@ -10,7 +10,7 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { freePort } from "./free-port.ts";
-import { createTokenStore } from "../apps/server/src/index.ts";
+import { createTokenStore } from "../packages/http-api/src/internal.ts";
 import { createHttpClient, type HttpClient } from "../packages/store-http/src/client/http-client.ts";
 import { HttpProblem } from "../packages/store-http/src/client/http-problem.ts";
 import { createPostgresStore } from "../packages/store-postgres/src/index.ts";

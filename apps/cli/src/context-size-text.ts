@@ -1,4 +1,4 @@
-import type { ContextGauge, ContextSize } from "@throughline/server/context-size";
+import type { ContextGauge, ContextSize } from "@throughline/http-api/internal/context-size";
 import { grouped } from "./counted.ts";
 import { ageText, timeText } from "./time-text.ts";
 

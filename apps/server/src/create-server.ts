@@ -4,13 +4,23 @@ import {
   type Server as HttpServer,
   type ServerResponse,
 } from "node:http";
-import { hasErrorCode } from "@throughline/core";
-import { uploadMs, within } from "@throughline/gateway/internal";
-import { answerRequest, type RequestHandlers } from "./http/answer-request.ts";
+import { uploadMs, upstreamsOf } from "@throughline/gateway/internal";
+import {
+  answerRequest,
+  type ApiParts,
+  closeParts,
+  createApiParts,
+  createFindings,
+  createServices,
+  defaultLimits,
+  loadTokens,
+  refreshTokens,
+  stopServing,
+  type TokenStore,
+} from "@throughline/http-api/internal";
 import { answerClientErrors } from "./http/client-errors.ts";
 import { type Connections, trackConnections } from "./http/connections.ts";
-import { openHandlers } from "./open-handlers.ts";
-import type { TokenStore } from "./security/token-store.ts";
+import { type MountedGateway, mountGateway } from "./mount-gateway.ts";
 import type { ServerOptions } from "./server-options.ts";
 
 export interface Server {
@@ -25,16 +35,6 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** Limits how long startup waits for the token list, so that the server also starts while its store does not answer. */
-const mostTokenWaitMs = 5000;
-/** Clients of event streams wait this long before they reconnect, because the node is stopping. */
-const retryMs = 1000;
-/**
- * Other processes revoke tokens too. At this interval a revocation reaches every node and every open response within 5
- * s.
- */
-const tokenEveryMs = 2000;
-
 /**
  * Opens the store and starts to listen.
  *
@@ -43,39 +43,60 @@ const tokenEveryMs = 2000;
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { host = "127.0.0.1", port = 4788 } = options;
-  const handlers = await openHandlers(options);
-  const { context, rates } = handlers;
-  const http = createHttp(handlers);
+  const opened = await openApi(options);
+  const { parts, gateway } = opened;
+  const http = createHttp(options, opened);
   const connections = trackConnections(http);
   try {
-    await loadTokens(handlers);
+    await loadTokens(parts);
     await listen(http, host, port);
   } catch (error) {
     http.close();
-    await handlers.gateway?.close();
-    closeStreams(handlers);
-    await context.store.close();
+    await gateway?.handlers.close();
+    await closeParts(parts);
+    await parts.context.store.close();
     throw error;
   }
-  const refreshing = refreshTokens(handlers);
+  const refreshing = refreshTokens(parts);
   const address = http.address();
   const boundPort = typeof address === "object" && address !== null ? address.port : port;
   let closing: Promise<void> | null = null;
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
-    tokens: context.tokens,
-    exempt: (tokenId) => rates.exempt(tokenId),
-    drain: () => context.drain(),
-    close: () => (closing ??= closeServer(options, handlers, { connections, refreshing })),
+    tokens: parts.context.tokens,
+    exempt: (tokenId) => {
+      parts.rates.exempt(tokenId);
+      gateway?.exempt(tokenId);
+    },
+    drain: () => parts.context.drain(),
+    close: () => (closing ??= closeServer(options, opened, { connections, refreshing })),
   };
 }
 
-function createHttp(handlers: RequestHandlers): HttpServer {
-  const { limits } = handlers.context;
+interface OpenedApi {
+  readonly parts: ApiParts;
+  readonly gateway: MountedGateway | null;
+}
+
+async function openApi(options: ServerOptions): Promise<OpenedApi> {
+  const { host = "127.0.0.1", allowedHosts = [] } = options;
+  const upstreams = options.gateway === undefined ? null : upstreamsOf(options.gateway);
+  const findings = createFindings();
+  const store = await options.openStore((event) => findings.take(event));
+  const services = createServices({ ...options, store, findings });
+  const gateway = await mountGateway(options, upstreams, services);
+  // A wildcard address such as 0.0.0.0 is never a host name that a client sends, so it allows nothing.
+  const bound = host === "0.0.0.0" || host === "::" ? [] : [host.includes(":") ? `[${host}]` : host];
+  const allowed = { ...options, allowedHosts: [...bound, ...allowedHosts] };
+  return { parts: createApiParts(services, allowed, gateway?.handlers ?? null), gateway };
+}
+
+function createHttp({ limits = {} }: ServerOptions, { parts, gateway }: OpenedApi): HttpServer {
+  const { headerBytes, bodyMs } = { ...defaultLimits, ...limits };
   const http = createHttpServer({
-    maxHeaderSize: limits.headerBytes,
+    maxHeaderSize: headerBytes,
     headersTimeout: 10_000,
-    requestTimeout: Math.max(limits.bodyMs, uploadMs),
+    requestTimeout: Math.max(bodyMs, uploadMs),
     connectionsCheckingInterval: 4000,
     keepAliveTimeout: 65_000,
   });
@@ -85,43 +106,11 @@ function createHttp(handlers: RequestHandlers): HttpServer {
   for (const event of ["request", "checkContinue"] as const)
     http.on(event, (request: IncomingMessage, response: ServerResponse) => {
       clientErrors.began(response);
-      void answerRequest(handlers, request, response);
+      void answerRequest(parts, request, response, gateway?.neighborOf(request, response));
     });
   // With the default limit, Node silently drops every header after the 2,000th.
   http.maxHeadersCount = 0;
   return http;
-}
-
-/**
- * Loads the tokens before the server listens: a node that has just started must not reject a valid token. A store that
- * is away does not prevent the start.
- */
-async function loadTokens({ context: { tokens, clock }, log }: RequestHandlers): Promise<void> {
-  try {
-    await within(clock, tokens.refresh(), mostTokenWaitMs);
-  } catch (error) {
-    if (!hasErrorCode(error, "STORE_UNREACHABLE", "STORE_OVERLOADED", "STORE_LOCKED")) throw error;
-    log.failed("The store cannot be reached yet; requests are answered once it can.", error);
-  }
-}
-
-function refreshTokens({ context: { tokens, live }, log }: RequestHandlers): NodeJS.Timeout {
-  const refresh = (): void => {
-    // Check open responses before the refresh as well, because a token also expires while the store is away.
-    live.check();
-    tokens
-      .refresh()
-      .then(() => live.check())
-      .catch((error: unknown) => log.failed("The tokens could not be read.", error));
-  };
-  return setInterval(refresh, tokenEveryMs).unref();
-}
-
-function closeStreams({ context: { streams, hub, usage }, metrics }: RequestHandlers): void {
-  streams.close();
-  hub.close();
-  usage.close();
-  metrics.close();
 }
 
 interface Listening {
@@ -131,27 +120,24 @@ interface Listening {
 
 async function closeServer(
   { drainDelayMs = 0, onStopping }: ServerOptions,
-  handlers: RequestHandlers,
+  { parts, gateway }: OpenedApi,
   { connections, refreshing }: Listening,
 ): Promise<void> {
-  const { context, readiness, gateway, log } = handlers;
-  const { clock, streams, summaries, store, tokens } = context;
-  context.drain();
+  const { clock, store, tokens, drain } = parts.context;
+  drain();
   if (drainDelayMs > 0) await clock.sleep(drainDelayMs);
-  readiness.servesWhileDraining = false;
-  streams.bye(retryMs);
+  stopServing(parts);
   await connections.end();
   // Close the gateway before the store: it still has to store the calls that it passed on.
-  await gateway?.close();
+  await gateway?.handlers.close();
   clearInterval(refreshing);
-  closeStreams(handlers);
-  await Promise.all([summaries.checkpointer.close(), summaries.retries.close()]);
+  await closeParts(parts);
   try {
     await onStopping?.(tokens);
   } finally {
     await store.close();
   }
-  log.info("The server has stopped.");
+  parts.log.info("The server has stopped.");
 }
 
 function listen(http: HttpServer, host: string, port: number): Promise<void> {

@@ -2,7 +2,8 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
-import { defaultLimits, type ServerOptions } from "@throughline/server";
+import { defaultLimits } from "@throughline/http-api/internal";
+import type { ServerOptions } from "@throughline/server";
 import { createBodyBudget, readBody } from "@throughline/gateway/internal";
 import { answerBytes, reply, serveRaw, type RawServing } from "./raw-upstream.ts";
 import { serve, type Serving } from "./serving.ts";

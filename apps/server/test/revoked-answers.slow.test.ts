@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTokenStore, type Scope } from "@throughline/server";
+import { createTokenStore, type Scope } from "@throughline/http-api/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 import { serveRaw, type RawServing } from "./raw-upstream.ts";

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { errorCodes } from "@throughline/core/internal";
-import { apiDocument, referencePage, statusOf } from "@throughline/server/internal";
+import { statusOf } from "@throughline/gateway/internal";
+import { apiDocument, referencePage } from "@throughline/http-api/internal";
 import { isSame } from "../../../tools/check-openapi.ts";
 import { answeredOperations, document, serve, type Answered, type Serving } from "./serving.ts";
 

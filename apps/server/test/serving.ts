@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { z } from "zod";
 import { createServer } from "@throughline/server";
-import type { Scope, Server, ServerOptions, TokenRights } from "@throughline/server";
+import type { Scope, TokenRights } from "@throughline/http-api/internal";
+import type { Server, ServerOptions } from "@throughline/server";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 

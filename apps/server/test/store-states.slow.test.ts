@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { ThroughlineError } from "@throughline/core";
-import { createServer, createTokenStore } from "@throughline/server";
+import { createTokenStore } from "@throughline/http-api/internal";
+import { createServer } from "@throughline/server";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createLeavingStore } from "./leaving-store.ts";
 

@@ -1,5 +1,5 @@
 import type { NothingReason } from "@throughline/compaction/internal";
-import type { CompactionRow } from "@throughline/server/compaction-json";
+import type { CompactionRow } from "@throughline/http-api/internal/compaction-json";
 import { counted } from "../counted.ts";
 
 /** The final line of the command repeats these events, so they are not printed twice. */

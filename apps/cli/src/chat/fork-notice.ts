@@ -2,7 +2,7 @@ import { readWindow } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
 import { sessionName, sessionProgram } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
-import { measureContext, namedModel, nextContext } from "@throughline/server/context-size";
+import { measureContext, namedModel, nextContext } from "@throughline/http-api/internal/context-size";
 import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";
 import { realFolder, shownFolder, shownProgram } from "../session-names.ts";

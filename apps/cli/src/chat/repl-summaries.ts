@@ -1,5 +1,5 @@
 import { hasErrorCode } from "@throughline/core";
-import { compactionRow } from "@throughline/server/compaction-json";
+import { compactionRow } from "@throughline/http-api/internal/compaction-json";
 import { compactionReports, compactionText } from "../agent/compaction-report.ts";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { causeText } from "./event-note.ts";

@@ -1,5 +1,5 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { checkpointJson, plannedCheckpointJson, type SessionNames } from "@throughline/server/json";
+import { checkpointJson, plannedCheckpointJson, type SessionNames } from "@throughline/http-api/internal/json";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { inSession } from "../agent/in-session.ts";
 import type { AgentSession } from "@throughline/session/whole-turn";

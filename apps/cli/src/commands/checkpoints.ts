@@ -1,5 +1,5 @@
 import { listCheckpoints } from "@throughline/checkpoint";
-import { checkpointJson } from "@throughline/server/json";
+import { checkpointJson } from "@throughline/http-api/internal/json";
 import { printCheckpoint } from "../agent/checkpoint-report.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/core/internal";

@@ -1,5 +1,5 @@
-import { compactionRow, plannedCompaction } from "@throughline/server/compaction-json";
-import type { CompactionRow } from "@throughline/server/compaction-json";
+import { compactionRow, plannedCompaction } from "@throughline/http-api/internal/compaction-json";
+import type { CompactionRow } from "@throughline/http-api/internal/compaction-json";
 import { compactionReports, compactionText } from "../agent/compaction-report.ts";
 import { inSession } from "../agent/in-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";

@@ -4,7 +4,7 @@ import { historyTargets, omittedWithWindow } from "@throughline/history/internal
 import type { Context } from "@throughline/history";
 import type { TargetName } from "@throughline/history/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { measureContext, namedModel, nextContext } from "@throughline/server/context-size";
+import { measureContext, namedModel, nextContext } from "@throughline/http-api/internal/context-size";
 import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";

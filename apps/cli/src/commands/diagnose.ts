@@ -1,7 +1,7 @@
 import { classifyOverflow } from "@throughline/guard";
 import { recoveryAction } from "@throughline/guard/internal";
 import type { OverflowClassification } from "@throughline/guard";
-import { diagnosisJson } from "@throughline/server/json";
+import { diagnosisJson } from "@throughline/http-api/internal/json";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 

@@ -1,5 +1,5 @@
 import { readCalls } from "@throughline/session";
-import { callJson } from "@throughline/server/json";
+import { callJson } from "@throughline/http-api/internal/json";
 import type { ExplainedCall } from "@throughline/session/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted, grouped, sizeText } from "../counted.ts";

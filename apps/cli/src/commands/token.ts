@@ -5,13 +5,13 @@ import { createHttpClient, readFailure } from "@throughline/store-http/internal"
 import {
   createAuditLog,
   createTokenStore,
-  isGatewayMode,
   isScope,
   isValidToken,
   scopes as allScopes,
-} from "@throughline/server";
-import type { TokenInfo, TokenRights } from "@throughline/server";
-import { tokenJson } from "@throughline/server/json";
+} from "@throughline/http-api/internal";
+import type { TokenInfo, TokenRights } from "@throughline/http-api/internal";
+import { isGatewayMode } from "@throughline/server";
+import { tokenJson } from "@throughline/http-api/internal/json";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { findToken } from "../server/server-access.ts";

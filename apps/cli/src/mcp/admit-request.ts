@@ -2,8 +2,16 @@ import type { IncomingMessage } from "node:http";
 import type { SessionStore } from "@throughline/core";
 import { refused, systemClock } from "@throughline/core/internal";
 import type { MemoryScope } from "@throughline/mcp";
-import { createTokenStore, defaultLimits, isValidToken, type TokenInfo, type TokenStore } from "@throughline/server";
-import { assertHost, assertOrigin, createRateLimits } from "@throughline/server/internal";
+import {
+  assertHost,
+  assertOrigin,
+  createRateLimits,
+  createTokenStore,
+  defaultLimits,
+  isValidToken,
+  type TokenInfo,
+  type TokenStore,
+} from "@throughline/http-api/internal";
 
 /** Limits how often the tokens are read again for changes by other processes. */
 const refreshEveryMs = 500;

@@ -3,7 +3,7 @@ import { STATUS_CODES, type Server, type ServerResponse } from "node:http";
 import { randomBytes } from "node:crypto";
 import type { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
-import { problemOf } from "./problem.ts";
+import { problemOf } from "@throughline/http-api/internal";
 
 /** Answers requests that Node could not parse: too large, too late, or not HTTP. */
 export function answerClientErrors(http: Server): { readonly began: (response: ServerResponse) => void } {

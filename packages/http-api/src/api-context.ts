@@ -7,14 +7,14 @@ import type { CursorSeal } from "./http/seal-cursor.ts";
 import type { AuditLog } from "./security/audit-log.ts";
 import type { LiveAnswers } from "./security/live-answers.ts";
 import type { TokenStore } from "./security/token-store.ts";
-import type { ServerLimits } from "./server-options.ts";
+import type { SessionApiLimits } from "./api-options.ts";
 import type { UsageMeter } from "./operations/usage-meter.ts";
 import type { Summaries } from "./summaries.ts";
 
-export interface ServerContext {
+export interface ApiContext {
   readonly store: SessionStore;
   readonly version: string;
-  readonly limits: ServerLimits;
+  readonly limits: SessionApiLimits;
   readonly cursors: CursorSeal;
   readonly clock: Clock;
   readonly hub: Hub;

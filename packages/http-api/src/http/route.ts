@@ -4,8 +4,8 @@ import type { z } from "zod";
 import type { Answer } from "./answer.ts";
 import type { Scope } from "../security/scopes.ts";
 import type { View } from "../security/view.ts";
-import type { ServerContext } from "../server-context.ts";
-import type { ServerLimits } from "../server-options.ts";
+import type { ApiContext } from "../api-context.ts";
+import type { SessionApiLimits } from "../api-options.ts";
 
 interface BodyRule<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
@@ -15,7 +15,7 @@ interface BodyRule<Schema extends z.ZodType = z.ZodType> {
   /** Lowers the server's JSON limits for this route. */
   readonly most?: { readonly bytes: number; readonly values: number };
   /** Parses the bytes of a type other than JSON. @default JSON */
-  readonly read?: (bytes: Buffer, type: string, limits: ServerLimits) => unknown;
+  readonly read?: (bytes: Buffer, type: string, limits: SessionApiLimits) => unknown;
 }
 
 /** The OpenAPI document and the tests read these rules. */
@@ -51,7 +51,7 @@ export interface RouteDefinition<Query extends z.ZodObject = z.ZodObject, Body e
 }
 
 export interface ApiRequest<Query = unknown, Body = unknown> {
-  readonly context: ServerContext;
+  readonly context: ApiContext;
   readonly view: View;
   readonly query: Query;
   readonly body: Body;

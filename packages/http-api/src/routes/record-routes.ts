@@ -12,7 +12,7 @@ import { appendedSchema, appendQuery, appendSchema, recordSchema, type WireAppen
 import { sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { listOf, queryInteger, seq } from "../schemas/values.ts";
 import { appendOptionsOf, draftOf } from "./append-options.ts";
-import type { ServerLimits } from "../server-options.ts";
+import type { SessionApiLimits } from "../api-options.ts";
 import { chosenRecords } from "./chosen-records.ts";
 import { findSame, readPageOf } from "./one-session.ts";
 import { bareText, readAs, recordText, sourceText } from "./record-text.ts";
@@ -180,7 +180,7 @@ export const recordRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
-function readDrafts(bytes: Buffer, type: string, limits: ServerLimits): unknown {
+function readDrafts(bytes: Buffer, type: string, limits: SessionApiLimits): unknown {
   if (type !== linesType) return parseJson(bytes);
   return { drafts: parseLines(bytes, limits) };
 }

@@ -5,8 +5,8 @@ import { refused, sessionNotFound } from "@throughline/core/internal";
 import { assertDeclared, type BodyShare, continueBody, readBody } from "@throughline/gateway/internal";
 import { createView, scopeIn, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
-import type { ServerContext } from "../server-context.ts";
-import type { ServerLimits } from "../server-options.ts";
+import type { ApiContext } from "../api-context.ts";
+import type { SessionApiLimits } from "../api-options.ts";
 import type { HeaderMap } from "./answer.ts";
 import type { RouteMatch } from "./match-route.ts";
 import { assertShortLists, parseQuery, parseWith } from "./parse-request.ts";
@@ -35,7 +35,7 @@ export interface Exchange {
  * runs last.
  */
 export async function handleApi(
-  context: ServerContext,
+  context: ApiContext,
   token: TokenInfo,
   { route, parameters }: RouteMatch<RouteDefinition>,
   exchange: Exchange,
@@ -54,7 +54,7 @@ export async function handleApi(
 
 async function answerWith(
   share: BodyShare,
-  context: ServerContext,
+  context: ApiContext,
   view: View,
   { route, parameters }: RouteMatch<RouteDefinition>,
   exchange: Exchange,
@@ -102,7 +102,7 @@ async function answerWith(
 
 /** Writes a refused `/admin` call to the audit log, because it may be an attack. */
 async function requireScope(
-  context: ServerContext,
+  context: ApiContext,
   view: View,
   route: RouteDefinition,
   { id, onAllowed }: Pick<Exchange, "id" | "onAllowed">,
@@ -125,7 +125,7 @@ async function requireScope(
 async function bodyOf(
   route: RouteDefinition,
   { request, response }: Pick<Exchange, "request" | "response">,
-  { limits: all }: ServerContext,
+  { limits: all }: ApiContext,
   share: BodyShare,
 ): Promise<{ readonly body: unknown; readonly type: string }> {
   const { headers } = request;
@@ -143,7 +143,7 @@ async function bodyOf(
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { contentEncoding: "identity" });
   if ((headers["transfer-encoding"] ?? "chunked").toLowerCase() !== "chunked")
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { transferEncoding: "chunked" });
-  const limits: ServerLimits = {
+  const limits: SessionApiLimits = {
     ...all,
     bodyBytes: Math.min(all.bodyBytes, rule.most?.bytes ?? Infinity),
     jsonValues: Math.min(all.jsonValues, rule.most?.values ?? Infinity),

@@ -1,16 +1,18 @@
-import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorCode, hasErrorCode, ThroughlineError } from "@throughline/core";
 import { monotonicMs, refused } from "@throughline/core/internal";
 import { maskDeep } from "@throughline/config/internal";
-import { asksForWebSocket, type GatewayHandlers } from "@throughline/gateway/internal";
+import { asksForWebSocket } from "@throughline/gateway/internal";
+import type { NeighborGateway } from "../api-options.ts";
 import type { ReadinessCheck } from "../operations/readiness.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { ServerMetrics } from "../operations/server-metrics.ts";
 import type { Authenticator } from "../security/authenticate.ts";
 import { assertHost, assertOrigin, corsHeaders, preflightHeaders, type SameSite } from "../security/host-check.ts";
 import type { RateLimits } from "../security/rate-limits.ts";
-import type { ServerContext } from "../server-context.ts";
+import { secretBytes } from "../security/secret-bytes.ts";
+import type { TokenInfo } from "../security/token-store.ts";
+import type { ApiContext } from "../api-context.ts";
 import { handleApi } from "./api-handler.ts";
 import { clientAddress } from "./client-address.ts";
 import type { HeaderMap } from "./answer.ts";
@@ -19,18 +21,27 @@ import { problemOf } from "./problem.ts";
 import type { RouteDefinition } from "./route.ts";
 import { writeAnswer, writeProblem } from "./write-answer.ts";
 
-export interface RequestHandlers {
-  readonly context: ServerContext;
+export interface ApiParts {
+  readonly context: ApiContext;
   readonly routes: RouteTable<RouteDefinition>;
   readonly authenticator: Authenticator;
   readonly rates: RateLimits;
   readonly readiness: ReadinessCheck;
   readonly metrics: ServerMetrics;
   readonly log: ServerLog;
-  readonly gateway: GatewayHandlers | null;
+  readonly gateway: NeighborGateway | null;
   readonly sites: SameSite;
   /** The forwarding headers of these proxies are trusted; any other client could forge them. */
   readonly trustedProxies: readonly string[];
+}
+
+/** Answers one request in the place of the routes, behind the same checks of sizes, host and origin. */
+export interface Neighbor {
+  /** Labels the request in the metrics and the log. */
+  readonly route: string;
+  answer(authenticate: (token: string | null) => Promise<TokenInfo>): Promise<void>;
+  /** Answers with an error in the format that the client of the neighbor reads. */
+  refuse(error: unknown): void;
 }
 
 interface Trace {
@@ -43,25 +54,29 @@ interface Trace {
 const apiPath = "/api/v1";
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** Answers one request. The cheap checks come first: sizes, probes, host, origin, token, then the route. */
+/**
+ * Answers one request. The cheap checks come first: sizes, probes, host, origin, token, then the route.
+ *
+ * @param neighbor answers a request that is not for the routes
+ */
 export async function answerRequest(
-  parts: RequestHandlers,
+  parts: ApiParts,
   request: IncomingMessage,
   response: ServerResponse,
+  neighbor: Neighbor | null = null,
 ): Promise<void> {
   const { metrics, log } = parts;
   const beganMs = monotonicMs();
   const trace: Trace = { id: requestId(request), route: "none", tokenId: null };
   let code: ErrorCode | null = null;
   try {
-    await answerChecked(parts, request, response, trace);
+    await answerChecked(parts, request, response, trace, neighbor);
   } catch (error) {
     code = ThroughlineError.isInstance(error) ? error.code : "INTERNAL";
     if (code === "INTERNAL") log.failed("A request failed.", error);
     if (code === "RATE_LIMITED") metrics.rateLimited();
     try {
-      const upstream = parts.gateway?.upstreamOf(request.url ?? "") ?? null;
-      if (upstream !== null) parts.gateway?.refuse(upstream, request, response, error);
+      if (neighbor !== null) neighbor.refuse(error);
       else refuse(request, response, error, trace.id, errorHeaders(error, corsHeaders(request, parts.sites)));
     } catch (failure) {
       // No caller awaits this promise, so a rejection would end the process.
@@ -78,12 +93,13 @@ export async function answerRequest(
 }
 
 async function answerChecked(
-  parts: RequestHandlers,
+  parts: ApiParts,
   request: IncomingMessage,
   response: ServerResponse,
   trace: Trace,
+  neighbor: Neighbor | null,
 ): Promise<void> {
-  const { context, routes, readiness, sites } = parts;
+  const { context, routes, sites } = parts;
   const { limits } = context;
   const target = request.url ?? "";
   if (request.rawHeaders.length > limits.headerLines * 2)
@@ -97,27 +113,17 @@ async function answerChecked(
   assertHost(request, sites);
   assertOrigin(request, sites);
   if (method === "OPTIONS") return answerPreflight(request, response, sites, trace);
-  const upstream = parts.gateway?.upstreamOf(target) ?? null;
-  if (upstream !== null) {
-    trace.route = `/${upstream.name}`;
-    const authenticated = async (text: string | null): Promise<TokenOf> => {
-      const token = await authenticate(parts, request, text === null ? undefined : `Bearer ${text}`);
-      trace.tokenId = token.id;
-      context.live.add(token.id, response);
-      assertNotDraining(readiness);
-      parts.rates.takeCall(token.id);
-      return token;
-    };
-    return parts.gateway?.answer({ upstream, request, response, authenticate: authenticated });
+  if (neighbor !== null) {
+    trace.route = neighbor.route;
+    return neighbor.answer((text) =>
+      authenticateLive(parts, request, response, trace, text === null ? undefined : `Bearer ${text}`),
+    );
   }
   // Java's client may ask for HTTP/2 in the same header, so only a request for a WebSocket is refused.
   if (asksForWebSocket(request)) throw refused("INPUT_INVALID", "The server speaks HTTP only.");
   if (path === "/inspect" || path.startsWith("/inspect/")) throw noRoute();
   if (path === "/metrics") return answerMetrics(parts, request, response, trace);
-  const token = await authenticate(parts, request);
-  trace.tokenId = token.id;
-  context.live.add(token.id, response);
-  assertNotDraining(readiness);
+  const token = await authenticateLive(parts, request, response, trace, authorizationOf(request));
   const found = path.startsWith(`${apiPath}/`) ? routes.find(method, path.slice(apiPath.length)) : [];
   if (!("route" in found)) throw found.length === 0 ? noRoute() : methodRefused(found);
   trace.route = `${apiPath}${found.route.path}`;
@@ -131,7 +137,20 @@ async function answerChecked(
   });
 }
 
-type TokenOf = Awaited<ReturnType<Authenticator["authenticate"]>>;
+/** Identifies the caller of a request whose answer ends when the token becomes invalid. */
+async function authenticateLive(
+  parts: ApiParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  trace: Trace,
+  authorization: string | undefined,
+): Promise<TokenInfo> {
+  const token = await authenticate(parts, request, authorization);
+  trace.tokenId = token.id;
+  parts.context.live.add(token.id, response);
+  assertNotDraining(parts.readiness);
+  return token;
+}
 
 function assertNotDraining({ isDraining, servesWhileDraining }: ReadinessCheck): void {
   if (isDraining && !servesWhileDraining)
@@ -146,12 +165,11 @@ function authorizationOf({ headersDistinct }: IncomingMessage): string | undefin
   return values === undefined || values.length > 1 ? values?.join() : values[0];
 }
 
-/** @param authorization the value of the authorization header; defaults to the header of the request */
 async function authenticate(
-  parts: RequestHandlers,
+  parts: ApiParts,
   request: IncomingMessage,
-  authorization: string | undefined = authorizationOf(request),
-): Promise<TokenOf> {
+  authorization: string | undefined,
+): Promise<TokenInfo> {
   const { authenticator, rates, metrics, trustedProxies } = parts;
   try {
     return await authenticator.authenticate(authorization);
@@ -167,7 +185,7 @@ async function authenticate(
 }
 
 async function answerProbe(
-  { readiness, gateway }: RequestHandlers,
+  { readiness, gateway }: ApiParts,
   path: string,
   { method }: IncomingMessage,
   response: ServerResponse,
@@ -188,13 +206,13 @@ async function answerProbe(
 }
 
 async function answerMetrics(
-  parts: RequestHandlers,
+  parts: ApiParts,
   request: IncomingMessage,
   response: ServerResponse,
   trace: Trace,
 ): Promise<void> {
   trace.route = "/metrics";
-  const token = await authenticate(parts, request);
+  const token = await authenticate(parts, request, authorizationOf(request));
   trace.tokenId = token.id;
   if (!token.scopes.includes("metrics"))
     throw refused("UNAUTHENTICATED", 'The metrics need a token with the scope "metrics".', { needs: "metrics" });
@@ -223,7 +241,7 @@ async function answerPreflight(
 function requestId({ headers }: IncomingMessage): string {
   const given = headers["throughline-request-id"];
   if (typeof given === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(given)) return given;
-  return randomBytes(9).toString("base64url");
+  return secretBytes(9).toString("base64url");
 }
 
 /** Limits how much of a refused body is read so that the connection can serve the next request. */

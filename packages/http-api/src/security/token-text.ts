@@ -1,4 +1,5 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { secretBytes } from "./secret-bytes.ts";
 
 /** The owner keeps the text `tl_ID_SECRET`; the store keeps only the id and the digest. */
 export interface NewToken {
@@ -13,8 +14,8 @@ const form = /^tl_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
 export function newToken(): NewToken {
-  const id = Array.from(randomBytes(12), (byte) => alphabet[byte % 32]).join("");
-  const secret = randomBytes(32).toString("base64url");
+  const id = Array.from(secretBytes(12), (byte) => alphabet[byte % 32]).join("");
+  const secret = secretBytes(32).toString("base64url");
   return { id, text: `tl_${id}_${secret}`, digest: digestOf(secret) };
 }
 
@@ -34,4 +35,4 @@ export function isSameDigest(one: string, other: string): boolean {
 }
 
 /** Is compared for an unknown id, so that the check takes as long as for a wrong secret. */
-export const noDigest: string = digestOf(randomBytes(32).toString("base64url"));
+export const noDigest: string = digestOf(secretBytes(32).toString("base64url"));

@@ -1,5 +1,10 @@
-import type { DestinationStream } from "pino";
 import { pino } from "pino";
+
+/** Receives a log. */
+export interface LogDestination {
+  /** Receives one line of JSON with its line feed. */
+  write(line: string): void;
+}
 
 /** Lines never contain bodies, addresses or token secrets, so that a log reveals no content of sessions. */
 export interface ServerLog {
@@ -23,7 +28,7 @@ export interface ServerLog {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** @param destination where the lines go, or null to disable logging */
-export function createServerLog(destination: DestinationStream | null, level: LogLevel): ServerLog {
+export function createServerLog(destination: LogDestination | null, level: LogLevel): ServerLog {
   const log = destination === null ? pino({ enabled: false }) : pino({ level, base: { kind: "log" } }, destination);
   return {
     request: (line) => log.info(line, "request"),

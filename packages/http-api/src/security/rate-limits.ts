@@ -2,10 +2,8 @@ import { refused } from "@throughline/core/internal";
 
 /** The limit per address slows down guessing of tokens. */
 export interface RateLimits {
-  /** Counts one request to the server's own API. @throws {ThroughlineError} RATE_LIMITED */
+  /** Counts one request. @throws {ThroughlineError} RATE_LIMITED */
   take(tokenId: string): void;
-  /** Counts one call through the gateway. @throws {ThroughlineError} RATE_LIMITED */
-  takeCall(tokenId: string): void;
   /** Exempts a token from the limits. The programs of the server's machine use such a token. */
   exempt(tokenId: string): void;
   /** Counts a refused token. `isOver` is true when the address sent too many of them within a minute. */
@@ -15,9 +13,8 @@ export interface RateLimits {
 export interface RateOptions {
   readonly requestsPerMinute: number;
   readonly requestBurst: number;
-  readonly failedTokensPerMinute: number;
-  readonly gatewayCallsPerMinute: number;
-  readonly gatewayBurst: number;
+  /** @default no limit */
+  readonly failedTokensPerMinute?: number;
 }
 
 interface Bucket {
@@ -30,30 +27,29 @@ const minuteMs = 60_000;
 const mostBuckets = 10_000;
 
 /** @param nowMs a monotonic clock in milliseconds, because a change of the system time must not affect limits */
-export function createRateLimits(options: RateOptions, nowMs: () => number): RateLimits {
+export function createRateLimits(
+  { requestsPerMinute, requestBurst, failedTokensPerMinute = Infinity }: RateOptions,
+  nowMs: () => number,
+): RateLimits {
   const failures = new Map<string, { count: number; readonly sinceMs: number }>();
   const exempt = new Set<string>();
-  const taker = (perMinute: number, burst: number): ((tokenId: string) => void) => {
-    const buckets = new Map<string, Bucket>();
-    const perMs = perMinute / minuteMs;
-    return (tokenId) => {
+  const buckets = new Map<string, Bucket>();
+  const perMs = requestsPerMinute / minuteMs;
+  return {
+    take(tokenId) {
       if (exempt.has(tokenId)) return;
       const now = nowMs();
-      const bucket = buckets.get(tokenId) ?? { tokens: burst, atMs: now };
-      bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.atMs) * perMs);
+      const bucket = buckets.get(tokenId) ?? { tokens: requestBurst, atMs: now };
+      bucket.tokens = Math.min(requestBurst, bucket.tokens + (now - bucket.atMs) * perMs);
       bucket.atMs = now;
       keep(buckets, tokenId, bucket);
       if (bucket.tokens < 1) {
         const retryAfterMs = Math.ceil((1 - bucket.tokens) / perMs);
-        const message = `The token sent more than ${perMinute} requests a minute.`;
+        const message = `The token sent more than ${requestsPerMinute} requests a minute.`;
         throw refused("RATE_LIMITED", message, { retryAfterMs });
       }
       bucket.tokens -= 1;
-    };
-  };
-  return {
-    take: taker(options.requestsPerMinute, options.requestBurst),
-    takeCall: taker(options.gatewayCallsPerMinute, options.gatewayBurst),
+    },
     exempt: (tokenId) => void exempt.add(tokenId),
     failed(address) {
       const now = nowMs();
@@ -62,7 +58,7 @@ export function createRateLimits(options: RateOptions, nowMs: () => number): Rat
       window.count += 1;
       keep(failures, address, window);
       return {
-        isOver: window.count > options.failedTokensPerMinute,
+        isOver: window.count > failedTokensPerMinute,
         retryAfterMs: Math.max(1, minuteMs - (now - window.sinceMs)),
       };
     },

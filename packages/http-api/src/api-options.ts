@@ -1,0 +1,93 @@
+import type { Clock, SessionStore } from "@throughline/core";
+import type { Gateway } from "@throughline/gateway";
+import type { SessionPolicyOptions } from "@throughline/session/internal";
+import type { LogDestination, LogLevel } from "./operations/request-log.ts";
+import type { SummaryOptions } from "./summaries.ts";
+
+/** Limits the requests to the session API. */
+export interface SessionApiLimits {
+  /** Limits a request body in bytes. The default fits a batch of the largest size with its JSON around it. */
+  readonly bodyBytes: number;
+  /**
+   * Limits how long a request body may take to arrive, in milliseconds. It also limits how long an answer may wait for
+   * its client.
+   */
+  readonly bodyMs: number;
+  /** States how many bytes of headers the server takes. The server checks it; the API only reports it to clients. */
+  readonly headerBytes: number;
+  readonly headerLines: number;
+  readonly urlBytes: number;
+  readonly jsonLevels: number;
+  readonly jsonValues: number;
+  readonly streamsPerToken: number;
+  readonly streams: number;
+  readonly requestsPerMinute: number;
+  readonly requestBurst: number;
+  readonly failedTokensPerMinute: number;
+  /** Limits the bytes of all request bodies that are held at the same time. */
+  readonly inFlightBytes: number;
+  readonly inFlightBytesPerToken: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+export const defaultLimits: SessionApiLimits = Object.freeze({
+  bodyBytes: 36 * mebibyte,
+  bodyMs: 60_000,
+  headerBytes: 64 * 1024,
+  headerLines: 1000,
+  urlBytes: 8 * 1024,
+  // A record may have 200 levels. The draft, the list of drafts and the body add the others.
+  jsonLevels: 204,
+  jsonValues: 1_000_000,
+  streamsPerToken: 200,
+  streams: 20_000,
+  requestsPerMinute: 600,
+  requestBurst: 200,
+  failedTokensPerMinute: 10,
+  inFlightBytes: 512 * mebibyte,
+  inFlightBytesPerToken: 256 * mebibyte,
+});
+
+export const defaultAuditDays = 365;
+
+/** Configures `createSessionApi`. */
+export interface SessionApiOptions {
+  /** Holds the sessions. The API never closes it. */
+  readonly store: SessionStore;
+  /** Sets the address that clients use when a proxy is in front: its host name and origin are allowed. @default none */
+  readonly publicUrl?: string;
+  /** Allows host names that clients use, beside loopback and `publicUrl`. @default none */
+  readonly allowedHosts?: readonly string[];
+  /** Allows pages of other origins to call the API: `https://app.example`. @default none */
+  readonly allowedOrigins?: readonly string[];
+  /** Trusts the `x-forwarded-for` header of these proxy addresses. @default none */
+  readonly trustedProxies?: readonly string[];
+  /** Replaces single limits. @default those of the guide "run the server" */
+  readonly limits?: Partial<SessionApiLimits>;
+  /**
+   * Authenticates the cursors of lists with these 32 bytes. All nodes of a service must share them. @default random
+   * ones
+   */
+  readonly cursorKey?: Uint8Array;
+  /** Receives the log, one line of JSON per entry. @default nowhere */
+  readonly log?: LogDestination;
+  /** @default "info" */
+  readonly logLevel?: LogLevel;
+  /** Keeps audit events for this number of days; 0 keeps them forever. Whole months are removed. @default 365 */
+  readonly auditDays?: number;
+  /**
+   * Sets the sessions in which turns may begin, and when a session resets before a turn. @default what their entries
+   * say, and never
+   */
+  readonly sessionPolicy?: SessionPolicyOptions;
+  /** Configures the writers of summaries and checkpoints. @default rules, without a model */
+  readonly summaries?: SummaryOptions;
+  /** Is the gateway beside the API, which must learn of changes and erasures. @default none */
+  readonly gateway?: NeighborGateway;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+}
+
+/** Holds what the API needs of a gateway that serves the same store. */
+export type NeighborGateway = Pick<Gateway, "forget" | "erased" | "isWaiting" | "unstored">;

@@ -1,0 +1,1 @@
+export type { SessionApiLimits, SessionApiOptions } from "./api-options.ts";
