@@ -34,6 +34,7 @@ const inMemory: ReadonlySet<string> = new Set([
   "apps/server",
   "examples/custom-store",
   "packages/gateway",
+  "packages/http-api",
   "packages/openclaw-compat",
   "packages/session",
   "packages/store-http",

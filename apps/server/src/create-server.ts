@@ -14,6 +14,7 @@ import {
   createServices,
   defaultLimits,
   loadTokens,
+  nodeExchange,
   refreshTokens,
   stopServing,
   type TokenStore,
@@ -106,7 +107,7 @@ function createHttp({ limits = {} }: ServerOptions, { parts, gateway }: OpenedAp
   for (const event of ["request", "checkContinue"] as const)
     http.on(event, (request: IncomingMessage, response: ServerResponse) => {
       clientErrors.began(response);
-      void answerRequest(parts, request, response, gateway?.neighborOf(request, response));
+      void answerRequest(parts, nodeExchange(request, response), gateway?.neighborOf(request, response));
     });
   // With the default limit, Node silently drops every header after the 2,000th.
   http.maxHeadersCount = 0;

@@ -6,7 +6,7 @@ import type { SummaryOptions } from "./summaries.ts";
 
 /** Limits the requests to the session API. */
 export interface SessionApiLimits {
-  /** Limits a request body in bytes. The default fits a batch of the largest size with its JSON around it. */
+  /** Limits a request body in bytes. The default fits a batch of the largest size with its JSON around it. @default 36 MiB */
   readonly bodyBytes: number;
   /**
    * Limits how long a request body may take to arrive, in milliseconds. It also limits how long an answer may wait for
@@ -15,17 +15,27 @@ export interface SessionApiLimits {
   readonly bodyMs: number;
   /** States how many bytes of headers the server takes. The server checks it; the API only reports it to clients. */
   readonly headerBytes: number;
+  /** Limits the header lines of a request. @default 1000 */
   readonly headerLines: number;
+  /** Limits the path and query of a request in bytes. @default 8192 */
   readonly urlBytes: number;
+  /** Limits how deep the JSON of a body is nested. @default 204 */
   readonly jsonLevels: number;
+  /** Limits the values in the JSON of a body. @default 1000000 */
   readonly jsonValues: number;
+  /** Limits the open event streams of one token or caller. @default 200 */
   readonly streamsPerToken: number;
+  /** Limits the open event streams of the process. @default 20000 */
   readonly streams: number;
+  /** Limits how many requests a minute one token or caller may send in the long run. @default 600 */
   readonly requestsPerMinute: number;
+  /** Limits how many requests one token or caller may send at once after a pause. @default 200 */
   readonly requestBurst: number;
+  /** Limits the wrong tokens of one address in a minute. @default 10 */
   readonly failedTokensPerMinute: number;
-  /** Limits the bytes of all request bodies that are held at the same time. */
+  /** Limits the bytes of all request bodies that are held at the same time. @default 512 MiB */
   readonly inFlightBytes: number;
+  /** Limits the same for one token or caller. @default 256 MiB */
   readonly inFlightBytesPerToken: number;
 }
 
@@ -72,7 +82,7 @@ export interface SessionApiOptions {
   readonly cursorKey?: Uint8Array;
   /** Receives the log, one line of JSON per entry. @default nowhere */
   readonly log?: LogDestination;
-  /** @default "info" */
+  /** Sets the least severity of a log entry. @default "info" */
   readonly logLevel?: LogLevel;
   /** Keeps audit events for this number of days; 0 keeps them forever. Whole months are removed. @default 365 */
   readonly auditDays?: number;
@@ -85,7 +95,7 @@ export interface SessionApiOptions {
   readonly summaries?: SummaryOptions;
   /** Is the gateway beside the API, which must learn of changes and erasures. @default none */
   readonly gateway?: NeighborGateway;
-  /** @default the system's clock */
+  /** Measures times and waits. @default the system's clock */
   readonly clock?: Clock;
 }
 

@@ -14,6 +14,7 @@ import { createReadinessCheck, type ReadinessCheck } from "./operations/readines
 import { createServerLog, type ServerLog } from "./operations/request-log.ts";
 import { createServerMetrics, type ServerMetrics } from "./operations/server-metrics.ts";
 import { createUsageMeter } from "./operations/usage-meter.ts";
+import { isCallerId } from "./security/api-caller.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
 import type { SameSite } from "./security/host-check.ts";
@@ -28,6 +29,8 @@ import { version as ownVersion } from "./version.ts";
 export interface ServiceOptions extends Omit<SessionApiOptions, "gateway"> {
   /** Holds what the store found when it was opened. */
   readonly findings: Findings;
+  /** Takes unexpected failures when there is no log. @default nothing takes them */
+  readonly onFailure?: ServerLog["failed"];
   /** Sets the version that the API reports. @default the version of this package */
   readonly version?: string;
 }
@@ -41,7 +44,7 @@ export interface ApiServices extends Omit<ApiContext, "document" | "onChanged" |
 
 export function createServices(options: ServiceOptions): ApiServices {
   const { clock = systemClock, auditDays = defaultAuditDays, cursorKey = secretBytes(32), findings } = options;
-  const log = createServerLog(options.log ?? null, options.logLevel ?? "info");
+  const log = createServerLog(options.log ?? null, options.logLevel ?? "info", options.onFailure);
   const limits = { ...defaultLimits, ...options.limits };
   const nowMs = (): number => clock.nowMs();
   const metrics: ServerMetrics = createServerMetrics(() => streams.count);
@@ -64,7 +67,7 @@ export function createServices(options: ServiceOptions): ApiServices {
     tokens,
     hub: createHub(store, clock, (error) => log.failed("A session could not be looked at.", error)),
     streams,
-    live: createLiveAnswers((id) => tokens.isValid(id)),
+    live: createLiveAnswers((id) => isCallerId(id) || tokens.isValid(id)),
     bodies: createBodyBudget(limits),
     audit: createAuditLog(store, nowMs, auditDays),
     usage,

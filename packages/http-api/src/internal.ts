@@ -8,6 +8,7 @@ export type { ApiServices } from "./api-parts.ts";
 export { apiDocument, apiRoutes } from "./api-routes.ts";
 export { answerRequest } from "./http/answer-request.ts";
 export type { ApiParts, Neighbor } from "./http/answer-request.ts";
+export { nodeExchange } from "./http/node-exchange.ts";
 export { problemOf } from "./http/problem.ts";
 export { referencePage } from "./http/reference-page.ts";
 export { createFindings } from "./operations/findings.ts";

@@ -9,6 +9,7 @@ import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createTokenEstimator, type TokenEstimator } from "@throughline/tokens";
 import { createSummaryRetries, type SummaryRetries } from "./summary-retries.ts";
 
+/** Configures who writes summaries and checkpoints, and when. */
 export interface SummaryOptions {
   /**
    * Lists the summarizers in the order in which they are tried. @default none: summaries are extracted by rules,
@@ -17,6 +18,7 @@ export interface SummaryOptions {
   readonly summarizers?: readonly Summarizer[];
   /** Lists the writers of checkpoints in the order in which they are tried. @default the rules */
   readonly writers?: readonly CheckpointWriter[];
+  /** Sets when a session is compacted, and what of it is kept. */
   readonly compaction?: CompactionSettings & {
     /** Uses a checkpoint that covers half of the context instead of asking a model. @default true */
     readonly preferCheckpoint?: boolean;

@@ -6,6 +6,7 @@ import { resetBeforeTurn, sendDenialOf } from "@throughline/policy/internal";
 import { processOwners } from "./process-owners.ts";
 import { readTurnMark } from "./turn-mark.ts";
 
+/** Configures in which sessions turns may begin, and when a session resets before a turn. */
 export interface SessionPolicyOptions {
   /** Adds send rules to those in the entry of a session. @default null */
   readonly sendPolicy?: SendPolicy | null;

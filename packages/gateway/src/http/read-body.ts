@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
 import type { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import type { BodyShare } from "./body-budget.ts";
@@ -24,7 +25,7 @@ export interface BodyLimits {
  *   client goes away
  */
 export async function readBody(
-  request: IncomingMessage,
+  request: Readable & Pick<IncomingMessage, "headers">,
   limits: BodyLimits,
   isJson: boolean,
   share: BodyShare,
@@ -69,7 +70,7 @@ export async function readBody(
 }
 
 /** @throws {ThroughlineError} REQUEST_TOO_LARGE before a byte of the body was sent */
-export function assertDeclared({ headers }: IncomingMessage, bodyBytes: number): void {
+export function assertDeclared({ headers }: Pick<IncomingMessage, "headers">, bodyBytes: number): void {
   if (Number(headers["content-length"] ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
 }
 

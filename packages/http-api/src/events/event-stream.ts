@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { eventText, recordData, standing } from "./event-text.ts";
 import { dataOf, keptEvents, recordEvent, type FeedEnd, type Listener, type SessionFeed } from "./session-feed.ts";
+import type { Reply } from "../http/exchange.ts";
 
 export interface Followed {
   readonly feed: SessionFeed;
@@ -21,7 +21,7 @@ const lingerMs = 1000;
  * because later events are in the feed or in the store.
  */
 export class EventStream implements Listener {
-  readonly #response: ServerResponse;
+  readonly #response: Reply;
   readonly #followed: readonly Followed[];
   readonly #isComposite: boolean;
   #isBlocked = false;
@@ -30,7 +30,7 @@ export class EventStream implements Listener {
   #ended: StreamEnd | null = null;
   readonly #done = Promise.withResolvers<StreamEnd>();
 
-  constructor(response: ServerResponse, followed: readonly Followed[], isComposite: boolean) {
+  constructor(response: Reply, followed: readonly Followed[], isComposite: boolean) {
     this.#response = response;
     this.#followed = followed;
     this.#isComposite = isComposite;

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorCode, hasErrorCode, ThroughlineError } from "@throughline/core";
 import { monotonicMs, refused } from "@throughline/core/internal";
 import { maskDeep } from "@throughline/config/internal";
@@ -8,6 +7,7 @@ import type { ReadinessCheck } from "../operations/readiness.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { ServerMetrics } from "../operations/server-metrics.ts";
 import type { Authenticator } from "../security/authenticate.ts";
+import { tokenOfCaller } from "../security/api-caller.ts";
 import { assertHost, assertOrigin, corsHeaders, preflightHeaders, type SameSite } from "../security/host-check.ts";
 import type { RateLimits } from "../security/rate-limits.ts";
 import { secretBytes } from "../security/secret-bytes.ts";
@@ -16,10 +16,11 @@ import type { ApiContext } from "../api-context.ts";
 import { handleApi } from "./api-handler.ts";
 import { clientAddress } from "./client-address.ts";
 import type { HeaderMap } from "./answer.ts";
+import type { ApiIncoming, Exchange } from "./exchange.ts";
 import type { RouteTable } from "./match-route.ts";
 import { problemOf } from "./problem.ts";
 import type { RouteDefinition } from "./route.ts";
-import { writeAnswer, writeProblem } from "./write-answer.ts";
+import { writeAnswer } from "./write-answer.ts";
 
 export interface ApiParts {
   readonly context: ApiContext;
@@ -61,23 +62,24 @@ const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PAT
  */
 export async function answerRequest(
   parts: ApiParts,
-  request: IncomingMessage,
-  response: ServerResponse,
+  exchange: Exchange,
   neighbor: Neighbor | null = null,
 ): Promise<void> {
   const { metrics, log } = parts;
+  const { request, response } = exchange;
   const beganMs = monotonicMs();
   const trace: Trace = { id: requestId(request), route: "none", tokenId: null };
   let code: ErrorCode | null = null;
   try {
-    await answerChecked(parts, request, response, trace, neighbor);
+    await answerChecked(parts, exchange, trace, neighbor);
   } catch (error) {
     code = ThroughlineError.isInstance(error) ? error.code : "INTERNAL";
     if (code === "INTERNAL") log.failed("A request failed.", error);
     if (code === "RATE_LIMITED") metrics.rateLimited();
     try {
       if (neighbor !== null) neighbor.refuse(error);
-      else refuse(request, response, error, trace.id, errorHeaders(error, corsHeaders(request, parts.sites)));
+      else
+        exchange.refuse(problemOf(error, trace.id, maskDeep), errorHeaders(error, corsHeaders(request, parts.sites)));
     } catch (failure) {
       // No caller awaits this promise, so a rejection would end the process.
       log.failed("A request could not be refused.", failure);
@@ -94,12 +96,12 @@ export async function answerRequest(
 
 async function answerChecked(
   parts: ApiParts,
-  request: IncomingMessage,
-  response: ServerResponse,
+  exchange: Exchange,
   trace: Trace,
   neighbor: Neighbor | null,
 ): Promise<void> {
   const { context, routes, sites } = parts;
+  const { request } = exchange;
   const { limits } = context;
   const target = request.url ?? "";
   if (request.rawHeaders.length > limits.headerLines * 2)
@@ -109,27 +111,26 @@ async function answerChecked(
   if (!methods.has(method)) throw methodRefused(["GET"]);
   const mark = target.indexOf("?");
   const [path, query] = mark === -1 ? [target, ""] : [target.slice(0, mark), target.slice(mark + 1)];
-  if (path === "/healthz" || path === "/readyz") return answerProbe(parts, path, request, response, trace);
+  if (path === "/healthz" || path === "/readyz") return answerProbe(parts, path, exchange, trace);
   assertHost(request, sites);
   assertOrigin(request, sites);
-  if (method === "OPTIONS") return answerPreflight(request, response, sites, trace);
+  if (method === "OPTIONS") return answerPreflight(exchange, sites, trace);
   if (neighbor !== null) {
     trace.route = neighbor.route;
     return neighbor.answer((text) =>
-      authenticateLive(parts, request, response, trace, text === null ? undefined : `Bearer ${text}`),
+      authenticateLive(parts, exchange, trace, text === null ? undefined : `Bearer ${text}`),
     );
   }
   // Java's client may ask for HTTP/2 in the same header, so only a request for a WebSocket is refused.
   if (asksForWebSocket(request)) throw refused("INPUT_INVALID", "The server speaks HTTP only.");
   if (path === "/inspect" || path.startsWith("/inspect/")) throw noRoute();
-  if (path === "/metrics") return answerMetrics(parts, request, response, trace);
-  const token = await authenticateLive(parts, request, response, trace, authorizationOf(request));
+  if (path === "/metrics") return answerMetrics(parts, exchange, trace);
+  const token = await authenticateLive(parts, exchange, trace, authorizationOf(request));
   const found = path.startsWith(`${apiPath}/`) ? routes.find(method, path.slice(apiPath.length)) : [];
   if (!("route" in found)) throw found.length === 0 ? noRoute() : methodRefused(found);
   trace.route = `${apiPath}${found.route.path}`;
   await handleApi(context, token, found, {
-    request,
-    response,
+    ...exchange,
     id: trace.id,
     query,
     headers: corsHeaders(request, sites),
@@ -140,14 +141,13 @@ async function answerChecked(
 /** Identifies the caller of a request whose answer ends when the token becomes invalid. */
 async function authenticateLive(
   parts: ApiParts,
-  request: IncomingMessage,
-  response: ServerResponse,
+  exchange: Exchange,
   trace: Trace,
   authorization: string | undefined,
 ): Promise<TokenInfo> {
-  const token = await authenticate(parts, request, authorization);
+  const token = await authenticate(parts, exchange, authorization);
   trace.tokenId = token.id;
-  parts.context.live.add(token.id, response);
+  parts.context.live.add(token.id, exchange.response);
   assertNotDraining(parts.readiness);
   return token;
 }
@@ -160,24 +160,26 @@ function assertNotDraining({ isDraining, servesWhileDraining }: ReadinessCheck):
 /**
  * Joins repeated headers, which makes the token invalid: a proxy in front of the server may have checked the other one.
  */
-function authorizationOf({ headersDistinct }: IncomingMessage): string | undefined {
+function authorizationOf({ headersDistinct }: ApiIncoming): string | undefined {
   const values = headersDistinct["authorization"];
   return values === undefined || values.length > 1 ? values?.join() : values[0];
 }
 
 async function authenticate(
   parts: ApiParts,
-  request: IncomingMessage,
+  { request: { headers }, address, caller }: Exchange,
   authorization: string | undefined,
 ): Promise<TokenInfo> {
   const { authenticator, rates, metrics, trustedProxies } = parts;
+  if (caller === null) throw refused("UNAUTHENTICATED", "The server does not know the caller of the request.");
+  if (caller !== undefined) return tokenOfCaller(caller);
   try {
     return await authenticator.authenticate(authorization);
   } catch (error) {
     if (!hasErrorCode(error, "UNAUTHENTICATED")) throw error;
     metrics.authFailed(authorization === undefined ? "missing" : "invalid");
     if (authorization === undefined) throw error;
-    const { isOver, retryAfterMs } = rates.failed(clientAddress(request, trustedProxies));
+    const { isOver, retryAfterMs } = rates.failed(clientAddress(address, headers, trustedProxies));
     if (isOver)
       throw refused("RATE_LIMITED", "The address has shown too many tokens that are not valid.", { retryAfterMs });
     throw error;
@@ -187,8 +189,7 @@ async function authenticate(
 async function answerProbe(
   { readiness, gateway }: ApiParts,
   path: string,
-  { method }: IncomingMessage,
-  response: ServerResponse,
+  { request: { method }, response }: Exchange,
   trace: Trace,
 ): Promise<void> {
   trace.route = path;
@@ -205,14 +206,10 @@ async function answerProbe(
   await writeAnswer(response, answer, { requestId: trace.id });
 }
 
-async function answerMetrics(
-  parts: ApiParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  trace: Trace,
-): Promise<void> {
+async function answerMetrics(parts: ApiParts, exchange: Exchange, trace: Trace): Promise<void> {
+  const { request, response } = exchange;
   trace.route = "/metrics";
-  const token = await authenticate(parts, request, authorizationOf(request));
+  const token = await authenticate(parts, exchange, authorizationOf(request));
   trace.tokenId = token.id;
   if (!token.scopes.includes("metrics"))
     throw refused("UNAUTHENTICATED", 'The metrics need a token with the scope "metrics".', { needs: "metrics" });
@@ -222,12 +219,7 @@ async function answerMetrics(
   await writeAnswer(response, { kind: "text", status: 200, type, body }, { requestId: trace.id });
 }
 
-async function answerPreflight(
-  request: IncomingMessage,
-  response: ServerResponse,
-  sites: SameSite,
-  trace: Trace,
-): Promise<void> {
+async function answerPreflight({ request, response }: Exchange, sites: SameSite, trace: Trace): Promise<void> {
   const cors = corsHeaders(request, sites);
   const isAllowed = Object.keys(cors).length > 0;
   const headers = { allow: "GET, POST, PUT, PATCH, DELETE", ...cors, ...(isAllowed ? preflightHeaders : {}) };
@@ -238,63 +230,10 @@ async function answerPreflight(
  * Accepts the client's request id, so that the client can find its request in the log. Other characters are refused to
  * keep the log parseable.
  */
-function requestId({ headers }: IncomingMessage): string {
+function requestId({ headers }: ApiIncoming): string {
   const given = headers["throughline-request-id"];
   if (typeof given === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(given)) return given;
   return secretBytes(9).toString("base64url");
-}
-
-/** Limits how much of a refused body is read so that the connection can serve the next request. */
-const readOnBytes = 64 * 1024;
-/** Limits how much is read of a chunked body, so that a client near its end can still read the answer. */
-const endlessBytes = 1024 * 1024;
-const lingerMs = 1000;
-/**
- * Limits how long the rest of a short body may take after the answer, so that a slow client does not hold the
- * connection.
- */
-const restMs = 10_000;
-
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  error: unknown,
-  id: string,
-  headers: HeaderMap,
-): void {
-  if (request.destroyed && !request.complete) return void response.destroy();
-  const declared = Number(request.headers["content-length"] ?? 0);
-  const { expect, "transfer-encoding": chunked } = request.headers;
-  // A client that sent `Expect` may send its body or its next request. The two cannot be told apart, so the connection
-  // closes.
-  const problem = problemOf(error, id, maskDeep);
-  // A client that was too slow may not send its next request, so a timeout also closes the connection.
-  const isLong = chunked !== undefined || expect !== undefined || declared > readOnBytes || problem.status === 408;
-  const isUnread = !request.complete && isLong;
-  writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
-  if (!isUnread) {
-    response.end();
-    request.resume();
-    // The whole body has arrived, so the connection can serve the next request.
-    if (request.complete) return;
-    // The rest of a short body arrives soon. Without this timer the connection would wait as long as an upload may
-    // take.
-    const { socket } = request;
-    const late = setTimeout(() => socket.destroy(), restMs).unref();
-    for (const event of ["end", "close"] as const) request.once(event, () => clearTimeout(late));
-    return;
-  }
-  // The client may still be writing. Closing now would reset the connection and lose the answer, so the close is
-  // delayed.
-  let read = 0;
-  request.on("data", ({ length }: Buffer) => {
-    read += length;
-    if (declared === 0 && read > endlessBytes) request.pause();
-  });
-  for (const event of ["end", "close"] as const) request.once(event, () => void response.end());
-  request.resume();
-  const { socket } = request;
-  setTimeout(() => socket.destroy(), lingerMs).unref();
 }
 
 function errorHeaders(error: unknown, headers: HeaderMap): HeaderMap {

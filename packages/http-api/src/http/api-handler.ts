@@ -1,13 +1,13 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef } from "@throughline/core";
+import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef, ThroughlineError } from "@throughline/core";
 import { z } from "zod";
 import { refused, sessionNotFound } from "@throughline/core/internal";
-import { assertDeclared, type BodyShare, continueBody, readBody } from "@throughline/gateway/internal";
+import { assertDeclared, type BodyShare, readBody } from "@throughline/gateway/internal";
 import { createView, scopeIn, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import type { ApiContext } from "../api-context.ts";
 import type { SessionApiLimits } from "../api-options.ts";
 import type { HeaderMap } from "./answer.ts";
+import type { ApiIncoming, Exchange } from "./exchange.ts";
 import type { RouteMatch } from "./match-route.ts";
 import { assertShortLists, parseQuery, parseWith } from "./parse-request.ts";
 import { parseJson } from "./parse-body.ts";
@@ -17,9 +17,7 @@ import { writeAnswer } from "./write-answer.ts";
 
 const noQuery = z.strictObject({});
 
-export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+interface RoutedExchange extends Exchange {
   readonly id: string;
   readonly query: string;
   readonly headers: HeaderMap;
@@ -38,7 +36,7 @@ export async function handleApi(
   context: ApiContext,
   token: TokenInfo,
   { route, parameters }: RouteMatch<RouteDefinition>,
-  exchange: Exchange,
+  exchange: RoutedExchange,
 ): Promise<void> {
   const { request } = exchange;
   const view = createView(context.store, token, namespaceOf(request));
@@ -57,7 +55,7 @@ async function answerWith(
   context: ApiContext,
   view: View,
   { route, parameters }: RouteMatch<RouteDefinition>,
-  exchange: Exchange,
+  exchange: RoutedExchange,
 ): Promise<void> {
   const { request, response, id } = exchange;
   const { body, type } = await bodyOf(route, exchange, context, share);
@@ -105,7 +103,7 @@ async function requireScope(
   context: ApiContext,
   view: View,
   route: RouteDefinition,
-  { id, onAllowed }: Pick<Exchange, "id" | "onAllowed">,
+  { id, onAllowed }: Pick<RoutedExchange, "id" | "onAllowed">,
 ): Promise<void> {
   try {
     view.require(scopeIn(view, route));
@@ -124,7 +122,7 @@ async function requireScope(
 
 async function bodyOf(
   route: RouteDefinition,
-  { request, response }: Pick<Exchange, "request" | "response">,
+  { request, isBodyRead, continueBody }: Pick<Exchange, "request" | "isBodyRead" | "continueBody">,
   { limits: all }: ApiContext,
   share: BodyShare,
 ): Promise<{ readonly body: unknown; readonly type: string }> {
@@ -149,20 +147,27 @@ async function bodyOf(
     jsonValues: Math.min(all.jsonValues, rule.most?.values ?? Infinity),
   };
   assertDeclared(request, limits.bodyBytes);
-  continueBody(request, response);
+  if (isBodyRead) throw bodyReadError();
+  continueBody();
   const bytes = await readBody(request, limits, type !== "application/x-ndjson", share);
   const value = rule.read === undefined ? parseJson(bytes) : rule.read(bytes, type, limits);
   assertShortLists(value);
   return { body: parseWith(rule.schema, value, "body"), type };
 }
 
-function namespaceOf(request: IncomingMessage): string | undefined {
+function bodyReadError(): ThroughlineError {
+  const message = "Another handler of this server has read the body of the request, so the API cannot read it.";
+  const remedy = "Mount the session API before the middleware that reads bodies, such as express.json().";
+  return new ThroughlineError("CONFIG_INVALID", message, { outcome: "not-applied", remedy });
+}
+
+function namespaceOf(request: ApiIncoming): string | undefined {
   const named = headerOf(request, "throughline-namespace");
   return named === undefined ? undefined : decodeSegment(named);
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID for a header that occurs twice */
-function headerOf({ headersDistinct }: IncomingMessage, name: string): string | undefined {
+function headerOf({ headersDistinct }: ApiIncoming, name: string): string | undefined {
   const values = headersDistinct[name] ?? [];
   if (values.length > 1) throw refused("INPUT_INVALID", `The header ${name} occurs more than once.`, { header: name });
   return values[0];

@@ -1,11 +1,15 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 
 /**
  * Returns the address of the connection. Behind a trusted proxy it is the last forwarded address that is not a trusted
  * proxy.
  */
-export function clientAddress({ socket, headers }: IncomingMessage, trustedProxies: readonly string[]): string {
-  const own = plain(socket.remoteAddress ?? "");
+export function clientAddress(
+  connection: string,
+  headers: IncomingHttpHeaders,
+  trustedProxies: readonly string[],
+): string {
+  const own = plain(connection);
   if (!trustedProxies.includes(own)) return own;
   const forwarded = headers["x-forwarded-for"];
   const addresses = (Array.isArray(forwarded) ? forwarded.join(",") : (forwarded ?? ""))

@@ -1,4 +1,3 @@
-import type { ServerResponse } from "node:http";
 import type { ErrorCode, SessionRef } from "@throughline/core";
 import type { z } from "zod";
 import type { Answer } from "./answer.ts";
@@ -6,6 +5,7 @@ import type { Scope } from "../security/scopes.ts";
 import type { View } from "../security/view.ts";
 import type { ApiContext } from "../api-context.ts";
 import type { SessionApiLimits } from "../api-options.ts";
+import type { Reply } from "./exchange.ts";
 
 interface BodyRule<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
@@ -70,7 +70,7 @@ export interface ApiRequest<Query = unknown, Body = unknown> {
    * KEY_AGENT_MISMATCH
    */
   newRef(): SessionRef;
-  readonly response: ServerResponse;
+  readonly response: Reply;
 }
 
 /** Infers the types of the query and body for the handler, which a plain object literal would lose. */

@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http";
 import { listPieces, type Answer, type HeaderMap } from "./answer.ts";
 import type { Problem } from "./problem.ts";
 import { createBufferPool } from "./text-buffers.ts";
+import type { Reply } from "./exchange.ts";
 
 const everyAnswer: HeaderMap = {
   "cache-control": "no-store",
@@ -13,7 +13,7 @@ const jsonType = "application/json";
 const linesType = "application/x-ndjson";
 
 export async function writeAnswer(
-  response: ServerResponse,
+  response: Reply,
   answer: Answer,
   { requestId, accept = "" }: { readonly requestId: string; readonly accept?: string | undefined },
 ): Promise<void> {
@@ -38,11 +38,7 @@ export async function writeAnswer(
 }
 
 /** Writes the whole problem without ending the response, because the caller decides when the connection closes. */
-export function writeProblem(
-  response: ServerResponse,
-  { status, body, retryAfterS }: Problem,
-  headers: HeaderMap = {},
-): void {
+export function writeProblem(response: Reply, { status, body, retryAfterS }: Problem, headers: HeaderMap = {}): void {
   if (response.headersSent) return void response.destroy();
   const text = JSON.stringify(body);
   response
@@ -57,7 +53,7 @@ export function writeProblem(
     .write(text);
 }
 
-function writeText(response: ServerResponse, status: number, headers: HeaderMap, text: string): void {
+function writeText(response: Reply, status: number, headers: HeaderMap, text: string): void {
   // Encode once, so that the content length is known and a text of many megabytes is not encoded twice.
   const bytes = Buffer.from(text);
   response.writeHead(status, { ...headers, "content-length": String(bytes.length) }).end(bytes);
@@ -66,7 +62,7 @@ function writeText(response: ServerResponse, status: number, headers: HeaderMap,
 /** Keeps enough buffers that four pages at once need no new one. */
 const pool = createBufferPool(32);
 
-function writeTexts(response: ServerResponse, status: number, headers: HeaderMap, texts: Iterable<string>): void {
+function writeTexts(response: Reply, status: number, headers: HeaderMap, texts: Iterable<string>): void {
   const buffers = pool.encode(texts);
   const length = buffers.reduce((bytes, buffer) => bytes + buffer.length, 0);
   response.writeHead(status, { ...headers, "content-length": String(length) });
@@ -78,7 +74,7 @@ function writeTexts(response: ServerResponse, status: number, headers: HeaderMap
   response.end();
 }
 
-async function writePieces(response: ServerResponse, pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
+async function writePieces(response: Reply, pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
   for await (const piece of pieces) {
     if (response.destroyed) return;
     if (!response.write(piece)) await drained(response);
@@ -87,7 +83,7 @@ async function writePieces(response: ServerResponse, pieces: AsyncIterable<strin
 }
 
 /** Also resolves when the response is closed, because no drain event follows then. */
-function drained(response: ServerResponse): Promise<void> {
+function drained(response: Reply): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off("drain", done).off("close", done).off("error", done);

@@ -25,11 +25,20 @@ export interface ServerLog {
   failed(message: string, error: unknown): void;
 }
 
+/** Names the severity of a log entry. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** @param destination where the lines go, or null to disable logging */
-export function createServerLog(destination: LogDestination | null, level: LogLevel): ServerLog {
-  const log = destination === null ? pino({ enabled: false }) : pino({ level, base: { kind: "log" } }, destination);
+/**
+ * @param destination where the lines go, or null to disable logging
+ * @param onFailure takes unexpected failures when there is no destination. Default: nothing takes them
+ */
+export function createServerLog(
+  destination: LogDestination | null,
+  level: LogLevel,
+  onFailure: ServerLog["failed"] = () => {},
+): ServerLog {
+  if (destination === null) return { request: () => {}, info: () => {}, warn: () => {}, failed: onFailure };
+  const log = pino({ level, base: { kind: "log" } }, destination);
   return {
     request: (line) => log.info(line, "request"),
     info: (message, details = {}) => log.info(details, message),

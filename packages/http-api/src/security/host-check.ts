@@ -8,13 +8,15 @@ export interface SameSite {
   readonly origins: readonly string[];
 }
 
+type RequestHead = Pick<IncomingMessage, "url" | "headers" | "headersDistinct" | "rawHeaders">;
+
 const loopback: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
  * Checks the Host header. After DNS rebinding a page sends no Origin with a GET, so only the Host header reveals it.
  * @throws {ThroughlineError} HOST_REFUSED; INPUT_INVALID for two Host lines or none
  */
-export function assertHost(request: IncomingMessage, { hosts }: SameSite): void {
+export function assertHost(request: RequestHead, { hosts }: SameSite): void {
   const values = request.headersDistinct["host"] ?? [];
   const lines = request.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === "host");
   const [host] = values;
@@ -31,7 +33,7 @@ function hostName(host: string): string | null {
 }
 
 /** Returns null when no page sent the request, or when a page of this server did. Both are allowed. */
-function foreignOrigin(request: IncomingMessage): string | null {
+function foreignOrigin(request: RequestHead): string | null {
   const { origin, host, "sec-fetch-site": site } = request.headers;
   if (origin !== undefined && !isOwn(origin, host)) return origin;
   return site === undefined || site === "same-origin" || site === "none" ? null : "null";
@@ -44,13 +46,13 @@ function isOwn(origin: string, host: string | undefined): boolean {
 }
 
 /** @throws {ThroughlineError} ORIGIN_REFUSED */
-export function assertOrigin(request: IncomingMessage, { origins }: SameSite): void {
+export function assertOrigin(request: RequestHead, { origins }: SameSite): void {
   const origin = foreignOrigin(request);
   if (origin === null || origins.includes(origin)) return;
   throw refused("ORIGIN_REFUSED", "A page of another origin may not call the server.");
 }
 
-export function corsHeaders(request: IncomingMessage, { origins }: SameSite): Readonly<Record<string, string>> {
+export function corsHeaders(request: RequestHead, { origins }: SameSite): Readonly<Record<string, string>> {
   const { origin } = request.headers;
   if (origin === undefined || !origins.includes(origin)) return {};
   return { "access-control-allow-origin": origin, vary: "origin", "access-control-expose-headers": exposed };

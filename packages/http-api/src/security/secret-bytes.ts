@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** Returns bytes that nobody can guess, for tokens and keys. The port for randomness has numbers and ids only. */
+/** Returns random bytes for tokens and keys. The port for randomness has only numbers and ids, which are no secrets. */
 export function secretBytes(count: number): Buffer {
   return randomBytes(count);
 }

@@ -1,0 +1,68 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { continueBody } from "@throughline/gateway/internal";
+import type { HeaderMap } from "./answer.ts";
+import type { Exchange, HostRequest } from "./exchange.ts";
+import type { Problem } from "./problem.ts";
+import { writeProblem } from "./write-answer.ts";
+
+/** Wraps a request of Node's own server, which the routes read and answer as it is. */
+export function nodeExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { caller, address = request.socket.remoteAddress ?? "" }: HostRequest = {},
+): Exchange {
+  return {
+    request,
+    response,
+    address,
+    isBodyRead: request.readableDidRead,
+    caller,
+    continueBody: () => continueBody(request, response),
+    refuse: (problem, headers) => refuse(request, response, problem, headers),
+  };
+}
+
+/** Limits how much of a refused body is read so that the connection can serve the next request. */
+const readOnBytes = 64 * 1024;
+/** Limits how much is read of a chunked body, so that a client near its end can still read the answer. */
+const endlessBytes = 1024 * 1024;
+const lingerMs = 1000;
+/**
+ * Limits how long the rest of a short body may take after the answer, so that a slow client does not hold the
+ * connection.
+ */
+const restMs = 10_000;
+
+function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem, headers: HeaderMap): void {
+  if (request.destroyed && !request.complete) return void response.destroy();
+  const declared = Number(request.headers["content-length"] ?? 0);
+  const { expect, "transfer-encoding": chunked } = request.headers;
+  // A client that sent `Expect` may send its body or its next request. The two cannot be told apart, so the connection
+  // closes. A client that was too slow may not send its next request, so a timeout also closes the connection.
+  const isLong = chunked !== undefined || expect !== undefined || declared > readOnBytes || problem.status === 408;
+  const isUnread = !request.complete && isLong;
+  writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
+  if (!isUnread) {
+    response.end();
+    request.resume();
+    // The whole body has arrived, so the connection can serve the next request.
+    if (request.complete) return;
+    // The rest of a short body arrives soon. Without this timer the connection would wait as long as an upload may
+    // take.
+    const { socket } = request;
+    const late = setTimeout(() => socket.destroy(), restMs).unref();
+    for (const event of ["end", "close"] as const) request.once(event, () => clearTimeout(late));
+    return;
+  }
+  // The client may still be writing. Closing now would reset the connection and lose the answer, so the close is
+  // delayed.
+  let read = 0;
+  request.on("data", ({ length }: Buffer) => {
+    read += length;
+    if (declared === 0 && read > endlessBytes) request.pause();
+  });
+  for (const event of ["end", "close"] as const) request.once(event, () => void response.end());
+  request.resume();
+  const { socket } = request;
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+}
