@@ -55,6 +55,55 @@ function memoryFolder(): string | null {
   return mount === undefined || mount.includes("noexec") || bavail * bsize < 4 * 1024 ** 3 ? null : folder;
 }
 
+/**
+ * Foreign servers into which the tests of the routes also mount the session API. Each is a project of its own, which the
+ * default tier leaves out.
+ */
+const apiHosts: readonly string[] = ["express", "hono"];
+const routeTests: readonly string[] = [
+  "body-budget",
+  "delete-sessions",
+  "entry-bounds",
+  "killed-questions",
+  "large-answers",
+  "list-by-source",
+  "operations",
+  "repeated-at-once",
+  "replaced-sessions",
+  "routes",
+  "sliced-work",
+  "stopping",
+  "store-states.slow",
+  "summary-retries",
+  "turn-rules",
+  "whole-api",
+  "abuse",
+  "abuse-connections",
+  "abuse-load",
+  "abuse-variants",
+];
+
+/** Has a name, a folder, and what differs from the other projects. */
+interface TestProject {
+  readonly name: string;
+  readonly folder: string;
+  readonly include: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const testProjects: readonly TestProject[] = [
+  ...projectFolders().map((folder) => ({ name: folder, folder, include: ["test/**/*.test.ts"], env: {} })),
+  ...apiHosts.map((host) => ({
+    name: `apps/server in ${host}`,
+    folder: "apps/server",
+    // Express has the handler of Node's own server, so what a route does between two turns of the loop is known.
+    include: (host === "express" ? routeTests.filter((name) => name !== "sliced-work") : routeTests).map(
+      (name) => `test/${name}.test.ts`,
+    ),
+    env: { THROUGHLINE_API_HOST: host },
+  })),
+];
+
 const memory: string | null = memoryFolder();
 
 /** Another version of the AI SDK than the workspace's, by the folder that it was installed into (`lab/ai-sdk-versions.ts`). */
@@ -83,18 +132,19 @@ const config: ViteUserConfig = defineConfig({
       { name: "slow", description: "takes over half a second; npm test leaves it out, npm test -- --all runs it" },
     ],
     reporters: ["default", "./tools/closing-line-reporter.ts"],
-    projects: projectFolders().map((folder) => ({
+    projects: testProjects.map(({ name, folder, include, env }) => ({
       extends: true as const,
       test: {
-        name: folder,
+        name,
         isolate: isolated.has(folder),
         // All projects keep the root of the repository: vitest caches a compiled source for each root, and would compile
         // core for each of them.
-        include: [`${folder}/test/**/*.test.ts`],
+        include: include.map((path) => `${folder}/${path}`),
         setupFiles: [join(root, "tools/fail-on-console.ts")],
         // A server that all tests of a folder share.
         globalSetup: [join(root, folder, "test/global-setup.ts")].filter((path) => existsSync(path)),
         env: {
+          ...env,
           // Tests that start their own processes need the same condition to find sources,
           NODE_OPTIONS: "--conditions=@throughline/source",
           // times that are shown are those of one zone,

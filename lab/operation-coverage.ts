@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { createServer } from "../apps/server/src/index.ts";
 import type { AppendDraft, SessionStore } from "../packages/core/src/index.ts";
 import { offline } from "../packages/models/src/offline-model.ts";
 import { createSessions } from "../packages/session/src/index.ts";
@@ -25,21 +26,41 @@ const stores: Readonly<Record<string, (folder: string) => SessionStore>> = {
 const ref = { namespace: "", agentId: "main", key: "agent:main:coverage" };
 const drafts: readonly AppendDraft[] = [{ type: "message", message: { role: "user", content: "a message" } }];
 
-/** Each operation prepares what it needs and returns the call that is measured. */
-const operations: Readonly<Record<string, (store: SessionStore) => Promise<() => Promise<unknown>>>> = {
+/** Is the call that is measured, and ends what it was prepared with. */
+interface Prepared {
+  readonly run: () => Promise<unknown>;
+  readonly end?: () => Promise<void>;
+}
+
+/** Each operation prepares what it needs. */
+const operations: Readonly<Record<string, (store: SessionStore) => Promise<Prepared>>> = {
   append: async (store) => {
     await store.save(ref, { sessionId: "session-1" }, { ifRevision: null });
-    return () => store.append(ref, drafts);
+    return { run: () => store.append(ref, drafts) };
   },
   list: async (store) => {
     for (const name of ["a", "b", "c"])
       await store.save({ ...ref, key: `agent:main:${name}` }, { sessionId: `session-${name}` }, { ifRevision: null });
-    return () => store.list();
+    return { run: () => store.list() };
   },
   turn: async (store) => {
     const sessions = createSessions({ store, model: offline() });
     const session = await sessions.open("coverage");
-    return () => session.runTurn("hello");
+    return { run: () => session.runTurn("hello") };
+  },
+  "http-append": async (store) => {
+    const server = await createServer({ openStore: () => store, port: 0 });
+    const rights = { namespace: "", agents: "*", scopes: ["read", "write"], expiresAtMs: null } as const;
+    const { text } = await server.tokens.create(rights, null);
+    const headers = { authorization: `Bearer ${text}`, "content-type": "application/json" };
+    const url = `${server.url}/api/v1/sessions/coverage`;
+    await fetch(url, { method: "PUT", headers, body: "{}" });
+    const body = JSON.stringify({ drafts });
+    const run = async (): Promise<void> => {
+      const { status } = await fetch(`${url}/records`, { method: "POST", headers, body });
+      if (status !== 201) throw new Error(`status ${status}`);
+    };
+    return { run, end: () => server.close() };
   },
 };
 
@@ -53,8 +74,8 @@ async function enteredBy(operation: string, storeName: string): Promise<Entered>
   if (store === undefined || prepare === undefined) throw new Error(`There is no ${operation}/${storeName}.`);
   const inspector = new Session();
   inspector.connect();
+  const { run, end = () => store.close() } = await prepare(store);
   try {
-    const run = await prepare(store);
     for (let warm = 0; warm < 3; warm++) await run();
     // Work behind the log ends before the count begins.
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -66,7 +87,7 @@ async function enteredBy(operation: string, storeName: string): Promise<Entered>
     return byFile(result);
   } finally {
     inspector.disconnect();
-    await store.close();
+    await end();
     rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -12,7 +12,6 @@ import {
   createApiParts,
   createFindings,
   createServices,
-  defaultLimits,
   loadTokens,
   nodeExchange,
   refreshTokens,
@@ -46,7 +45,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const { host = "127.0.0.1", port = 4788 } = options;
   const opened = await openApi(options);
   const { parts, gateway } = opened;
-  const http = createHttp(options, opened);
+  const http = createHttp(opened);
   const connections = trackConnections(http);
   try {
     await loadTokens(parts);
@@ -92,8 +91,8 @@ async function openApi(options: ServerOptions): Promise<OpenedApi> {
   return { parts: createApiParts(services, allowed, gateway?.handlers ?? null), gateway };
 }
 
-function createHttp({ limits = {} }: ServerOptions, { parts, gateway }: OpenedApi): HttpServer {
-  const { headerBytes, bodyMs } = { ...defaultLimits, ...limits };
+function createHttp({ parts, gateway }: OpenedApi): HttpServer {
+  const { headerBytes, bodyMs } = parts.context.limits;
   const http = createHttpServer({
     maxHeaderSize: headerBytes,
     headersTimeout: 10_000,

@@ -3,7 +3,7 @@ import { monotonicMs } from "@throughline/core/internal";
 import { createGatewayHandlers, type GatewayHandlers, type Upstream } from "@throughline/gateway/internal";
 import { type ApiServices, createRateLimits, type Neighbor } from "@throughline/http-api/internal";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
-import { defaultServerLimits, type ServerOptions } from "./server-options.ts";
+import type { ServerOptions } from "./server-options.ts";
 
 export interface MountedGateway {
   readonly handlers: GatewayHandlers;
@@ -17,10 +17,10 @@ export interface MountedGateway {
 export async function mountGateway(
   options: ServerOptions,
   upstreams: ReadonlyMap<string, Upstream> | null,
-  { store, turnRules, bodies, clock, summaries, metrics, log }: ApiServices,
+  { store, limits, turnRules, bodies, clock, summaries, metrics, log }: ApiServices,
 ): Promise<MountedGateway | null> {
   if (upstreams === null || options.gateway === undefined) return null;
-  const { gatewayCallsPerMinute, gatewayBurst } = { ...defaultServerLimits, ...options.limits };
+  const { gatewayCallsPerMinute, gatewayBurst } = limits;
   const rates = createRateLimits({ requestsPerMinute: gatewayCallsPerMinute, requestBurst: gatewayBurst }, monotonicMs);
   const handlers = await createGatewayHandlers(options.gateway, {
     upstreams,

@@ -1,26 +1,14 @@
 import type { SessionEventListener, SessionStore } from "@throughline/core";
 import type { GatewaySettings } from "@throughline/gateway/internal";
-import type { SessionApiLimits, SessionApiOptions, TokenStore } from "@throughline/http-api/internal";
+import type { SessionApiOptions, TokenStore } from "@throughline/http-api/internal";
 
-export interface ServerLimits extends SessionApiLimits {
-  /** Limits the calls of one token through the gateway. */
-  readonly gatewayCallsPerMinute: number;
-  readonly gatewayBurst: number;
-}
-
-export const defaultServerLimits: Omit<ServerLimits, keyof SessionApiLimits> = Object.freeze({
-  gatewayCallsPerMinute: 600,
-  gatewayBurst: 200,
-});
-
-export interface ServerOptions extends Omit<SessionApiOptions, "store" | "gateway" | "limits"> {
+export interface ServerOptions extends Omit<SessionApiOptions, "store" | "gateway"> {
   /** Opens the session store; the server closes it. The listener receives the events of the store. */
   readonly openStore: (onEvent: SessionEventListener) => SessionStore | Promise<SessionStore>;
   /** @default "127.0.0.1" */
   readonly host?: string;
   /** Sets the port; 0 selects a free port. @default 4788 */
   readonly port?: number;
-  readonly limits?: Partial<ServerLimits>;
   /**
    * Keeps accepting connections for this time after a drain starts, in milliseconds, so that a load balancer notices
    * it. @default 0

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serve, type Serving } from "./serving.ts";
+import { itOfOurs } from "./start-server.ts";
 import { answerOf, connectTo, headOf, sendRaw } from "./raw-socket.ts";
 
 let serving: Serving;
@@ -46,7 +47,7 @@ describe("sizes and framing", () => {
     await small.close();
   });
 
-  it("row 19: refuses headers that are too many or too large", { tags: ["slow"] }, async () => {
+  itOfOurs("row 19: refuses headers that are too many or too large", { tags: ["slow"] }, async () => {
     const large = await sendRaw(
       serving.url,
       headOf("GET", "/api/v1/store", [bearer, `x-large: ${"x".repeat(70 * 1024)}`]),
@@ -95,7 +96,7 @@ describe("sizes and framing", () => {
     },
   );
 
-  it.each([
+  itOfOurs.each([
     [
       "that was refused before the rest of its short body came",
       headOf("POST", path, ["authorization: Bearer nothing", json, "content-length: 1000"]),

@@ -6,6 +6,7 @@ import { createTokenStore } from "@throughline/http-api/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 import { serve, type Answered, type Serving } from "./serving.ts";
+import { itOfBytes } from "./start-server.ts";
 import { answerOf, connectTo, headOf, sendRaw } from "./raw-socket.ts";
 
 let serving: Serving;
@@ -73,7 +74,7 @@ describe("who asks", () => {
     await strict.close();
   });
 
-  it("row 6: answers for its own names only, and to one Host line only", { tags: ["slow"] }, async () => {
+  itOfBytes("row 6: answers for its own names only, and to one Host line only", { tags: ["slow"] }, async () => {
     const port = new URL(serving.url).port;
     const ask = async (host: string, target = "/api/v1/store"): Promise<readonly unknown[]> =>
       answerOf(await sendRaw(serving.url, headOf("GET", target, [bearer], host)));
@@ -194,7 +195,7 @@ describe("what is asked for", () => {
     }
   });
 
-  it.each([
+  itOfBytes.each([
     ["/sessions/..%2f..%2fetc%2fpasswd", 404, "SESSION_NOT_FOUND"],
     ["/sessions/%00", 400, "KEY_INVALID"],
     ["/sessions/~AA", 400, "KEY_INVALID"],

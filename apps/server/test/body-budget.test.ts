@@ -7,6 +7,7 @@ import type { ServerOptions } from "@throughline/server";
 import { createBodyBudget, readBody } from "@throughline/gateway/internal";
 import { answerBytes, reply, serveRaw, type RawServing } from "./raw-upstream.ts";
 import { serve, type Serving } from "./serving.ts";
+import { itOfOurs } from "./start-server.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -125,7 +126,7 @@ describe("calls through the gateway", () => {
       ...(signal === undefined ? {} : { signal }),
     });
 
-  it("hold their part of the budget until they are stored", async () => {
+  itOfOurs("hold their part of the budget until they are stored", async () => {
     const raw = await start(limits);
     const waiting: (() => void)[] = [];
     const { heard } = raw;
@@ -141,7 +142,7 @@ describe("calls through the gateway", () => {
     await expect.poll(async () => (await call(raw, "y".repeat(mebibyte + 100_000))).status).toBe(200);
   });
 
-  it("have a rate", async () => {
+  itOfOurs("have a rate", async () => {
     const raw = await start({ gatewayCallsPerMinute: 60, gatewayBurst: 2 });
     const statuses = [];
     for (let index = 0; index < 3; index++) statuses.push((await call(raw, `${index}`)).status);

@@ -5,8 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSession, sessionRef, userMessage } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/internal";
-import { createServer } from "@throughline/server";
-import type { Server } from "@throughline/server";
+import { type StartedServer, startServer } from "./start-server.ts";
 import { openTurn } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 
@@ -14,13 +13,13 @@ const words = "where the heron key is kept";
 const notes = "agent:main:cli:direct:notes";
 let directory = "";
 let store: SessionStore;
-let server: Server;
+let server: StartedServer;
 let token = "";
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "throughline-server-"));
   const path = join(directory, "sessions.db");
-  server = await createServer({ openStore: async () => createSqliteStore({ path }), port: 0 });
+  server = await startServer({ openStore: async () => createSqliteStore({ path }), port: 0 });
   // Another program beside the server, on the same database.
   store = createSqliteStore({ path });
   token = await tokenFor(["read", "write", "delete"]);

@@ -2,15 +2,15 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { z } from "zod";
-import { createServer } from "@throughline/server";
 import type { Scope, TokenRights } from "@throughline/http-api/internal";
-import type { Server, ServerOptions } from "@throughline/server";
+import type { ServerOptions } from "@throughline/server";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
+import { type ForeignHost, type StartedServer, startServer } from "./start-server.ts";
 
 /** A server in this process, with a token that may do everything. */
 export interface Serving {
-  readonly server: Server;
+  readonly server: StartedServer;
   readonly url: string;
   readonly token: string;
   readonly log: () => string;
@@ -47,17 +47,21 @@ const manyRequests = {
   gatewayBurst: many,
 };
 
-export async function serve(options: Partial<ServerOptions> = {}): Promise<Serving> {
+/** @param host where the API is mounted; by default the server of this run */
+export async function serve(options: Partial<ServerOptions> = {}, host?: ForeignHost): Promise<Serving> {
   const lines: string[] = [];
   const folder = mkdtempSync(join(quickFolder(), "throughline-server-"));
   const path = join(folder, "sessions.db");
-  const server = await createServer({
-    openStore: (onEvent) => createSqliteStore({ path, onEvent }),
-    port: 0,
-    log: { write: (line) => void lines.push(line) },
-    ...options,
-    limits: { ...manyRequests, ...options.limits },
-  });
+  const server = await startServer(
+    {
+      openStore: (onEvent) => createSqliteStore({ path, onEvent }),
+      port: 0,
+      log: { write: (line) => void lines.push(line) },
+      ...options,
+      limits: { ...manyRequests, ...options.limits },
+    },
+    host,
+  );
   const everything = { namespace: "*", agents: "*", scopes: allScopes, expiresAtMs: null } as const;
   const tokenOf = async (rights: Partial<TokenRights>): Promise<string> =>
     (await server.tokens.create({ ...everything, ...rights }, "tests")).text;

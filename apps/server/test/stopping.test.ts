@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { answerOf, connectTo, headOf } from "./raw-socket.ts";
 import { serve, type Serving } from "./serving.ts";
+import { itOfOurs } from "./start-server.ts";
 
 /** Less than the 30 s that requests get, and more than connections without one get. */
 const soonMs = 10_000;
@@ -12,15 +13,19 @@ const closed = async (serving: Serving): Promise<number> => {
 };
 
 describe("stopping", () => {
-  it("does not wait for connections that never sent a request, nor for half a one", { tags: ["slow"] }, async () => {
-    const serving = await serve();
-    const sockets = Array.from({ length: 20 }, () => connectTo(serving.url));
-    await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.once("connect", resolve))));
-    sockets[0]?.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n");
-    // One answer comes behind all connections.
-    expect((await serving.ask("GET", "/store")).status).toBe(200);
-    expect(await closed(serving)).toBeLessThan(soonMs);
-  });
+  itOfOurs(
+    "does not wait for connections that never sent a request, nor for half a one",
+    { tags: ["slow"] },
+    async () => {
+      const serving = await serve();
+      const sockets = Array.from({ length: 20 }, () => connectTo(serving.url));
+      await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.once("connect", resolve))));
+      sockets[0]?.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n");
+      // One answer comes behind all connections.
+      expect((await serving.ask("GET", "/store")).status).toBe(200);
+      expect(await closed(serving)).toBeLessThan(soonMs);
+    },
+  );
 
   it("ends soon after fetch gave up its event streams", async () => {
     const serving = await serve();
@@ -36,7 +41,7 @@ describe("stopping", () => {
     expect(await closed(serving)).toBeLessThan(soonMs);
   });
 
-  it("answers a request that runs, and one whose connection was opened before", async () => {
+  itOfOurs("answers a request that runs, and one whose connection was opened before", async () => {
     const serving = await serve();
     await serving.begin("notes");
     const socket = connectTo(serving.url);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ThroughlineError } from "@throughline/core";
 import { createTokenStore } from "@throughline/http-api/internal";
-import { createServer } from "@throughline/server";
+import { startServer } from "./start-server.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createLeavingStore } from "./leaving-store.ts";
 
@@ -11,7 +11,7 @@ it("starts while the store is away, says so, and serves once it is back", async 
   const { text } = await createTokenStore(inner, () => Date.now()).create(rights, "before");
   const leaving = createLeavingStore(inner);
   leaving.leave("fails");
-  const server = await createServer({ openStore: () => leaving.store, port: 0 });
+  const server = await startServer({ openStore: () => leaving.store, port: 0 });
   const ask = async (path: string): Promise<number> =>
     (await fetch(server.url + path, { headers: { authorization: `Bearer ${text}` } })).status;
   expect([await ask("/healthz"), await ask("/readyz"), await ask("/api/v1/sessions")]).toEqual([200, 503, 503]);
@@ -37,7 +37,7 @@ it("is not ready while its disk is full, and ready once a write succeeds", async
   });
   const rights = { namespace: "", agents: "*", scopes: ["read", "write"], expiresAtMs: null } as const;
   const { text } = await createTokenStore(inner, () => Date.now()).create(rights, "tests");
-  const server = await createServer({ openStore: () => full, port: 0 });
+  const server = await startServer({ openStore: () => full, port: 0 });
   const ready = async (): Promise<string> => (await fetch(`${server.url}/readyz`)).text();
   const write = async (): Promise<number> => {
     const headers = { authorization: `Bearer ${text}`, "content-type": "application/json" };

@@ -4,6 +4,7 @@ import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import type { ServerOptions, UpstreamOptions } from "@throughline/server";
 import { type GatewayServing, serveGateway } from "./gateway-serving.ts";
 import { serve, type Answered, type Serving } from "./serving.ts";
+import { itOfOurs } from "./start-server.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -143,7 +144,7 @@ describe("a call through the gateway", () => {
     ["openai/v1/responses", respond],
   ] as const;
 
-  it.each(["guard", "stateful"] as const)("is refused in %s mode before the provider is asked", async (mode) => {
+  itOfOurs.each(["guard", "stateful"] as const)("is refused in %s mode before the provider is asked", async (mode) => {
     const gateway = await start(mode, { sessionPolicy: { sendPolicy: gatewayRules } });
     for (const [path, body] of calls) {
       for (const named of ["home", ""]) {
@@ -160,7 +161,7 @@ describe("a call through the gateway", () => {
     expect(gateway.simulator.requests).toEqual([]);
   });
 
-  it.each(["guard", "stateful"] as const)(
+  itOfOurs.each(["guard", "stateful"] as const)(
     "obeys in %s mode what the entry denies from one call to the next",
     async (mode) => {
       const gateway = await start(mode, {});
@@ -177,12 +178,12 @@ describe("a call through the gateway", () => {
     },
   );
 
-  it("is passed on in record mode", async () => {
+  itOfOurs("is passed on in record mode", async () => {
     const gateway = await start("record", { sessionPolicy: { sendPolicy: gatewayRules } });
     expect((await ask(gateway, "anthropic/v1/messages", claude)).status).toBe(200);
   });
 
-  it("resets a session that is due before a question in stateful mode", async () => {
+  itOfOurs("resets a session that is due before a question in stateful mode", async () => {
     const moving = movingClock();
     const gateway = await start("stateful", { sessionPolicy: { reset: idle }, clock: moving.clock });
     const messages = async (text: string): Promise<number> => {

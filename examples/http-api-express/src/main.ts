@@ -20,7 +20,7 @@ function callerOf(request: Request): ApiCaller | null {
 
 const app = express();
 // It comes before express.json(), because the API reads bodies itself.
-app.all("/api/v1/*path", (request, response) => api.nodeHandler(request, response, { caller: callerOf(request) }));
+app.all(/^\/api\/v1\//, (request, response) => api.nodeHandler(request, response, { caller: callerOf(request) }));
 app.use(express.json());
 app.get("/", (_request, response) => void response.send("Sessions are below /api/v1."));
 

@@ -33,6 +33,10 @@ export interface SessionApiLimits {
   readonly requestBurst: number;
   /** Limits the wrong tokens of one address in a minute. @default 10 */
   readonly failedTokensPerMinute: number;
+  /** States how many calls a minute one token may send through the gateway. The gateway checks it. @default 600 */
+  readonly gatewayCallsPerMinute: number;
+  /** States how many such calls one token may send at once after a pause. @default 200 */
+  readonly gatewayBurst: number;
   /** Limits the bytes of all request bodies that are held at the same time. @default 512 MiB */
   readonly inFlightBytes: number;
   /** Limits the same for one token or caller. @default 256 MiB */
@@ -55,6 +59,8 @@ export const defaultLimits: SessionApiLimits = Object.freeze({
   requestsPerMinute: 600,
   requestBurst: 200,
   failedTokensPerMinute: 10,
+  gatewayCallsPerMinute: 600,
+  gatewayBurst: 200,
   inFlightBytes: 512 * mebibyte,
   inFlightBytesPerToken: 256 * mebibyte,
 });

@@ -80,12 +80,17 @@ const graceMs = 30_000;
  *   const response = await api.fetch(new Request("http://localhost/api/v1/sessions"), { caller });
  */
 export function createSessionApi(options: SessionApiOptions): SessionApi {
+  return openSessionApi(options).api;
+}
+
+/** Creates the session API, and gives its parts to programs of Throughline. */
+export function openSessionApi(options: SessionApiOptions): { readonly api: SessionApi; readonly parts: ApiParts } {
   assertKnownOptions<SessionApiOptions>("createSessionApi", options, sessionApiTable, "options", "CONFIG_INVALID");
   const services = createServices({ ...options, findings: createFindings(), onFailure: warn });
   const parts = createApiParts(services, options, options.gateway ?? null);
   const refreshing = refreshTokens(parts);
   let closing: Promise<void> | null = null;
-  return {
+  const api: SessionApi = {
     async fetch(request, host) {
       const exchange = fetchExchange(request, host);
       void answerRequest(parts, exchange);
@@ -94,6 +99,7 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
     nodeHandler: (request, response, host) => answerRequest(parts, nodeExchange(request, response, host)),
     close: () => (closing ??= closeApi(parts, refreshing)),
   };
+  return { api, parts };
 }
 
 async function closeApi(parts: ApiParts, refreshing: NodeJS.Timeout): Promise<void> {

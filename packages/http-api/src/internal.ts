@@ -6,6 +6,7 @@ export type { SessionApiLimits, SessionApiOptions } from "./api-options.ts";
 export { createApiParts, createServices } from "./api-parts.ts";
 export type { ApiServices } from "./api-parts.ts";
 export { apiDocument, apiRoutes } from "./api-routes.ts";
+export { openSessionApi } from "./create-session-api.ts";
 export { answerRequest } from "./http/answer-request.ts";
 export type { ApiParts, Neighbor } from "./http/answer-request.ts";
 export { nodeExchange } from "./http/node-exchange.ts";

@@ -1,4 +1,5 @@
 import type { Exchange, HostRequest } from "./exchange.ts";
+import { mustCloseUnread } from "./close-unread.ts";
 import { FetchReply } from "./fetch-reply.ts";
 import { FetchRequest } from "./fetch-request.ts";
 import { writeProblem } from "./write-answer.ts";
@@ -13,7 +14,8 @@ export function fetchExchange(request: Request, { caller, address = "" }: HostRe
   const incoming = new FetchRequest(request);
   const response = new FetchReply(request.method);
   const { signal } = request;
-  const gone = (): void => void response.destroy();
+  // A host that cancels the body itself does so in this turn. An error before it would look like a failure there.
+  const gone = (): void => void setImmediate(() => response.destroy());
   signal.addEventListener("abort", gone, { once: true });
   response.once("close", () => signal.removeEventListener("abort", gone));
   if (signal.aborted) gone();
@@ -26,7 +28,8 @@ export function fetchExchange(request: Request, { caller, address = "" }: HostRe
     // The host sent it, or reads the body itself.
     continueBody: () => {},
     refuse(problem, headers) {
-      writeProblem(response, problem, headers);
+      const isUnread = !incoming.readableEnded && mustCloseUnread(incoming, problem);
+      writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
       response.end();
     },
     answered: response.answered,

@@ -80,7 +80,7 @@ export class FetchReply extends Writable implements Reply {
       this.#headers = {};
       this.#respond(null);
     }
-    this.#body?.error(error ?? new Error("The answer was ended before it was whole."));
+    this.#body?.error(error ?? cutOff());
     this.#body = null;
     destroyed(error);
   }
@@ -116,9 +116,12 @@ export class FetchReply extends Writable implements Reply {
     this.#isAnswered = true;
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(this.#headers ?? {})) headers[name] = String(value);
-    // The host decides about its connections.
-    delete headers["connection"];
     const status = this.statusCode;
     this.#answer(new Response(bodyless.has(status) ? null : body, { status, headers }));
   }
+}
+
+/** Has the code of Node for a stream that ends too early, by which hosts know it from a failure. */
+function cutOff(): Error {
+  return Object.assign(new Error("The answer was ended before it was whole."), { code: "ERR_STREAM_PREMATURE_CLOSE" });
 }

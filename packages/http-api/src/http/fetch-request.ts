@@ -24,10 +24,12 @@ export class FetchRequest extends Readable implements ApiIncoming {
     this.url = `${pathname}${search}`;
     this.#body = request.body;
     for (const [name, value] of request.headers) this.#add(name, value);
-    // A request that was made in this process has no header for its host and its body.
-    if (this.headers.host === undefined) this.#add("host", host);
+    if (this.headers.host !== undefined) return;
+    // No server of HTTP/1.1 received this request. Then a body that has a type may come without its length.
+    this.#add("host", host);
     const isDeclared = "content-length" in this.headers || "transfer-encoding" in this.headers;
-    if (this.#body !== null && !isDeclared) this.#add("transfer-encoding", "chunked");
+    const hasBody = this.#body !== null && "content-type" in this.headers;
+    if (hasBody && !isDeclared) this.#add("transfer-encoding", "chunked");
   }
 
   override _read(): void {

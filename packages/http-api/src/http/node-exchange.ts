@@ -3,6 +3,7 @@ import { continueBody } from "@throughline/gateway/internal";
 import type { HeaderMap } from "./answer.ts";
 import type { Exchange, HostRequest } from "./exchange.ts";
 import type { Problem } from "./problem.ts";
+import { mustCloseUnread } from "./close-unread.ts";
 import { writeProblem } from "./write-answer.ts";
 
 /** Wraps a request of Node's own server, which the routes read and answer as it is. */
@@ -22,8 +23,6 @@ export function nodeExchange(
   };
 }
 
-/** Limits how much of a refused body is read so that the connection can serve the next request. */
-const readOnBytes = 64 * 1024;
 /** Limits how much is read of a chunked body, so that a client near its end can still read the answer. */
 const endlessBytes = 1024 * 1024;
 const lingerMs = 1000;
@@ -35,12 +34,7 @@ const restMs = 10_000;
 
 function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem, headers: HeaderMap): void {
   if (request.destroyed && !request.complete) return void response.destroy();
-  const declared = Number(request.headers["content-length"] ?? 0);
-  const { expect, "transfer-encoding": chunked } = request.headers;
-  // A client that sent `Expect` may send its body or its next request. The two cannot be told apart, so the connection
-  // closes. A client that was too slow may not send its next request, so a timeout also closes the connection.
-  const isLong = chunked !== undefined || expect !== undefined || declared > readOnBytes || problem.status === 408;
-  const isUnread = !request.complete && isLong;
+  const isUnread = !request.complete && mustCloseUnread(request, problem);
   writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
   if (!isUnread) {
     response.end();
@@ -56,10 +50,11 @@ function refuse(request: IncomingMessage, response: ServerResponse, problem: Pro
   }
   // The client may still be writing. Closing now would reset the connection and lose the answer, so the close is
   // delayed.
+  const isEndless = request.headers["content-length"] === undefined;
   let read = 0;
   request.on("data", ({ length }: Buffer) => {
     read += length;
-    if (declared === 0 && read > endlessBytes) request.pause();
+    if (isEndless && read > endlessBytes) request.pause();
   });
   for (const event of ["end", "close"] as const) request.once(event, () => void response.end());
   request.resume();
