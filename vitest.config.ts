@@ -79,7 +79,6 @@ const routeTests: readonly string[] = [
   "whole-api",
   "abuse",
   "abuse-connections",
-  "abuse-load",
   "abuse-variants",
 ];
 

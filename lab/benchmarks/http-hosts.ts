@@ -70,7 +70,7 @@ async function measureAll(ways: readonly string[], rounds: number): Promise<void
   );
   const body = JSON.stringify({ drafts: [{ type: "message", message: { role: "user", content: "x".repeat(500) } }] });
   for (let round = -1; round < rounds; round++)
-    for (const { child, url, token, costs } of children) {
+    for (const { child, url, token, costs } of round % 2 === 0 ? children : children.toReversed()) {
       for (let index = 0; index < perRound; index++)
         await send("POST", `${url}/api/v1/sessions/notes/records`, token, body);
       child.send("cost");

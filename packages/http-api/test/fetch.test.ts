@@ -289,6 +289,27 @@ describe("streams through fetch", () => {
     expect(read).toBeLessThan(2000);
   });
 
+  it("cuts an answer off that nobody reads", async () => {
+    const api = open({ limits: { bodyMs: 50 } });
+    await sessionOf(api, 5, "x".repeat(100_000));
+    const response = await ask(api, "GET", "/api/v1/sessions/notes/export");
+    // It waits for the answers that run, which this one does until it is cut off.
+    await api.close();
+    await expect(response.text()).rejects.toThrow("The answer was ended before it was whole.");
+  });
+
+  it("ends with `gone` when its token is revoked", { tags: ["slow"] }, async () => {
+    const api = open({ store: createSqliteStore({ path: `${testFolder(quickFolder())}/sessions.db` }) });
+    await sessionOf(api, 1, "first");
+    const body = JSON.stringify({ namespace: "", agents: "*", scopes: ["read"] });
+    const made = await ask(api, "POST", "/api/v1/admin/tokens", { body });
+    const { id, secret } = (await made.json()) as { readonly id: string; readonly secret: string };
+    const headers = { authorization: `Bearer ${secret}` };
+    const response = await ask(api, "GET", "/api/v1/sessions/notes/events", { caller: undefined, headers });
+    expect((await ask(api, "DELETE", `/api/v1/admin/tokens/${id}`)).status).toBe(200);
+    expect(await response.text()).toContain('event: gone\ndata: {"code":"UNAUTHENTICATED"');
+  });
+
   it("ends the work of a request whose client has gone", async () => {
     const api = open({ store: createSqliteStore({ path: `${testFolder(quickFolder())}/sessions.db` }) });
     await sessionOf(api, 1, "first");

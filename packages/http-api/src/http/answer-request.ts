@@ -130,7 +130,7 @@ async function answerChecked(
   if (!("route" in found)) throw found.length === 0 ? noRoute() : methodRefused(found);
   trace.route = `${apiPath}${found.route.path}`;
   await handleApi(context, token, found, {
-    ...exchange,
+    exchange,
     id: trace.id,
     query,
     headers: corsHeaders(request, sites),

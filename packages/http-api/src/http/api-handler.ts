@@ -17,7 +17,9 @@ import { writeAnswer } from "./write-answer.ts";
 
 const noQuery = z.strictObject({});
 
-interface RoutedExchange extends Exchange {
+/** Is an exchange that the checks before the routes accepted. */
+interface RoutedExchange {
+  readonly exchange: Exchange;
   readonly id: string;
   readonly query: string;
   readonly headers: HeaderMap;
@@ -36,15 +38,14 @@ export async function handleApi(
   context: ApiContext,
   token: TokenInfo,
   { route, parameters }: RouteMatch<RouteDefinition>,
-  exchange: RoutedExchange,
+  routed: RoutedExchange,
 ): Promise<void> {
-  const { request } = exchange;
-  const view = createView(context.store, token, namespaceOf(request));
-  await requireScope(context, view, route, exchange);
-  exchange.onAllowed();
+  const view = createView(context.store, token, namespaceOf(routed.exchange.request));
+  await requireScope(context, view, route, routed);
+  routed.onAllowed();
   const share = context.bodies.share(token.id);
   try {
-    await answerWith(share, context, view, { route, parameters }, exchange);
+    await answerWith(share, context, view, { route, parameters }, routed);
   } finally {
     share.release();
   }
@@ -55,11 +56,11 @@ async function answerWith(
   context: ApiContext,
   view: View,
   { route, parameters }: RouteMatch<RouteDefinition>,
-  exchange: RoutedExchange,
+  { exchange, id, query: queryText, headers: ownHeaders }: RoutedExchange,
 ): Promise<void> {
-  const { request, response, id } = exchange;
+  const { request, response } = exchange;
   const { body, type } = await bodyOf(route, exchange, context, share);
-  const query = parseQuery(route.query ?? noQuery, exchange.query) as Readonly<Record<string, unknown>>;
+  const query = parseQuery(route.query ?? noQuery, queryText) as Readonly<Record<string, unknown>>;
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const api: ApiRequest<Record<string, unknown>> = {
@@ -85,7 +86,7 @@ async function answerWith(
       context.onChanged(api.ref());
     }
     if (answer === null) return;
-    const headers = { ...exchange.headers, ...answer.headers };
+    const headers = { ...ownHeaders, ...answer.headers };
     // A client that does not read its answer keeps the answer in the server's memory, so the write has a timeout.
     response.setTimeout(context.limits.bodyMs);
     await writeAnswer(response, { ...answer, headers }, { requestId: id, accept: request.headers.accept });

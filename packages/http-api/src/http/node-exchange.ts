@@ -10,12 +10,15 @@ import { writeProblem } from "./write-answer.ts";
 export function nodeExchange(
   request: IncomingMessage,
   response: ServerResponse,
-  { caller, address = request.socket.remoteAddress ?? "" }: HostRequest = {},
+  { caller, address }: HostRequest = {},
 ): Exchange {
   return {
     request,
     response,
-    address,
+    // Few requests need it, and the system is asked for it.
+    get address() {
+      return address ?? request.socket.remoteAddress ?? "";
+    },
     isBodyRead: request.readableDidRead,
     caller,
     continueBody: () => continueBody(request, response),
