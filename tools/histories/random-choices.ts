@@ -44,8 +44,9 @@ export const awkwardTexts: readonly string[] = [
 const awkwardNumbers = [0, -0, 1e21, 1e-7, 2 ** 53 + 2, -1.5, 5e-324, Number.MAX_VALUE];
 const awkwardFields = ["a", "1", "__proto__", "constructor", "", "\ud800", "_tl", "toJSON", "type", "x\u2028"];
 
-/** A value of JSON, nested at most about 160 deep: stores take 200 levels. */
-export function randomValue(choices: RandomChoices, depth = 0): unknown {
+/** A value of JSON, nested at most about 160 deep: stores take 200 levels. No text in it is longer than `longest`. */
+export function randomValue(choices: RandomChoices, longest: number = Infinity, depth = 0): unknown {
+  const inner = (): unknown => randomValue(choices, longest, depth + 1);
   switch (choices.below(depth > 3 ? 8 : 12)) {
     case 0:
       return choices.of(awkwardTexts);
@@ -56,7 +57,7 @@ export function randomValue(choices: RandomChoices, depth = 0): unknown {
     case 3:
       return choices.isTrue(0.5);
     case 4:
-      return choices.isTrue(0.1) ? "L".repeat(choices.of([5000, 70_000, 1_000_000])) : "s";
+      return choices.isTrue(0.1) ? "L".repeat(Math.min(longest, choices.of([5000, 70_000, 1_000_000]))) : "s";
     case 5:
       return choices.of(awkwardTexts) + choices.of(awkwardTexts);
     case 6:
@@ -64,13 +65,13 @@ export function randomValue(choices: RandomChoices, depth = 0): unknown {
     case 7:
       return {};
     case 8:
-      return [randomValue(choices, depth + 1), randomValue(choices, depth + 1)];
+      return [inner(), inner()];
     case 9:
-      return randomFields(choices, awkwardFields, 3, depth + 1);
+      return randomFields(choices, awkwardFields, 3, inner);
     case 10:
       return nested(choices, choices.of([5, 50, 150]));
     default:
-      return { nested: randomValue(choices, depth + 1) };
+      return { nested: inner() };
   }
 }
 
@@ -79,10 +80,10 @@ export function randomFields(
   choices: RandomChoices,
   names: readonly string[],
   most: number,
-  depth = 0,
+  value: () => unknown = () => randomValue(choices),
 ): Record<string, unknown> {
   const count = choices.below(most + 1);
-  return Object.fromEntries(Array.from({ length: count }, () => [choices.of(names), randomValue(choices, depth)]));
+  return Object.fromEntries(Array.from({ length: count }, () => [choices.of(names), value()]));
 }
 
 function nested(choices: RandomChoices, levels: number): unknown {

@@ -215,8 +215,11 @@ function randomDraft(choices: RandomChoices): DraftPlan {
   };
 }
 
+/** The texts of an entry stay so short that no number of patches makes it larger than stores take. */
+const longestOfEntry = 20_000;
+
 function randomEntry(choices: RandomChoices): EntryPlan {
-  const set = randomFields(choices, entryFields, 3);
+  const set = randomFields(choices, entryFields, 3, () => randomValue(choices, longestOfEntry));
   const unset = choices.isTrue(0.3) ? [choices.of(entryFields)] : [];
   const times = [0, -5000, 10_000_000, "no time"] as const;
   return choices.isTrue(0.2) ? { set, unset, updatedAt: choices.of(times) } : { set, unset };

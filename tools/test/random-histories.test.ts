@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { maxEntryBytes } from "../../packages/core/src/entry-bounds.ts";
 import type { SessionStore } from "../../packages/core/src/index.ts";
 import { historyStores, type HistoryStore } from "../histories/history-store.ts";
 import type { History } from "../histories/history-steps.ts";
 import { playHistory } from "../histories/play-history.ts";
+import { randomHistory } from "../histories/random-steps.ts";
 import { randomHistories } from "../random-histories.ts";
 import { testSize } from "../test-size.ts";
 
@@ -69,6 +71,12 @@ describe("random histories of several handles on one store", () => {
     const read = { kind: "read", handle: 0, session, options: {} } as const;
     const back = { kind: "clock", byMs: -250_000 } as const;
     expect(await problemOf(jsonl, [line, read, back])).toBeNull();
+  });
+
+  it("save and patch no more than an entry may hold", () => {
+    const { steps } = randomHistory({ seed: 510247, steps: 80, handles: 3 });
+    const entries = steps.flatMap((step) => ("entry" in step && step.entry !== undefined ? [step.entry.set] : []));
+    expect(Buffer.byteLength(JSON.stringify(entries))).toBeLessThan(maxEntryBytes);
   });
 
   it.each<readonly [string, RegExp, HistoryStore]>([
