@@ -11,7 +11,7 @@ import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlit
 import { afterEach, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
-import { createSession, quickFolder, testFolder, textsOf } from "./test-folder.ts";
+import { createSession, quickFolder, standingClock, testFolder, textsOf } from "./test-folder.ts";
 
 const dying = fileURLToPath(new URL("append-then-die.ts", import.meta.url));
 
@@ -78,7 +78,8 @@ describe("a disk that fails", () => {
 
   it("fails every append of a commit that fails, and none of the next", async () => {
     const { driver, failNextCommit } = createFaultyDriver();
-    await using store = createSqliteStore({ path: join(testFolder(), "store.db"), driver });
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path, driver, clock: standingClock, searchFill: "on-demand" });
     const ref = await createSession(store, "a");
     failNextCommit("SQLITE_FULL");
     const settled = await Promise.allSettled([store.append(ref, [say("one")]), store.append(ref, [say("two")])]);

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SessionRef, SessionStore } from "@throughline/core";
+import type { Clock, SessionRef, SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/internal";
 import { afterEach } from "vitest";
 import { refOf } from "./append-drafts.ts";
 
@@ -14,6 +15,9 @@ export function quickFolder(): string {
   // In a container it may be small.
   return bavail * bsize > 512 * 1024 * 1024 ? "/dev/shm" : tmpdir();
 }
+
+/** With a clock that stands, writes that are asked for together share a commit, however long each takes. */
+export const standingClock: Clock = { ...systemClock, nowMs: () => 1_800_000_000_000 };
 
 /** A folder that is gone after the test. */
 export function testFolder(parent: string = tmpdir()): string {
