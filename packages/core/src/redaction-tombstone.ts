@@ -1,5 +1,6 @@
 import { isFields } from "./json-object.ts";
 import type { SessionRecord } from "./record.ts";
+import { isSameJson } from "./same-json.ts";
 import { withheldSummary } from "./summary-parts.ts";
 import { throughlineDraft, throughlineKind } from "./throughline-record.ts";
 
@@ -29,10 +30,17 @@ export function redactionTombstone(record: SessionRecord, info: TombstoneInfo): 
   return { type, id, parentId, timestamp, ...fields };
 }
 
+/** Returns false for a record that calls itself redacted and has any content beside what a tombstone states. */
 export function isTombstone(record: SessionRecord): boolean {
-  if (throughlineKind(record) === "redaction") return true;
   const { type, data } = record;
-  return type === "compaction" && isFields(data) && data["originalType"] === "compaction";
+  if (!isFields(data) || (type !== "compaction" && throughlineKind(record) !== "redaction")) return false;
+  const { reason, redactedAtMs, originalType, originalBytes: bytes, side } = data;
+  if (typeof reason !== "string" || typeof originalType !== "string" || typeof side !== "boolean") return false;
+  if (typeof redactedAtMs !== "number" || typeof bytes !== "number") return false;
+  return isSameJson(
+    record,
+    redactionTombstone({ ...record, type: originalType }, { reason, redactedAtMs, bytes, side }),
+  );
 }
 
 /** Keeps the fields that state the place of a compaction, and no field with summarized content. */
