@@ -91,6 +91,23 @@ export const redactCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "redact/look-alike",
+    demand: "a record with content that calls itself redacted is redacted, too",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const data = { reason: "r", redactedAtMs: 1, originalType: "compaction", originalBytes: 1, side: false };
+      const tombstone = { type: "custom", customType: "throughline.redaction", v: 1, critical: false };
+      await store.append(ref, [
+        { type: "compaction", summary: "secret", data, id: "r1" },
+        { ...tombstone, data: { ...data, text: "secret" }, id: "r2" },
+        { ...tombstone, data: { ...data, reason: ["secret"] }, id: "r3" },
+        { ...tombstone, data: { ...data, originalType: "message" }, text: "secret", id: "r4" },
+      ]);
+      await store.redact(ref, ["r1", "r2", "r3", "r4"], { reason: "test" });
+      assert.doesNotMatch(JSON.stringify(await readSources(store, ref)), /secret/);
+    },
+  },
+  {
     id: "redact/archived",
     demand: "an archived session can be redacted",
     async run({ store }) {

@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRef } from "@throughline/core";
+import { isFields } from "@throughline/core/internal";
 import { noted, readThrough, type Mutant } from "./mutant.ts";
 
 export const moveMutants: readonly Mutant[] = [
@@ -268,6 +269,22 @@ export const redactMutants: readonly Mutant[] = [
         })),
       };
     },
+  },
+  {
+    name: "redact believes a record that calls itself redacted",
+    foundBy: "redact/look-alike",
+    handle: (inner) => ({
+      redact: async (ref, ids, options) => {
+        const alike: string[] = [];
+        for await (const { records } of inner.read(ref))
+          for (const { id, record } of records) if (isFields(record["data"]) && record["v"] === 1) alike.push(id);
+        return inner.redact(
+          ref,
+          ids.filter((id) => !alike.includes(id)),
+          options,
+        );
+      },
+    }),
   },
   {
     name: "redact refuses archived sessions",
