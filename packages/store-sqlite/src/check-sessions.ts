@@ -51,7 +51,8 @@ type Counts = Readonly<
 export class SessionCheck {
   readonly #handle: StoreHandle;
   readonly #listed: ListedStates;
-  #isDone = false;
+  /** Null until a check found no damaged index. */
+  #checkedRows: number | null = null;
 
   constructor(handle: StoreHandle, listed: ListedStates) {
     this.#handle = handle;
@@ -60,11 +61,12 @@ export class SessionCheck {
 
   /**
    * Names each damaged row in a finding. A list of all sessions (`isOfAll`) costs more than the check, so the check
-   * runs after each of them. After other lists it runs once for the handle.
+   * runs after each of them. After other lists it runs once for the handle. It runs again after a page that shows
+   * (`shown`) at least a fourth of all sessions.
    * @throws {ThroughlineError} STORE_CORRUPT when an index lacks whole rows
    */
-  async run(isOfAll: boolean, signal?: AbortSignal): Promise<void> {
-    if (this.#isDone && !isOfAll) return;
+  async run(isOfAll: boolean, shown: number, signal?: AbortSignal): Promise<void> {
+    if (this.#checkedRows !== null && !isOfAll && shown * 4 < this.#checkedRows) return;
     let [seen, last]: [number, Session] = [0, 0];
     let damaged = 0;
     for (let count = sliceRows; count === sliceRows;) {
@@ -81,7 +83,7 @@ export class SessionCheck {
       signal,
     );
     if (found === undefined || !isWhole(found, seen, damaged > 0)) throw this.#damagedIndex();
-    this.#isDone = true;
+    this.#checkedRows = found.rows;
   }
 
   #checkedSlice(

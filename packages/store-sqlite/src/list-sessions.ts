@@ -68,7 +68,8 @@ export class SessionLists {
       path,
     });
     // A list by source costs the same among any number of sessions, so it has a check of its own.
-    if (page.nextCursor === null && plan.sourceDigest === null) await this.#check.run(isOfAll(query), query.signal);
+    if (page.nextCursor === null && plan.sourceDigest === null)
+      await this.#check.run(isOfAll(query), page.sessions.length, query.signal);
     return { ...page, ...purge };
   }
 
@@ -107,8 +108,9 @@ function assertSource({ statements }: Connection, { namespace = "" }: ListQuery,
   throw refused("STORE_CORRUPT", "An index of the imported sessions is damaged: it does not list all of a source.", {});
 }
 
-function isOfAll({ keyPrefix = "", sinceMs, untilMs }: ListQuery): boolean {
-  return keyPrefix === "" && sinceMs === undefined && untilMs === undefined;
+function isOfAll({ namespace = "", agentId, state, keyPrefix = "", sinceMs, untilMs }: ListQuery): boolean {
+  const isOfPart = namespace !== "" || agentId !== undefined || state === "archived" || keyPrefix !== "";
+  return !isOfPart && sinceMs === undefined && untilMs === undefined;
 }
 
 /**

@@ -7,6 +7,7 @@ import { systemClock } from "@throughline/core/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { refOf } from "./append-drafts.ts";
+import { createFaultyDriver } from "./faulty-driver.ts";
 import { testFolder } from "./test-folder.ts";
 
 const source = { format: "pi", sourceId: "one" };
@@ -100,6 +101,22 @@ describe("a list over damaged pages", () => {
         });
     }
   });
+});
+
+it.each<readonly [string, ListQuery, number]>([
+  ["of all sessions", {}, 3],
+  ["of an agent that has most of them", { agentId: "main" }, 3],
+  ["of an agent that has few", { agentId: "other" }, 1],
+  ["of archived sessions", { state: "archived" }, 1],
+  ["of another namespace", { namespace: "tenant" }, 1],
+  ["by prefix", { keyPrefix: "agent:other" }, 1],
+])("three lists %s compare the table with its indexes as often as their length bears", async (_what, query, times) => {
+  const path = await filled(join(testFolder(), "store.db"), 20);
+  const { driver, statements } = createFaultyDriver();
+  await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
+  await store.save({ ...refOf("x"), agentId: "other" }, { sessionId: "other" }, { ifRevision: null });
+  for (let round = 0; round < 3; round++) await store.list(query);
+  expect(statements().filter((sql) => sql.includes("AS byDigest"))).toHaveLength(times);
 });
 
 /** Changes one byte in the first of these bytes in the table of sessions, and in no index. */
