@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import type { StoredRecord } from "@throughline/core";
 import { killProcess } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
@@ -9,7 +10,7 @@ import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { refOf } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
-const untilKilled = join(import.meta.dirname, "append-until-killed.ts");
+const untilKilled = fileURLToPath(new URL("./append-until-killed.ts", import.meta.url));
 const appendMany = bundledWorker(new URL("./append-many.ts", import.meta.url));
 
 const condition = "--conditions=@throughline/source";

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { createSqliteStore } from "@throughline/store-sqlite";
@@ -12,7 +12,7 @@ const isAsked = process.env["THROUGHLINE_LOOP_DEVICES"] === "all";
 
 /** Loads and appends in a process of its own, which the system may end; gives what each step said. */
 function useStore(path: string): { readonly signal: string | null; readonly codes: readonly string[] } {
-  const program = join(dirname(fileURLToPath(import.meta.url)), "append-and-report.ts");
+  const program = fileURLToPath(new URL("./append-and-report.ts", import.meta.url));
   const args = ["--conditions=@throughline/source", program, path];
   const { signal, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" });
   return { signal, codes: stdout.trim().split("\n") };
