@@ -17,7 +17,7 @@ export type IndexSample = readonly {
 
 export const sessionColumns = "id, line, folded, summary, seen";
 
-/** Encodes a key so that SQLite, which compares blobs by bytes, sorts it by UTF-16 code units as `listPage` does. */
+/** Encodes a key so that SQLite, which compares blobs by bytes, sorts it by UTF-16 code units as `sessionsBehind` does. */
 export function keyOrder(key: string): Uint8Array {
   return Buffer.from(key, "utf16le").swap16();
 }

@@ -20,7 +20,7 @@ export { assertMoveAction, assertNotArchived, planArchive, planMove, planRedacti
 export { beginningMs, planSave } from "./plan-save.ts";
 export { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
 export type { PromotedColumns } from "./promoted-columns.ts";
-export { checkedPage, pageRows, readBounds, readPages, seqsIn, watchBounds } from "./read-pages.ts";
+export { checkedPage, pageRows, readBounds, readPages, watchBounds } from "./read-pages.ts";
 export type { PageRange } from "./read-pages.ts";
 export { createRowCoder, redactedRecord } from "./row-coder.ts";
 export type { KeptPayload, PayloadPlace, RecordRow, RedactionInfo, RowCoder } from "./row-coder.ts";

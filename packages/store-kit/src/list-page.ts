@@ -34,7 +34,8 @@ export interface ListPlan {
 }
 
 /**
- * Checks a query and reads its cursor.
+ * Checks a query and reads its cursor. The cursor states where the previous page ended, not how many sessions it had. A
+ * session that does not change therefore appears once, whatever happens to other sessions.
  * @throws {ThroughlineError} CURSOR_INVALID, INPUT_INVALID
  */
 export function planList(query: ListQuery): ListPlan {
@@ -57,23 +58,6 @@ export function planList(query: ListQuery): ListPlan {
 function listedSource({ state, importedFrom }: ListQuery): Pick<ListPlan, "state" | "sourceDigest"> {
   if (importedFrom === undefined) return { state: state ?? "active", sourceDigest: null };
   return { state: state ?? "any", sourceDigest: importSourceDigest(importedFrom) };
-}
-
-/**
- * Returns one page of sessions in a total order. The cursor states where the previous page ended, not how many sessions
- * it had. A session that does not change therefore appears once, whatever happens to other sessions.
- * @throws {ThroughlineError} CURSOR_INVALID, INPUT_INVALID
- */
-export function listPage<Session extends ListedSession>(
-  all: Iterable<Session>,
-  query: ListQuery,
-): { readonly sessions: readonly Session[]; readonly nextCursor: string | null } {
-  const { sort, limit, after, cursorAt } = planList(query);
-  const found = sessionsBehind(all, query, after);
-  const sessions = found.slice(0, limit);
-  const last = sessions.at(-1);
-  const nextCursor = last === undefined || sessions.length === found.length ? null : cursorAt(listPosition(last, sort));
-  return { sessions, nextCursor };
 }
 
 /**

@@ -96,12 +96,6 @@ function wrongPage(expected: number, found: number | null, { lastSeq }: AnyPage)
   return refused("STORE_CORRUPT", message, { expectedSeq: expected, foundSeq: found, lastSeq });
 }
 
-export function* seqsIn({ afterSeq, beforeSeq, order }: PageRange, lastSeq: number): Generator<number> {
-  const newest = Math.min(lastSeq, beforeSeq - 1);
-  if (order === "ascending") for (let seq = afterSeq + 1; seq <= newest; seq++) yield seq;
-  else for (let seq = newest; seq > afterSeq; seq--) yield seq;
-}
-
 /** Returns the rows of one page: none beyond the range's `left`, and none after the row that fills the bytes. */
 export function pageRows<Row extends { readonly bytes: number }>(
   rows: Iterable<Row>,

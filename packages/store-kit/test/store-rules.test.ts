@@ -1,5 +1,5 @@
 import { headAfterAppend } from "../src/plan-append.ts";
-import { listPage } from "../src/list-page.ts";
+import { planList } from "../src/list-page.ts";
 import {
   defaultStoreLimits,
   prepareDrafts,
@@ -42,7 +42,6 @@ describe("rules all stores share", () => {
   });
 
   it("refuse a list limit that is no whole number from 1 on", () => {
-    for (const limit of [0, -1, 1.5, Number.NaN]) expect(() => listPage([], { limit })).toThrow(/limit/);
-    expect(listPage([], {})).toEqual({ sessions: [], nextCursor: null });
+    for (const limit of [0, -1, 1.5, Number.NaN]) expect(() => planList({ limit })).toThrow(/limit/);
   });
 });
