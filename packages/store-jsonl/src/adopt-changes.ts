@@ -102,7 +102,10 @@ export class AdoptedChanges implements AdoptionPort {
     await this.#adoptEntries();
   }
 
-  /** Does the same; returns false when the file had nothing new. */
+  /**
+   * Does the same; returns false when the file had nothing new. A damaged line may have said where a transcript is, so
+   * it counts as new.
+   */
   async #adoptEntries(): Promise<boolean> {
     const { index, log, mirror } = this.#agent;
     index.look();
@@ -110,7 +113,7 @@ export class AdoptedChanges implements AdoptionPort {
     log.refresh();
     const suspects = suspectRows(log).map(({ row }) => row.sessionId);
     if (suspects.length > 0) await this.#commit(suspects, () => denySuspects(this.#adoption()));
-    if (this.isMirrorTaken(mirror.look())) return false;
+    if (this.isMirrorTaken(mirror.look())) return suspects.length > 0;
     await mirror.refresh();
     let change = this.#changesOfMirror();
     // The fingerprint belongs to the content that the change was made from; a newer version may not be merged yet.

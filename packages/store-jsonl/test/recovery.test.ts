@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type Finding, type SessionEvent, type SessionStore } from "@throughline/core";
 import { createXorCodec } from "@throughline/store-conformance";
@@ -115,6 +124,32 @@ describe("a line of the entries log that cannot be read", () => {
     expect(await textsOf(store, other)).toEqual(["two"]);
     expect(findings.map(({ code, key }) => [code, key])).toContainEqual(["ENTRY_UNREADABLE", "agent:main:other"]);
     await store.close();
+  });
+
+  it("about where a transcript went lets the folder be searched for it", async () => {
+    const root = newFolder();
+    await makeStore(root, false);
+    const old = sessionRef({ key: "agent:main:old" });
+    {
+      await using store = createJsonlStore({ root });
+      await store.save(old, { sessionId: "s4" }, { ifRevision: null });
+    }
+    // A list notes that nothing of another program is in the folder, so that no later handle searches it.
+    utimesSync(join(root, "agents/main/sessions"), 1e9, 1e9);
+    {
+      await using store = createJsonlStore({ root });
+      await store.list({ state: "any" });
+    }
+    const log = join(root, "agents/main/throughline/entries.log");
+    const { mtime } = statSync(log);
+    const bytes = readFileSync(log);
+    const at = bytes.indexOf(".deleted.", bytes.indexOf('"op":"archive"'));
+    bytes[at] = 0x2c;
+    writeFileSync(log, bytes);
+    utimesSync(log, mtime, mtime);
+    await using store = createJsonlStore({ root });
+    expect(await textsOf(store, { ...old, archiveId: "s3" })).toEqual(["three"]);
+    expect(await textsOf(store)).toEqual(["one"]);
   });
 
   it("does not take the whole line behind it along when only zeros are left of it", async () => {
