@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { ThroughlineError } from "@throughline/core";
 import type { Clock, SessionStore } from "@throughline/core";
@@ -207,22 +208,24 @@ describe("opening a store", () => {
 
   it("names the process that holds the lock, once the deadline has passed, and keeps the loop running", async () => {
     const path = join(testFolder(), "store.db");
-    await using store = createSqliteStore({ path, lockTimeoutMs: 150 });
+    let [atMs, turns] = [systemClock.nowMs(), 0];
+    const sleep = (milliseconds: number): Promise<void> => {
+      atMs += milliseconds;
+      return nextTurn().then(() => void turns++);
+    };
+    await using store = createSqliteStore({ path, clock: { nowMs: () => atMs, sleep }, lockTimeoutMs: 150 });
     const ref = await createSession(store, "a");
     const holder = new Database(path);
     holder.exec("BEGIN IMMEDIATE");
-    let ticks = 0;
-    const ticking = setInterval(() => ticks++, 5);
     try {
       const error: unknown = await store.append(ref, [say("one")]).catch((reason: unknown) => reason);
       expect(error).toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied", retryable: true, details: { path } });
       if (process.platform === "linux") expect(error).toMatchObject({ details: { holderPid: process.pid } });
-      expect(ticks).toBeGreaterThan(2);
+      expect(turns).toBeGreaterThan(2);
       // Opening and reading need no write lock.
       await using other = createSqliteStore({ path, lockTimeoutMs: 150 });
       expect(await textsOf(other, ref)).toEqual([]);
     } finally {
-      clearInterval(ticking);
       holder.close();
     }
     await store.append(ref, [say("two")]);
