@@ -20,6 +20,7 @@ export const layerTable: readonly LayerRow[] = [
   // The API has the gateway's checks of bodies, and rebuilds the requests that the gateway stored.
   { layer: 5, name: "http-api", never: ["store-*"] },
   { layer: 4, name: "gateway", never: ["store-*"] },
+  { layer: 4, name: "agent" },
   // The facade sees stores and providers through core's ports only, so that it runs over any of them.
   { layer: 3, name: "session", never: ["store-*", ...providers] },
   { layer: 3, name: "transfer" },
@@ -110,6 +111,13 @@ export const worldAllowances: readonly WorldAllowance[] = [
     uses: ["node:fs"],
     maxFiles: 2,
     reason: "the journal is files: one writes and removes them, one knows what is in each",
+  },
+  {
+    path: "packages/agent/src/node/**",
+    uses: ["node:fs", "process.env"],
+    maxFiles: 3,
+    reason:
+      "an agent reads the environment when no port is given, compares folders, and keeps state in its home: one file each",
   },
   {
     path: "packages/models/src/system-environment.ts",

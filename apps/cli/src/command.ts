@@ -1,7 +1,6 @@
+import type { AgentContext } from "@throughline/agent/internal";
 import type { ErrorCode, Finding, SessionStore } from "@throughline/core";
-import type { Config } from "@throughline/config";
 import type { Setting } from "@throughline/config/internal";
-import type { SessionScope } from "@throughline/core/internal";
 import type { Host } from "./host.ts";
 import type { Output } from "./output.ts";
 import type { TokenPlaces } from "./server/server-access.ts";
@@ -62,17 +61,12 @@ export interface CommandInput {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-export interface CommandContext {
+export interface CommandContext extends AgentContext {
   readonly host: Host;
   readonly output: Output;
-  /** Holds the effective configuration and its notes; `settings` belongs to it. */
-  readonly config: Config;
+  /** Holds the effective settings of `config`. */
   readonly settings: readonly Setting[];
-  readonly storeUrl: string;
   readonly tokenPlaces: TokenPlaces;
-  /** The configuration file need not exist. */
-  readonly configPath: string;
-  readonly scope: SessionScope;
   readonly commands: readonly CommandDefinition[];
   /** Aborts on an interrupt and at the command's time limit. */
   readonly signal: AbortSignal;

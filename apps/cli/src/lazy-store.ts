@@ -1,12 +1,11 @@
-import { resolve } from "node:path";
+import { type AgentContext, homeOf } from "@throughline/agent/internal";
 import { parseStoreUrl } from "@throughline/config";
-import { expandStoreUrl, isThere, type Setting } from "@throughline/config/internal";
+import { isThere } from "@throughline/config/internal";
 import type { Finding, SessionStore } from "@throughline/core";
 import type { CommandContext } from "./command.ts";
 import type { Host } from "./host.ts";
 import { openStore } from "./open-store.ts";
 import type { Output } from "./output.ts";
-import { settingOf } from "./setting-of.ts";
 
 export interface StorePlace {
   readonly url: string;
@@ -15,14 +14,12 @@ export interface StorePlace {
 }
 
 /** Returns the store that the settings name. */
-export function storePlace(host: Host, settings: readonly Setting[]): StorePlace {
+export function storePlace(context: AgentContext): StorePlace {
+  const { config, environment, storeUrl: url } = context;
   return {
-    url: expandStoreUrl(String(settingOf(settings, "store")), host.userHome),
-    isDefault: settings.some(({ key, source }) => key === "store" && source === "default"),
-    tokenPlaces: {
-      environment: host.environment,
-      home: resolve(host.workingDirectory, String(settingOf(settings, "home"))),
-    },
+    url,
+    isDefault: config.settings.some(({ key, source }) => key === "store" && source === "default"),
+    tokenPlaces: { environment, home: homeOf(context) },
   };
 }
 

@@ -1,9 +1,9 @@
 import process from "node:process";
+import { findUserHome, findWorkingDirectory } from "@throughline/config/internal";
 import { ThroughlineError } from "@throughline/core";
 import { reportError } from "./error-report.ts";
 import { ownCommandName } from "./printed-commands.ts";
 import { runCli } from "./run-cli.ts";
-import { findUserHome, findWorkingDirectory } from "./starting-place.ts";
 
 /** Limits the time for an orderly end after an interrupt, in milliseconds. */
 const graceMs = 2000;

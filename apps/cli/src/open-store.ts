@@ -1,78 +1,18 @@
-import { join } from "node:path";
-import { assertReadable, isFolder, isThere } from "@throughline/config/internal";
-import { parseStoreUrl } from "@throughline/config";
-import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
+import { openStore as openStoreAt, type OpenStoreOptions as StoreOptions } from "@throughline/agent/internal";
+import type { SessionStore } from "@throughline/core";
 import type { TokenPlaces } from "./server/server-access.ts";
-import type { SessionEventListener, SessionStore } from "@throughline/core";
 
-export interface OpenStoreOptions {
-  readonly workingDirectory: string;
-  readonly create: boolean;
-  /** False leaves a damaged file in place, even if a backup exists beside it. @default true */
-  readonly recover?: boolean;
-  readonly onEvent?: SessionEventListener;
+export interface OpenStoreOptions extends Pick<StoreOptions, "workingDirectory" | "create" | "recover" | "onEvent"> {
   /** Locates the token for a server. @default there is none */
   readonly tokenPlaces?: TokenPlaces;
 }
 
-/**
- * Loads only the store package that the URL needs, so that a command starts fast.
- * @throws {ThroughlineError} STORE_URL_INVALID
- */
-export async function openStore(url: string, options: OpenStoreOptions): Promise<SessionStore> {
-  const address = parseStoreUrl(url, options.workingDirectory);
-  const events = options.onEvent === undefined ? {} : { onEvent: options.onEvent };
-  if (address.scheme === "memory") {
-    const { createMemoryStore } = await import("@throughline/store-memory");
-    return createMemoryStore(events);
-  }
-  if (address.scheme === "sqlite") {
-    assertReadable(address.path);
-    if (isFolder(address.path)) {
-      const { path } = address;
-      const file = `sqlite:${join(path, "sessions.db")}`;
-      throw misnamed(
-        path,
-        "a folder; a SQLite store is one file",
-        `--store ${shellWord(file)}, or --store ${shellWord(`jsonl:${path}`)}`,
-      );
-    }
-    const { createSqliteStore } = await import("@throughline/store-sqlite");
-    return createSqliteStore({
-      path: address.path,
-      create: options.create,
-      recover: options.recover ?? true,
-      ...events,
-    });
-  }
-  if (address.scheme === "postgres") {
-    const { createPostgresStore } = await import("@throughline/store-postgres");
-    // A person waits here, so the connection timeout is shorter than a program would choose.
-    return createPostgresStore({ url: address.url, migrate: options.create, connectTimeoutMs: 3000, ...events });
-  }
-  if (address.scheme === "http") {
-    const { findToken } = await import("./server/server-access.ts");
-    const { openHttpStore } = await import("@throughline/store-http");
-    const token = options.tokenPlaces === undefined ? undefined : findToken(address.url, options.tokenPlaces);
-    return openHttpStore({ url: address.url, ...(token === undefined ? {} : { token }), ...events });
-  }
-  const { root } = address;
-  assertReadable(root);
-  if (isThere(root) && !isFolder(root))
-    throw misnamed(
-      root,
-      "a file; a JSON Lines store is a folder",
-      `--store ${shellWord(`sqlite:${root}`)}, or another folder`,
-    );
-  const { createJsonlStore } = await import("@throughline/store-jsonl");
-  return createJsonlStore({ root, create: options.create, ...events });
-}
+/** A person waits here, so the limit is shorter than a program would choose. */
+const connectTimeoutMs = 3000;
 
-function misnamed(path: string, what: string, remedy: string): ThroughlineError {
-  return new ThroughlineError("PATH_UNSAFE", `${JSON.stringify(path)} is ${what}.`, {
-    outcome: "not-applied",
-    details: { path },
-    remedy: `Name it so: ${remedy}.`,
-  });
+/** @throws {ThroughlineError} STORE_URL_INVALID, and errors of opening the store */
+export function openStore(url: string, { tokenPlaces, ...options }: OpenStoreOptions): Promise<SessionStore> {
+  const tokenFor = async (address: string): Promise<string | undefined> =>
+    tokenPlaces === undefined ? undefined : (await import("./server/server-access.ts")).findToken(address, tokenPlaces);
+  return openStoreAt(url, { ...options, tokenFor, connectTimeoutMs });
 }

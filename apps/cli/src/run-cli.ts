@@ -1,17 +1,16 @@
 import { CommanderError } from "commander";
+import { type AgentContext, createAgentContext } from "@throughline/agent/internal";
 import { type Config, loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
-import type { Setting } from "@throughline/config/internal";
-import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
+import { configFilePath, maskSecrets, type Setting, settingOf } from "@throughline/config/internal";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { nearestName } from "@throughline/core/internal";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
-import { configFilePath, maskSecrets } from "@throughline/config/internal";
 import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
 import { columnsOf, type Host } from "./host.ts";
 import { type LazyStore, lazyStore, type StorePlace, storePlace } from "./lazy-store.ts";
 import { openStore } from "./open-store.ts";
-import { settingOf } from "./setting-of.ts";
 import { createOutput } from "./output.ts";
 import type { OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
@@ -159,9 +158,10 @@ async function runCommand(
   const limit = timeLimitOf(settings);
   const signal = limit.signal === null ? host.signal : AbortSignal.any([host.signal, limit.signal]);
   const output = createOutput(host, outputOptions(request, settings, { signal, asTyped: typed }));
-  const place = storePlace(host, settings);
+  const agent = agentOf(host, request, config);
+  const place = storePlace(agent);
   const store = lazyStore(host, place, output);
-  const context = contextOf(host, request, { config, output, signal, store, place });
+  const context = contextOf(host, request, { agent, output, signal, store, place });
   try {
     const { run } = await definition.load();
     const exitCode = await run(context, input);
@@ -197,6 +197,16 @@ function configOf(host: Host, request: Request): Promise<Config> {
   });
 }
 
+function agentOf(
+  { environment, workingDirectory, userHome }: Host,
+  { globals }: Request,
+  config: Config,
+): AgentContext {
+  const home = String(settingOf(config.settings, "home"));
+  const configPath = configFilePath({ workingDirectory, home, named: textOf(globals["config"]) });
+  return createAgentContext({ config, environment, workingDirectory, userHome, configPath });
+}
+
 function timeLimitOf(settings: readonly Setting[]): {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
@@ -229,39 +239,23 @@ function outputOptions(
   };
 }
 
-function scopeOf(settings: readonly Setting[]): CommandContext["scope"] {
-  const scope = {
-    namespace: String(settingOf(settings, "namespace")),
-    agentId: String(settingOf(settings, "agent")),
-    isAgentGiven: settings.some(({ key, source }) => key === "agent" && source !== "default"),
-  };
-  // An invalid name is refused before any lookup uses it.
-  sessionRef({ key: "scope", namespace: scope.namespace, agentId: scope.agentId });
-  return scope;
-}
-
-interface ContextParts extends Pick<CommandContext, "config" | "output" | "signal"> {
+interface ContextParts extends Pick<CommandContext, "output" | "signal"> {
+  readonly agent: AgentContext;
   readonly store: LazyStore;
   readonly place: StorePlace;
 }
 
-function contextOf(host: Host, request: Request, { store, place, ...parts }: ContextParts): CommandContext {
+function contextOf(host: Host, request: Request, { agent, store, place, ...parts }: ContextParts): CommandContext {
   const { globals } = request;
-  const { config, output } = parts;
-  const { settings } = config;
+  const { output } = parts;
+  const { settings } = agent.config;
   let isInherited = false;
   const context: CommandContext = {
+    ...agent,
     ...parts,
     host,
     settings,
-    storeUrl: place.url,
     tokenPlaces: place.tokenPlaces,
-    configPath: configFilePath({
-      workingDirectory: host.workingDirectory,
-      home: String(settingOf(settings, "home")),
-      named: textOf(globals["config"]),
-    }),
-    scope: scopeOf(settings),
     commands: commandTable,
     openStore: async (purpose, onFinding) => {
       if (!isInherited) {

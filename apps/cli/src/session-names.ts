@@ -1,4 +1,3 @@
-import { realpathSync } from "node:fs";
 import { sep } from "node:path";
 import {
   isRecordOfType,
@@ -56,14 +55,4 @@ export function shownFolder(cwd: string | null | undefined, userHome: string): s
   if (userHome === "" || userHome === "/") return cwd;
   if (cwd === userHome) return "~";
   return cwd.startsWith(`${userHome}${sep}`) ? `~${cwd.slice(userHome.length)}` : cwd;
-}
-
-/** Resolves links; returns the path unchanged if the folder no longer exists. */
-export function realFolder(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    // The folder was deleted or belongs to another machine, so only its path is known.
-    return path;
-  }
 }

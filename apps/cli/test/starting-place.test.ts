@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
-import { findUserHome } from "../src/starting-place.ts";
+import { findUserHome } from "@throughline/config/internal";
 import { binPath, cleanEnvironment, sourceCondition, temporaryDirectory } from "./harness.ts";
 
 const directory = temporaryDirectory();

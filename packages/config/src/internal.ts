@@ -6,6 +6,8 @@ export { placeText } from "./config-problem.ts";
 export { configFilePath } from "./find-config-file.ts";
 export { maskDeep, maskSecrets } from "./mask-secrets.ts";
 export { assertReadable, isFolder, isThere, mostFileBytes, readBoundedFile } from "./node/file-access.ts";
+export { findUserHome, findWorkingDirectory } from "./node/starting-place.ts";
 export type { HelperModel, SessionSettings } from "./session-settings.ts";
 export type { Setting } from "./setting-set.ts";
+export { settingOf } from "./setting-of.ts";
 export { expandStoreUrl } from "./store-url.ts";

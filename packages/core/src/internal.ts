@@ -8,6 +8,7 @@ export { BranchWalk, SettingsSearch, readContextRecords } from "./branch-walk.ts
 export { mainSessionKey, subagentSessionKey } from "./build-session-key.ts";
 export { readUsage } from "./call-usage.ts";
 export type { CallUsage } from "./call-usage.ts";
+export { causeText } from "./cause-text.ts";
 export type { CodecContext } from "./codec.ts";
 export { isColumnText } from "./column-text.ts";
 export { commandPackage } from "./command-package.ts";

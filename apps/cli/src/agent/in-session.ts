@@ -1,3 +1,4 @@
+import { openConversation } from "@throughline/agent/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import type { AgentSession } from "@throughline/session/whole-turn";
@@ -6,7 +7,6 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { eventNote, eventObject } from "../chat/event-note.ts";
 import { resolveSession } from "@throughline/core/internal";
 import { waitForTurn } from "../wait-for-turn.ts";
-import { openConversation } from "./open-conversation.ts";
 
 export interface SessionWork {
   readonly store: SessionStore;
@@ -40,7 +40,15 @@ export async function inSession(
     });
   }
   if (!isDryRun) await waitForTurn(store, ref, context);
-  await using conversation = await openConversation(context, store, { ref, origin: null }, { hasTools: false });
+  await using conversation = await openConversation(
+    context,
+    store,
+    { ref, origin: null },
+    {
+      hasTools: false,
+      onNote: (message) => output.note(message),
+    },
+  );
   output.note(modelText(conversation.chosen));
   conversation.listen({
     onEvent: (event) => {

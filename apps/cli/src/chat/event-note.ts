@@ -1,5 +1,5 @@
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
-import { shellWord, turnHolder } from "@throughline/core/internal";
+import { causeText, shellWord, turnHolder } from "@throughline/core/internal";
 import { counted, grouped } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
@@ -91,10 +91,6 @@ function memoryNote(event: WholeTurnEvent): string | null {
     default:
       return null;
   }
-}
-
-export function causeText(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** `--json` shows the event's name and its plain fields; nested values are omitted. */

@@ -5,9 +5,8 @@ import { withinMemory } from "@throughline/core/internal/node";
 import { measureContext, namedModel, nextContext } from "@throughline/http-api/internal/context-size";
 import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";
-import { realFolder, shownFolder, shownProgram } from "../session-names.ts";
-import type { Conversation } from "./conversation.ts";
-import { conversationFolder } from "./conversation-folder.ts";
+import { shownFolder, shownProgram } from "../session-names.ts";
+import { type Conversation, conversationFolder, realFolder } from "@throughline/agent/internal";
 
 /**
  * Explains what the first message sends to which model when it continues an import. It also names the tools' folder if

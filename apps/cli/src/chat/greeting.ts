@@ -4,7 +4,7 @@ import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { shorten } from "../cells.ts";
 import { ageText } from "../time-text.ts";
-import type { ChosenModel } from "./choose-model.ts";
+import type { ChosenModel } from "@throughline/agent/internal";
 
 export function modelText({ name, isOffline, reason }: ChosenModel): string {
   if (!isOffline) return `model: ${name} (${reason})`;

@@ -1,5 +1,5 @@
 import type { CommandContext } from "../command.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation } from "@throughline/agent/internal";
 
 export interface ReplContext {
   readonly context: CommandContext;

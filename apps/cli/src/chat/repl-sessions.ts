@@ -18,8 +18,7 @@ import type { AgentSession } from "@throughline/session/whole-turn";
 import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
-import { conversationFolder } from "./conversation-folder.ts";
-import { continued } from "./starting-session.ts";
+import { continued, conversationFolder } from "@throughline/agent/internal";
 
 /** `throughline sessions` lists all of them, so the list here stays short. */
 const mostListed = 50;

@@ -2,7 +2,7 @@ import { hasErrorCode } from "@throughline/core";
 import { compactionRow } from "@throughline/http-api/internal/compaction-json";
 import { compactionReports, compactionText } from "../agent/compaction-report.ts";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
-import { causeText } from "./event-note.ts";
+import { causeText } from "@throughline/core/internal";
 import { busyWith } from "../wait-for-turn.ts";
 import type { ReplContext } from "./repl-context.ts";
 

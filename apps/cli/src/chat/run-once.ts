@@ -4,7 +4,7 @@ import type { CommandContext } from "../command.ts";
 import { withRemedy } from "../error-report.ts";
 import { percentOf } from "@throughline/core/internal";
 import { checkpointWaitMs } from "./chat-waits.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation } from "@throughline/agent/internal";
 import { forkNotice } from "./fork-notice.ts";
 import { sendDenied } from "./send-denied.ts";
 import { interruptedText, modelText } from "./greeting.ts";

@@ -1,12 +1,13 @@
+import { conversationFolder } from "@throughline/agent/internal";
+import type { Conversation, ConversationListener } from "@throughline/agent/internal";
 import { hasErrorCode } from "@throughline/core";
-import { nearestName, shellWord, stillAnswering } from "@throughline/core/internal";
+import { causeText, nearestName, shellWord, stillAnswering } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { reportError, withRemedy } from "../error-report.ts";
 import { shownFolder, shownName } from "../session-names.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { checkpointWaitMs } from "./chat-waits.ts";
-import type { Conversation, ConversationListener } from "./conversation.ts";
-import { causeText, eventNote } from "./event-note.ts";
+import { eventNote } from "./event-note.ts";
 import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, modelText, restoredText } from "./greeting.ts";
 import { createInputHistory } from "./input-history.ts";
@@ -16,7 +17,6 @@ import type { LineEditor } from "./line-editor.ts";
 import { replCommands } from "./repl-commands.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { sendDenied } from "./send-denied.ts";
-import { conversationFolder } from "./conversation-folder.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 
 export interface ReplOptions {

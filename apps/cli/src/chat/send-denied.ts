@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import type { SendDenial } from "@throughline/session/internal";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation } from "@throughline/agent/internal";
 import { sendPolicyText } from "./send-policy-text.ts";
 
 export function sendDenied(

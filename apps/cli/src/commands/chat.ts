@@ -1,11 +1,9 @@
 import { sessionSettings } from "@throughline/config";
-import { openConversation } from "../agent/open-conversation.ts";
+import { type Conversation, openConversation, startingSession } from "@throughline/agent/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import type { Conversation } from "../chat/conversation.ts";
 import { replCommands } from "../chat/repl-commands.ts";
 import { runOnce } from "../chat/run-once.ts";
 import { runRepl } from "../chat/run-repl.ts";
-import { startingSession } from "../chat/starting-session.ts";
 import { usageError } from "../error-report.ts";
 import { offerImport } from "../inherit/offer-import.ts";
 
@@ -34,7 +32,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("write");
   await offerImport(context, store, { canAsk: isInteractive });
   const start = await startingSession(context, store, options.key ?? sessionSettings(context.config).defaultKey);
-  await using conversation: Conversation = await openConversation(context, store, start);
+  await using conversation: Conversation = await openConversation(context, store, start, {
+    onNote: (message) => output.note(message),
+  });
   const whenBusy = options.whenBusy ?? null;
   return text === null
     ? await runRepl(context, conversation, { whenBusy })

@@ -3,7 +3,7 @@ import { checkpointJson, plannedCheckpointJson, type SessionNames } from "@throu
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { inSession } from "../agent/in-session.ts";
 import type { AgentSession } from "@throughline/session/whole-turn";
-import { causeText } from "../chat/event-note.ts";
+import { causeText } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 

@@ -7,8 +7,7 @@ import {
   updateEntry,
 } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { forkFields } from "../chat/made-session.ts";
-import { conversationFolder } from "../chat/conversation-folder.ts";
+import { conversationFolder, forkFields } from "@throughline/agent/internal";
 import { showSession } from "../show-session.ts";
 
 interface ForkOptions {

@@ -7,7 +7,7 @@ import type { SettingValue } from "@throughline/core/internal";
 import { serveMemoryOverHttp, serveMemoryOverStdio } from "@throughline/mcp";
 import type { MemoryHttpServer, MemoryPlace, MemoryScope, MemoryServerOptions } from "@throughline/mcp";
 import type { MemoryHit } from "@throughline/tools/internal";
-import { memorySearchTool } from "../chat/workspace.ts";
+import { memorySearchTool } from "@throughline/agent/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { createStoreOfCalls, type StoreOfCalls } from "../mcp/store-of-calls.ts";

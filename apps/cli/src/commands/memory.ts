@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import type { MemoryHit } from "@throughline/tools/internal";
-import { memorySearchTool } from "../chat/workspace.ts";
+import { memorySearchTool, workspaceOf } from "@throughline/agent/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
@@ -24,7 +24,7 @@ const usualHits = 5;
 /** Prints for people what the `memory_search` tool returns to an agent, best hits first. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [action, ...words] = input.arguments;
-  const { output, signal, scope, host } = context;
+  const { output, signal, scope, workingDirectory } = context;
   const options = input.options as MemoryOptions;
   if (action !== "search")
     throw usageError(`memory has no action ${JSON.stringify(action)}; use: memory search QUERY.`);
@@ -32,7 +32,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (query === "") throw usageError("memory search needs at least one word.");
   const store = await context.openStore("read");
   const ref = await askedBy(context, store, options.session ?? null);
-  const root = resolve(host.workingDirectory, options.workspace ?? workspaceOf(context) ?? ".");
+  const root = options.workspace === undefined ? workspaceOf(context) : resolve(workingDirectory, options.workspace);
   const reach = options.session === undefined ? "agent" : "self";
   const tool = await memorySearchTool(context, store, { root, reach });
   const call = { signal, ref, callId: "command-line" };
@@ -48,10 +48,6 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const where = `${counted(files, "memory file")} below ${root} and ${counted(records, "record")} of agent ${scope.agentId}`;
   output.note(`${counted(hits.length, "place")}; ${where} were searched.`);
   return 0;
-}
-
-function workspaceOf({ settings }: CommandContext): string | null {
-  return (settings.find(({ key }) => key === "workspace")?.value ?? null) as string | null;
 }
 
 /** Without `--session`, uses a key that no session has, so that every session of the agent counts as past. */

@@ -1,6 +1,6 @@
 import { createSession, systemRandom } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { conversationFolder } from "../chat/conversation-folder.ts";
+import { conversationFolder } from "@throughline/agent/internal";
 import { showSession } from "../show-session.ts";
 
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {

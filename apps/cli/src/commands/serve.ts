@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import process from "node:process";
 import { parseStoreUrl, sessionSettings } from "@throughline/config";
-import { maskSecrets } from "@throughline/config/internal";
+import { maskSecrets, settingOf } from "@throughline/config/internal";
 import type { SettingValue } from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
@@ -25,7 +25,6 @@ import type { ServerFile } from "../server/server-file.ts";
 import { baseUrlVariable, gatewayOptions } from "../server/gateway-options.ts";
 import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
 import { serverSummaries } from "../server/server-summaries.ts";
-import { settingOf } from "../setting-of.ts";
 import { version } from "../version.ts";
 
 /** Labels the token that the server creates for local programs of the same home. */

@@ -1,9 +1,10 @@
+import { realFolder } from "@throughline/agent/internal";
 import { resolve } from "node:path";
 import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { namedFormat } from "../program-names.ts";
-import { realFolder, shownFolder, shownName, shownProgram } from "../session-names.ts";
+import { shownFolder, shownName, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
 import { sessionRow, type SessionRow } from "@throughline/core/internal";
 import type { TableColumn } from "../text-table.ts";

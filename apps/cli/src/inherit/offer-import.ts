@@ -1,17 +1,14 @@
-import { join, resolve } from "node:path";
-import { parseStoreUrl, sessionSettings } from "@throughline/config";
-import type { SessionSettings } from "@throughline/config/internal";
+import { answerFor, findInheritance, inheritPlaces, otherPlaces, writeInheritState } from "@throughline/agent/internal";
+import type { Inheritance } from "@throughline/agent/internal";
+import { parseStoreUrl } from "@throughline/config";
+import { maskSecrets } from "@throughline/config/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
+import { causeText } from "@throughline/core/internal";
+import type { ForeignPlace, ProgramTranscripts } from "@throughline/transfer/internal";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 import { ImportSummary } from "../import-summary.ts";
-import { maskSecrets } from "@throughline/config/internal";
-import { foreignPlaces, isOwnPlace, placesAt, programTranscripts } from "@throughline/transfer/internal";
-import type { ForeignPlace, ProgramTranscripts } from "@throughline/transfer/internal";
-import { inheritSources } from "./inherited-session.ts";
-import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./inherit-state.ts";
-import type { InheritState } from "./inherit-state.ts";
 
 export interface OfferOptions {
   readonly canAsk: boolean;
@@ -28,7 +25,8 @@ export async function offerImport(
   store: SessionStore,
   { canAsk }: OfferOptions,
 ): Promise<void> {
-  const { fresh, ...inheriting } = await newPlaces(context);
+  const inheriting = await inheritance(context);
+  const { fresh } = inheriting;
   const { enabled } = inheriting.inherit;
   // No setting covers the sessions of other programs, so only a user may decide about them and a script is never asked.
   const others = enabled === null && canAsk ? otherPlaces(context, inheriting) : [];
@@ -51,82 +49,43 @@ export async function offerImport(
  * sessions.
  */
 export async function importInherited(context: CommandContext, open: () => Promise<SessionStore>): Promise<void> {
-  const { fresh, ...inheriting } = await newPlaces(context);
+  const inheriting = await inheritance(context);
+  const { fresh } = inheriting;
   if (fresh.length === 0 || inheriting.inherit.enabled !== true) return;
   try {
     await using store = await open();
     await importAll(context, store, fresh, inheriting);
   } catch (error) {
     if (context.signal.aborted) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    context.output.note(`The sessions in ${fresh.map(({ path }) => path).join(", ")} were not imported: ${message}`);
+    const paths = fresh.map(({ path }) => path).join(", ");
+    context.output.note(`The sessions in ${paths} were not imported: ${causeText(error)}`);
   }
 }
 
-/** Combines the settings of `session.inherit` with the answers of earlier runs. */
-interface InheritContext {
-  readonly inherit: SessionSettings["inherit"];
-  readonly state: InheritState;
-  readonly statePath: string;
-}
-
-async function newPlaces(
-  context: CommandContext,
-): Promise<InheritContext & { readonly fresh: readonly ForeignPlace[] }> {
-  const { host, settings } = context;
-  const { inherit } = sessionSettings(context.config);
-  const home = resolve(host.workingDirectory, String(settings.find(({ key }) => key === "home")?.value ?? ""));
-  const statePath = join(home, "inherited.json");
-  if (inherit.enabled === false) return { inherit, state: {}, statePath, fresh: [] };
-  const state = readInheritState(statePath);
-  const paths = new Set(inheritSources(context, inherit.source).flatMap((path) => placesAt(path)));
-  const isNew = (place: ForeignPlace): boolean =>
-    inherit.enabled === true ? !isAsBefore(place, state[place.path]) : state[place.path] === undefined;
-  const found = foreignPlaces([...paths]).filter(isNew);
-  const own = new Set<ForeignPlace>();
-  for (const place of found) if (await isOfStore(context, place.path)) own.add(place);
-  const reported = inherit.enabled === true ? reportOwn(context, { inherit, state, statePath }, [...own]) : state;
-  return { inherit, state: reported, statePath, fresh: found.filter((place) => !own.has(place)) };
-}
-
-function otherPlaces({ host, settings }: CommandContext, { state }: InheritContext): readonly ProgramTranscripts[] {
-  // A user who configures a source means only that source.
-  const isNamed = settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
-  if (isNamed) return [];
-  const { environment, userHome } = host;
-  return programTranscripts({ environment, userHome }, (path) => state[path] === undefined);
-}
-
-async function isOfStore({ host, storeUrl }: CommandContext, path: string): Promise<boolean> {
-  const address = parseStoreUrl(storeUrl, host.workingDirectory);
-  if (address.scheme === "sqlite") return path === address.path;
-  return address.scheme === "jsonl" && (await isOwnPlace(path, address.root));
-}
-
 /**
- * Prints once for a JSON Lines store that its own folders are not inherited. The file of a SQLite store stays silent,
- * because stores and other programs share documented locations. Returns the state with the printed locations.
+ * Finds what may be inherited. With `enabled: true`, it prints once for a JSON Lines store that its own folders are not
+ * inherited. The file of a SQLite store stays silent, because stores and other programs share documented locations.
  */
-function reportOwn(
-  { host, output, storeUrl }: CommandContext,
-  { state, statePath }: InheritContext,
-  places: readonly ForeignPlace[],
-): InheritState {
-  const address = parseStoreUrl(storeUrl, host.workingDirectory);
-  const [first] = places;
-  if (address.scheme !== "jsonl" || first === undefined || state[address.root] !== undefined) return state;
-  const paths = places.map(({ path }) => path).join(", ");
+async function inheritance(context: CommandContext): Promise<Inheritance> {
+  const found = await findInheritance(context);
+  const { inherit, own, state, statePath } = found;
+  const { output, storeUrl, workingDirectory } = context;
+  const address = parseStoreUrl(storeUrl, workingDirectory);
+  const [first] = own;
+  const isReported = address.scheme !== "jsonl" || first === undefined || state[address.root] !== undefined;
+  if (inherit.enabled !== true || isReported) return found;
+  const paths = own.map(({ path }) => path).join(", ");
   output.note(`Nothing is inherited from ${paths}: the store ${maskSecrets(storeUrl)} holds these sessions already.`);
   const reported = { ...state, [address.root]: answerFor(first, "no") };
   writeInheritState(statePath, reported);
-  return reported;
+  return { ...found, state: reported };
 }
 
 async function ask(
   context: CommandContext,
   store: SessionStore,
   places: readonly ForeignPlace[],
-  inheriting: InheritContext,
+  inheriting: Inheritance,
 ): Promise<void> {
   const { output } = context;
   const programs = new Set(places.map(programOf));
@@ -154,37 +113,24 @@ async function importAll(
   context: CommandContext,
   store: SessionStore,
   places: readonly ForeignPlace[],
-  { inherit, state, statePath }: InheritContext,
+  inheriting: Inheritance,
 ): Promise<ImportSummary> {
-  const { host, output, scope, signal } = context;
-  // Most starts import nothing, so the module loads on demand.
-  const { importPaths } = await import("@throughline/transfer");
-  const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
+  const { output, signal } = context;
   const [counts, refused] = [{ imported: 0, grown: 0, records: 0 }, [] as string[]];
   const summary = new ImportSummary();
-  const { readKey, writeKey } = inherit;
-  for (const place of places) {
-    const sources = importPaths(store, [place.path], {
-      agentId: scope.agentId,
-      namespace: scope.namespace,
-      storeRoot: address.scheme === "jsonl" ? address.root : null,
-      ...(readKey === null ? {} : { readKey }),
-      ...(readKey === null || writeKey === null ? {} : { key: writeKey }),
-      signal,
-      onProgress: ({ path, records }) => output.progress(`importing ${counted(records, "record")} of ${path}`),
-    });
-    for await (const source of sources) {
-      const { state: outcome, records, path, error } = source;
-      summary.take(source);
-      if (outcome === "imported" || outcome === "grown") counts[outcome] += 1;
-      counts.records += records;
-      if (error !== null) refused.push(`${path}: ${error.message}`);
-    }
+  const sources = inheritPlaces(context, store, places, inheriting, {
+    signal,
+    onProgress: ({ path, records }) => output.progress(`importing ${counted(records, "record")} of ${path}`),
+  });
+  for await (const source of sources) {
+    const { state: outcome, records, path, error } = source;
+    summary.take(source);
+    if (outcome === "imported" || outcome === "grown") counts[outcome] += 1;
+    counts.records += records;
+    if (error !== null) refused.push(`${path}: ${error.message}`);
   }
   output.clearProgress();
   for (const text of refused) output.note(text);
-  const taken = Object.fromEntries(places.map((place) => [place.path, answerFor(place, "yes")]));
-  writeInheritState(statePath, { ...state, ...taken });
   if (counts.imported + counts.grown + refused.length === 0) return summary;
   const grown = counts.grown === 0 ? "" : `, ${counted(counts.grown, "session")} grown`;
   const into = maskSecrets(context.storeUrl);

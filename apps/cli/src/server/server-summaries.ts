@@ -1,13 +1,10 @@
-import { resolve } from "node:path";
+import { chooseModel, homeBreakers, modelChoice, summaryModels } from "@throughline/agent/internal";
+import type { ChosenModel, ModelChoice } from "@throughline/agent/internal";
 import { sessionSettings } from "@throughline/config";
 import { maskSecrets } from "@throughline/config/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { ServerOptions } from "@throughline/server";
-import { modelSettings } from "../agent/model-settings.ts";
-import { homeBreakers } from "../agent/open-agent.ts";
-import { summaryModels } from "../agent/summary-models.ts";
-import { chooseModel, type ChosenModel, type ModelChoice } from "../chat/choose-model.ts";
-import { causeText } from "../chat/event-note.ts";
+import { causeText } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 
 /**
@@ -15,14 +12,11 @@ import type { CommandContext } from "../command.ts";
  * for.
  */
 export function serverSummaries(context: CommandContext): NonNullable<ServerOptions["summaries"]> {
-  const { host, output, settings } = context;
-  const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
+  const { host, output } = context;
   const session = sessionSettings(context.config);
   const note = (message: string): void => output.note(maskSecrets(message));
-  const breakers = homeBreakers(resolve(host.workingDirectory, home), session, (error) =>
-    note(`What is known of the summarizers cannot be kept: ${causeText(error)}`),
-  );
-  const chosen = reachable({ ...modelSettings(context), session: null, windowTokens: null }, note);
+  const breakers = homeBreakers(context, session, note);
+  const chosen = reachable({ ...modelChoice(context), session: null, windowTokens: null }, note);
   const { summarizers, writers, notes } = summaryModels({
     settings: session,
     chosen,

@@ -1,18 +1,17 @@
-import type { SessionSettings } from "@throughline/config/internal";
-import { type AgentTool, hasErrorCode, openSession } from "@throughline/core";
-import { forkToNewSession, freeRef, systemRandom, updateEntry } from "@throughline/core/internal";
+import { hasErrorCode, openSession } from "@throughline/core";
+import { causeText, forkToNewSession, freeRef, systemRandom, updateEntry } from "@throughline/core/internal";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { SessionModel } from "@throughline/core/internal";
 import type { Turn } from "@throughline/session";
 import type { AgentSession, AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
-import { openAgent } from "../agent/open-agent.ts";
+import { type AgentContext, conversationFolder } from "./agent-context.ts";
+import { type AgentParts, agentParts, openAgentSessions } from "./agent-sessions.ts";
 import { createBackgroundWork } from "./background-work.ts";
 import type { BackgroundWork, SettleOptions } from "./background-work.ts";
-import { causeText } from "./event-note.ts";
-import { chooseModel } from "./choose-model.ts";
+import { chooseModel, modelChoice, problemNote } from "./choose-model.ts";
 import type { ChosenModel, ModelChoice } from "./choose-model.ts";
-import { forkFields, turnTitle } from "./made-session.ts";
+import { forkFields, turnTitle } from "./session-title.ts";
 import { readSessionModels } from "./session-models.ts";
 import type { StartingSession } from "./starting-session.ts";
 
@@ -55,21 +54,22 @@ interface ConversationTurnOptions {
   readonly maxSteps?: number;
 }
 
-export interface ConversationOptions {
-  readonly store: SessionStore;
-  readonly system: string | null;
-  readonly tools: readonly AgentTool[];
-  readonly workspaceRoot: string | null;
-  readonly folder: string;
-  /** The session's own model is added when the session is opened. */
-  readonly choice: Omit<ModelChoice, "session">;
-  readonly settings: SessionSettings;
-  readonly breakers: SummarizerBreakers;
+export interface OpenConversationOptions {
+  /** False for work without a turn, which needs no tools. @default true */
+  readonly hasTools?: boolean;
+  /** Receives what is noted while the conversation is opened, before a listener is set. */
+  readonly onNote: (message: string) => void;
 }
 
-/** @throws {ThroughlineError} errors of the model choice and of opening the session */
-export async function createConversation(options: ConversationOptions, start: StartingSession): Promise<Conversation> {
-  const conversation = new OpenConversation(options, start);
+/** @throws {ThroughlineError} CONFIG_INVALID, and errors of the model choice and of opening the session */
+export async function openConversation(
+  context: AgentContext,
+  store: SessionStore,
+  start: StartingSession,
+  { hasTools = true, onNote }: OpenConversationOptions,
+): Promise<Conversation> {
+  const parts = await agentParts(context, store, { hasTools, onNote });
+  const conversation = new OpenConversation(parts, start);
   await conversation.switchTo(start);
   return conversation;
 }
@@ -77,7 +77,9 @@ export async function createConversation(options: ConversationOptions, start: St
 class OpenConversation implements Conversation {
   readonly store: SessionStore;
   readonly breakers: SummarizerBreakers;
-  readonly #options: ConversationOptions;
+  readonly #parts: AgentParts;
+  readonly #choice: Omit<ModelChoice, "session">;
+  readonly #folder: string;
   readonly #work: BackgroundWork = createBackgroundWork();
   #wanted: ModelChoice["wanted"];
   /** Belongs to one model name, because the summarizers depend on the model that answers. */
@@ -95,14 +97,16 @@ class OpenConversation implements Conversation {
   session: AgentSession | null = null;
   chosen: ChosenModel;
 
-  constructor(options: ConversationOptions, { ref, origin }: StartingSession) {
-    this.#options = options;
-    this.store = options.store;
-    this.breakers = options.breakers;
+  constructor(parts: AgentParts, { ref, origin }: StartingSession) {
+    this.#parts = parts;
+    this.#choice = modelChoice(parts.context);
+    this.#folder = conversationFolder(parts.context);
+    this.store = parts.store;
+    this.breakers = parts.breakers;
     this.ref = ref;
     this.origin = origin;
-    this.#wanted = options.choice.wanted;
-    this.chosen = chooseModel({ ...options.choice, session: null });
+    this.#wanted = this.#choice.wanted;
+    this.chosen = chooseModel({ ...this.#choice, session: null });
   }
 
   async switchTo({ ref, origin, isAnyKey = false }: StartingSession): Promise<AgentSession | null> {
@@ -118,21 +122,21 @@ class OpenConversation implements Conversation {
 
   async #choose(state: SessionState | null): Promise<void> {
     const wanted = this.#wanted;
-    const { choice } = this.#options;
+    const choice = this.#choice;
     const isOwnAsked = state !== null && wanted === null;
     const session = isOwnAsked ? await readSessionModels(this.store, state) : null;
     // An import's model comes last, because another program used it and the user did not choose it here.
     const usual = this.origin === null ? null : chooseModel({ ...choice, wanted, session: null });
     this.chosen = usual === null || usual.isOffline ? chooseModel({ ...choice, wanted, session }) : usual;
-    const { problem, name } = this.chosen;
-    if (problem !== null) this.#listener.onNote(`${problem.message} ${name} answers. ${problem.remedy}`);
+    const note = problemNote(this.chosen);
+    if (note !== null) this.#listener.onNote(note);
   }
 
   async useModel(name: string): Promise<ChosenModel> {
     // The session is opened again below, which would hide that another program reset it; refreshing reports that first.
     await this.session?.refresh();
     const wanted = { name, source: "/model" };
-    this.chosen = chooseModel({ ...this.#options.choice, wanted, session: null });
+    this.chosen = chooseModel({ ...this.#choice, wanted, session: null });
     this.#wanted = wanted;
     if (this.session !== null) {
       await this.session.close();
@@ -155,7 +159,7 @@ class OpenConversation implements Conversation {
   /** Creates the session for the first message, in this folder; for an import, a fork of it. */
   async #create(): Promise<void> {
     const { store, origin } = this;
-    const { folder } = this.#options;
+    const folder = this.#folder;
     if (origin === null) {
       for (;;) {
         const { isNew } = await openSession(store, this.ref, { random: systemRandom, entry: { cwd: folder } });
@@ -185,7 +189,7 @@ class OpenConversation implements Conversation {
   }
 
   #model(): SessionModel {
-    return { ...this.chosen.model, maxOutputTokens: this.#options.settings.maxOutputTokens };
+    return { ...this.chosen.model, maxOutputTokens: this.#parts.settings.maxOutputTokens };
   }
 
   async #sessions(): Promise<AgentSessions> {
@@ -199,15 +203,13 @@ class OpenConversation implements Conversation {
   }
 
   #openAgent(): AgentSessions {
-    const { choice, ...parts } = this.#options;
-    const onEvent = (event: WholeTurnEvent): void => {
-      this.#work.see(event);
-      this.#listener.onEvent(event);
-    };
-    const onSummarizerFailed = (name: string, cause: unknown): void =>
-      this.#listener.onNote(`No summary by ${name}: ${causeText(cause)}`);
-    const onNote = (message: string): void => this.#listener.onNote(message);
-    return openAgent({ ...parts, environment: choice.environment, onEvent, onSummarizerFailed, onNote }, this.chosen);
+    return openAgentSessions(this.#parts, this.chosen, {
+      onEvent: (event) => {
+        this.#work.see(event);
+        this.#listener.onEvent(event);
+      },
+      onNote: (message) => this.#listener.onNote(message),
+    });
   }
 
   async runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn> {

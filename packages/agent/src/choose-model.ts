@@ -3,6 +3,8 @@ import { createModel } from "@throughline/models";
 import { modelProviders, parseModelName } from "@throughline/models/internal";
 import type { ModelProvider } from "@throughline/models/internal";
 import type { SessionModel } from "@throughline/core/internal";
+import { settingOf } from "@throughline/config/internal";
+import type { AgentContext } from "./agent-context.ts";
 import { overrideProblem } from "./session-models.ts";
 import type { SessionModels } from "./session-models.ts";
 
@@ -29,6 +31,20 @@ export interface ModelChoice {
    */
   readonly windowTokens: number | null;
   readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Reads the choice from the configuration. The models of the session are added when a session is opened. */
+export function modelChoice({ config, environment }: AgentContext): Omit<ModelChoice, "session"> {
+  const { settings } = config;
+  const wanted = settings.find(({ key, value }) => key === "model" && value !== null);
+  const window = settings.find(({ key }) => key === "windowTokens");
+  return {
+    wanted: wanted === undefined ? null : { name: String(wanted.value), source: wanted.sourceName ?? wanted.source },
+    baseUrl: settingOf(settings, "modelBaseUrl") as string | null,
+    apiKey: settingOf(settings, "modelApiKey") as string | null,
+    windowTokens: window === undefined || window.source === "default" ? null : Number(window.value),
+    environment,
+  };
 }
 
 /** Most current models have this window. A smaller one is learned from the first refusal. */
@@ -58,6 +74,11 @@ export function chooseModel(choice: ModelChoice): ChosenModel {
   const known = modelProviders.find(({ name }) => name === provider);
   const missing = known === undefined || canReach(known.name, environment) ? null : known.keyVariable;
   return { ...usual(choice), problem: overrideProblem(override, missing) };
+}
+
+/** Explains which model answers in place of the session's override; null if the override is used or none exists. */
+export function problemNote({ problem, name }: ChosenModel): string | null {
+  return problem === null ? null : `${problem.message} ${name} answers. ${problem.remedy}`;
 }
 
 function usual(choice: ModelChoice): ChosenModel {

@@ -10,9 +10,13 @@ import {
   sessionProgram,
   terminalSessionKey,
 } from "@throughline/core/internal";
-import type { CommandContext } from "../command.ts";
-import { isInherited } from "../inherit/inherited-session.ts";
-import { conversationFolder } from "./conversation-folder.ts";
+import { type AgentContext, conversationFolder } from "./agent-context.ts";
+import { isInherited } from "./inherited-session.ts";
+
+/** Aborts the searches for a session with `signal`. */
+export interface StartContext extends AgentContext {
+  readonly signal: AbortSignal;
+}
 
 export interface StartingSession {
   readonly ref: SessionRef;
@@ -34,7 +38,7 @@ const mostLookedAt = 2000;
  * @throws {ThroughlineError} SESSION_ARCHIVED, KEY_INVALID, SESSION_AMBIGUOUS, and errors of the store
  */
 export async function startingSession(
-  context: CommandContext,
+  context: StartContext,
   store: SessionStore,
   key: string | null,
 ): Promise<StartingSession> {
@@ -50,7 +54,7 @@ export async function startingSession(
 
 /** Forks an imported session into this folder; any other session is continued directly. */
 export async function continued(
-  context: CommandContext,
+  context: StartContext,
   store: SessionStore,
   state: SessionState,
 ): Promise<StartingSession> {
@@ -58,12 +62,12 @@ export async function continued(
   return { ref: await newRef(context, store), origin: state };
 }
 
-function isOwn(context: CommandContext, { entry }: SessionState): boolean {
+function isOwn(context: StartContext, { entry }: SessionState): boolean {
   return sessionProgram(entry) === null || isInherited(context, entry);
 }
 
 async function namedSession(
-  { scope, signal }: CommandContext,
+  { scope, signal }: StartContext,
   store: SessionStore,
   key: string,
 ): Promise<{ readonly state: SessionState } | { readonly ref: SessionRef }> {
@@ -87,7 +91,7 @@ async function namedSession(
  * Finds the newest own session of this folder. Sessions of channels, groups and jobs are resumed by key only, because
  * other people would read there what the user writes.
  */
-async function newestRef(context: CommandContext, store: SessionStore): Promise<SessionRef | null> {
+async function newestRef(context: StartContext, store: SessionStore): Promise<SessionRef | null> {
   const { scope, signal } = context;
   const { namespace, agentId } = scope;
   const folder = conversationFolder(context);
@@ -101,7 +105,7 @@ async function newestRef(context: CommandContext, store: SessionStore): Promise<
 }
 
 /** Tries `agent:<agent>:cli:direct:<folder>`, then the same with `-2`, and so on. */
-async function newRef(context: CommandContext, store: SessionStore): Promise<SessionRef> {
+async function newRef(context: StartContext, store: SessionStore): Promise<SessionRef> {
   const { namespace, agentId } = context.scope;
   // The root folder has no name.
   const key = terminalSessionKey(agentId, basename(conversationFolder(context)) || "chat");

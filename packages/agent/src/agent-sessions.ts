@@ -1,49 +1,76 @@
-import { join } from "node:path";
-import type { SessionSettings } from "@throughline/config/internal";
+import { sessionSettings } from "@throughline/config";
+import { maskSecrets, type SessionSettings, settingOf } from "@throughline/config/internal";
 import type { SessionStore, AgentTool } from "@throughline/core";
-
-import { createAgentSessions } from "@throughline/session/whole-turn";
+import { causeText } from "@throughline/core/internal";
 import type { WholeTurnListener } from "@throughline/session/internal";
+import { createAgentSessions } from "@throughline/session/whole-turn";
 import type { AgentSessions, AgentSessionsOptions } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
-import type { ChosenModel } from "../chat/choose-model.ts";
-import { openBreakers } from "./breaker-file.ts";
+import type { AgentContext } from "./agent-context.ts";
+import type { ChosenModel } from "./choose-model.ts";
+import { homeBreakers } from "./home-breakers.ts";
 import { summaryModels } from "./summary-models.ts";
+import { workspaceTools } from "./workspace-tools.ts";
 
+/** Holds what a configuration sets of an agent, whichever model answers. */
 export interface AgentParts {
+  readonly context: AgentContext;
   readonly store: SessionStore;
-  readonly system: string | null;
   readonly tools: readonly AgentTool[];
+  /** Null without tools of the workspace. */
   readonly workspaceRoot: string | null;
   readonly settings: SessionSettings;
   readonly breakers: SummarizerBreakers;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface AgentListener {
   readonly onEvent: WholeTurnListener;
-  readonly onSummarizerFailed: (name: string, cause: unknown) => void;
-  /** Receives a sentence for each named model that is left out, with its replacement. */
+  /** Receives a sentence for people, such as one for each named model that is left out. */
   readonly onNote: (message: string) => void;
 }
 
-export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions {
-  const { store, system, tools, settings, breakers, environment, onEvent, onSummarizerFailed, onNote } = parts;
+/** @throws {ThroughlineError} CONFIG_INVALID */
+export async function agentParts(
+  context: AgentContext,
+  store: SessionStore,
+  { hasTools, onNote }: Pick<AgentListener, "onNote"> & { readonly hasTools: boolean },
+): Promise<AgentParts> {
+  const settings = sessionSettings(context.config);
+  for (const { message } of context.config.notes) onNote(maskSecrets(message));
+  const breakers = homeBreakers(context, settings, onNote);
+  const { tools, root } = hasTools ? await workspaceTools(context, store, onNote) : { tools: [], root: null };
+  return { context, store, tools, workspaceRoot: root, settings, breakers };
+}
+
+/** Opens the sessions in which one model answers, because the summarizers depend on that model. */
+export function openAgentSessions(
+  parts: AgentParts,
+  chosen: ChosenModel,
+  { onEvent, onNote }: AgentListener,
+): AgentSessions {
+  const { context, store, tools, settings, breakers } = parts;
   const { summarizers, extractive, writers, notes } = summaryModels({
     settings,
     chosen,
     breakers,
-    environment,
-    onFailed: onSummarizerFailed,
+    environment: context.environment,
+    onFailed: (name, cause) => onNote(`No summary by ${name}: ${causeText(cause)}`),
   });
   for (const note of notes) onNote(note);
   const { compaction, checkpoint, retry, turn, maxOutputTokens, sendPolicy, reset } = settings;
+  const { agentId, namespace } = context.scope;
+  const system = String(settingOf(context.config.settings, "system") ?? "");
   const memorySearch = tools.find(({ definition }) => definition.name === "memory_search");
   return createAgentSessions({
     store,
+    agentId,
+    namespace,
     ...turn,
     sendPolicy,
     reset,
     results: settings.results,
     model: { ...chosen.model, maxOutputTokens },
-    system,
+    system: system === "" ? null : system,
     tools,
     summarizers,
     extractive,
@@ -74,12 +101,4 @@ function flushSettings({
   const canWrite = tools.some(({ definition }) => definition.name === "write");
   if (!canWrite) return { ...memoryFlush, enabled: false };
   return { ...(workspaceRoot === null ? {} : { workspaceRoot }), ...memoryFlush };
-}
-
-export function homeBreakers(
-  home: string,
-  { breaker }: SessionSettings,
-  onUnwritable: (error: unknown) => void,
-): SummarizerBreakers {
-  return openBreakers({ path: join(home, "summarizer-breakers.json"), ...breaker, onUnwritable });
 }

@@ -12,7 +12,7 @@ import {
   createSummarizerChain,
 } from "@throughline/summarizer-providers";
 import type { ChainedSummarizer, SummarizerBreakers } from "@throughline/summarizer-providers/internal";
-import type { ChosenModel } from "../chat/choose-model.ts";
+import type { ChosenModel } from "./choose-model.ts";
 
 export interface SummaryModelsOptions {
   readonly settings: SessionSettings;

@@ -1,9 +1,9 @@
-import { realpathSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import type { AgentTool, SessionStore } from "@throughline/core";
-
-import type { CommandContext } from "../command.ts";
+import { join } from "node:path";
 import { parseStoreUrl } from "@throughline/config";
+import { settingOf } from "@throughline/config/internal";
+import type { AgentTool, SessionStore } from "@throughline/core";
+import { type AgentContext, homeOf, workspaceOf } from "./agent-context.ts";
+import { isAround } from "./node/folders.ts";
 
 /** `root` is null without tools. */
 export interface WorkspaceOfTools {
@@ -16,28 +16,31 @@ export interface WorkspaceOfTools {
  * everywhere. Access never extends beyond the workspace. A model that may read may also search memory files and the
  * session's earlier records.
  */
-export async function workspaceTools(context: CommandContext, store: SessionStore): Promise<WorkspaceOfTools> {
-  const { host, settings, output } = context;
-  const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value;
-  const which = valueOf("tools");
+export async function workspaceTools(
+  context: AgentContext,
+  store: SessionStore,
+  onNote: (message: string) => void,
+): Promise<WorkspaceOfTools> {
+  const { settings } = context.config;
+  const which = settingOf(settings, "tools");
   if (which === "none") return { tools: [], root: null };
-  const root = resolve(host.workingDirectory, String(valueOf("workspace") ?? "."));
+  const root = workspaceOf(context);
   const rules = fileRules(context, root);
   const search = await memorySearchTool(context, store, { root, reach: "self" });
   if (rules.deny.some((folder) => isAround(folder, root))) {
-    output.note(
+    onNote(
       `The workspace ${JSON.stringify(root)} lies in the store, so the model gets no file tools. Choose another folder with --workspace.`,
     );
     return { tools: [search], root };
   }
   const { createWorkspaceTools } = await import("@throughline/tools");
-  const memoryFolder = String(valueOf("session.memoryFlush.memoryFolder"));
+  const memoryFolder = String(settingOf(settings, "session.memoryFlush.memoryFolder"));
   const writing = which === "memory" ? { writable: [memoryFolder] } : { readOnly: which !== "all" };
   return { tools: [...createWorkspaceTools({ root, ...rules, ...writing }), search], root };
 }
 
 export async function memorySearchTool(
-  context: CommandContext,
+  context: AgentContext,
   store: SessionStore,
   { root, reach }: { readonly root: string; readonly reach: "self" | "agent" },
 ): Promise<AgentTool> {
@@ -67,10 +70,10 @@ const homeFiles: readonly string[] = [
  * The model must not read or change its own log, or read the keys in the configuration. If the workspace is the home or
  * a store's root, or is inside it, only Throughline's own files are denied.
  */
-function fileRules({ host, settings, storeUrl, configPath }: CommandContext, root: string): FileRules {
-  const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value;
-  const home = resolve(host.workingDirectory, String(valueOf("home")));
-  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+function fileRules(context: AgentContext, root: string): FileRules {
+  const { config, storeUrl, workingDirectory, configPath } = context;
+  const home = homeOf(context);
+  const address = parseStoreUrl(storeUrl, workingDirectory);
   const deny: string[] = [];
   const denyFiles = [configPath];
   for (const folder of address.scheme === "jsonl" ? [home, address.root] : [home]) {
@@ -79,24 +82,5 @@ function fileRules({ host, settings, storeUrl, configPath }: CommandContext, roo
   }
   if (isAround(home, root)) denyFiles.push(...homeFiles.map((name) => join(home, name)));
   if (address.scheme === "sqlite") denyFiles.push(address.path);
-  return { deny, denyFiles, allow: (valueOf("toolsAllow") ?? []) as readonly string[] };
-}
-
-/** True if `folder` is `inner` or contains it, compared by device and inode. False if one of them does not exist. */
-function isAround(folder: string, inner: string): boolean {
-  const outer = statOrNull(folder);
-  if (outer === null || statOrNull(inner) === null) return false;
-  for (let path = realpathSync(inner); ; path = dirname(path)) {
-    const stats = statOrNull(path);
-    if (stats !== null && stats.dev === outer.dev && stats.ino === outer.ino) return true;
-    if (path === dirname(path)) return false;
-  }
-}
-
-function statOrNull(path: string): { readonly dev: bigint; readonly ino: bigint } | null {
-  try {
-    return statSync(path, { bigint: true });
-  } catch {
-    return null;
-  }
+  return { deny, denyFiles, allow: (settingOf(config.settings, "toolsAllow") ?? []) as readonly string[] };
 }

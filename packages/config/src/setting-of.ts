@@ -1,4 +1,4 @@
-import type { Setting } from "@throughline/config/internal";
+import type { Setting } from "./setting-set.ts";
 
 /** Returns the value of a setting, or null without one. */
 export function settingOf(settings: readonly Setting[], key: string): Setting["value"] {

@@ -1,14 +1,14 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { sessionSettings } from "@throughline/config";
+import { type Config, sessionSettings } from "@throughline/config";
 import type { SessionEntry } from "@throughline/core";
 import { openclawState } from "@throughline/transfer/internal";
-import type { CommandContext } from "../command.ts";
+import type { AgentContext } from "./agent-context.ts";
 
 /**
  * True if the session comes from a location of `session.inherit`. With `enabled: true` the user has decided to continue
  * these sessions here.
  */
-export function isInherited(context: CommandContext, entry: SessionEntry): boolean {
+export function isInherited(context: AgentContext, entry: SessionEntry): boolean {
   const { inherit } = sessionSettings(context.config);
   if (inherit.enabled !== true) return false;
   const { path } = (entry["importedFrom"] ?? {}) as { readonly path?: unknown };
@@ -16,11 +16,15 @@ export function isInherited(context: CommandContext, entry: SessionEntry): boole
 }
 
 /** Returns OpenClaw's state directory and the configured source. */
-export function inheritSources({ host, settings }: CommandContext, source: string): readonly string[] {
-  const isNamed = settings.some(({ key, source: from }) => key === "session.inherit.source" && from !== "default");
+export function inheritSources({ config, userHome }: AgentContext, source: string): readonly string[] {
   // A source that the user configures replaces the default.
-  const paths = isNamed ? [source] : [openclawState(host.userHome), source];
+  const paths = isSourceNamed(config) ? [source] : [openclawState(userHome), source];
   return paths.map((path) => resolve(path));
+}
+
+/** True if the user configured the location of the other program's sessions. */
+export function isSourceNamed({ settings }: Config): boolean {
+  return settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
 }
 
 function isWithin(folder: string, path: string): boolean {

@@ -1,0 +1,20 @@
+// Functions that the packages of Throughline share. They may change in any release and are not public.
+export { conversationFolder, createAgentContext, homeOf, workspaceOf } from "./agent-context.ts";
+export type { AgentContext } from "./agent-context.ts";
+export type { SettleOptions } from "./background-work.ts";
+export { chooseModel, modelChoice } from "./choose-model.ts";
+export type { ChosenModel, ModelChoice } from "./choose-model.ts";
+export { openConversation } from "./conversation.ts";
+export type { Conversation, ConversationListener } from "./conversation.ts";
+export { homeBreakers } from "./home-breakers.ts";
+export { findInheritance, inheritPlaces, otherPlaces } from "./inherit-places.ts";
+export type { Inheritance } from "./inherit-places.ts";
+export { answerFor, writeInheritState } from "./inherit-state.ts";
+export { realFolder } from "./node/folders.ts";
+export { openStore } from "./open-store.ts";
+export type { OpenStoreOptions } from "./open-store.ts";
+export { forkFields } from "./session-title.ts";
+export { continued, startingSession } from "./starting-session.ts";
+export type { StartingSession } from "./starting-session.ts";
+export { summaryModels } from "./summary-models.ts";
+export { memorySearchTool } from "./workspace-tools.ts";
