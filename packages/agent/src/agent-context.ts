@@ -1,9 +1,8 @@
 import { resolve } from "node:path";
 import type { Config } from "@throughline/config";
-import { expandStoreUrl, settingOf } from "@throughline/config/internal";
+import { expandStoreUrl, realFolder, settingOf } from "@throughline/config/internal";
 import { sessionRef } from "@throughline/core";
 import type { SessionScope } from "@throughline/core/internal";
-import { realFolder } from "./node/folders.ts";
 
 /** Holds the configuration of an agent, and what its relative names depend on. */
 export interface AgentContext {

@@ -10,7 +10,6 @@ export { homeBreakers } from "./home-breakers.ts";
 export { findInheritance, inheritPlaces, otherPlaces } from "./inherit-places.ts";
 export type { Inheritance } from "./inherit-places.ts";
 export { answerFor, writeInheritState } from "./inherit-state.ts";
-export { realFolder } from "./node/folders.ts";
 export { openStore } from "./open-store.ts";
 export type { OpenStoreOptions } from "./open-store.ts";
 export { forkFields } from "./session-title.ts";

@@ -50,7 +50,7 @@ export interface AgentOptions {
 }
 
 /** Sets how an agent ends. */
-export interface CloseAgentOptions {
+interface CloseAgentOptions {
   /**
    * Waits at most this long for checkpoints that are due or being written, in milliseconds. A program that ends after
    * one turn never gets a checkpoint otherwise. @default 0

@@ -6,7 +6,8 @@ import { measureContext, namedModel, nextContext } from "@throughline/http-api/i
 import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";
 import { shownFolder, shownProgram } from "../session-names.ts";
-import { type Conversation, conversationFolder, realFolder } from "@throughline/agent/internal";
+import { type Conversation, conversationFolder } from "@throughline/agent/internal";
+import { realFolder } from "@throughline/config/internal";
 
 /**
  * Explains what the first message sends to which model when it continues an import. It also names the tools' folder if

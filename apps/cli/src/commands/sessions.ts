@@ -1,4 +1,4 @@
-import { realFolder } from "@throughline/agent/internal";
+import { realFolder } from "@throughline/config/internal";
 import { resolve } from "node:path";
 import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";

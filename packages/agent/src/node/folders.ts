@@ -1,16 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Resolves links; returns the path unchanged if the folder no longer exists. */
-export function realFolder(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    // The folder was deleted or belongs to another machine, so only its path is known.
-    return path;
-  }
-}
-
 /** True if `folder` is `inner` or contains it, compared by device and inode. False if one of them does not exist. */
 export function isAround(folder: string, inner: string): boolean {
   const outer = statOrNull(folder);
