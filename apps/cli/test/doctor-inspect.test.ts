@@ -5,11 +5,10 @@ import { describe, expect, it } from "vitest";
 import { sessionRef } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { inspectIndex } from "../src/doctor/inspect-index.ts";
+import { repairTranscript } from "@throughline/openclaw-format/internal";
 import { inspectStore, mergeFindings, needsAttention } from "@throughline/transfer/internal";
 import { inspectStoreSize } from "../src/doctor/inspect-store-folder.ts";
 import { inspectTranscript } from "../src/doctor/inspect-transcript.ts";
-import { repairTranscript } from "../src/doctor/repair-transcript.ts";
 
 const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
 
@@ -116,26 +115,6 @@ describe("inspectTranscript", () => {
 
 describe("repairTranscript", () => {
   it.each([
-    ["nowhere", "gone", "a"],
-    ["behind it", "d", "a"],
-    ["itself, which keeps nothing", "c", "c"],
-    ["before it", "a", "a"],
-  ])("a compaction that keeps from a record %s names one that readers find", async (_where, named, kept) => {
-    const timestamp = "2026-01-01T00:00:02.000Z";
-    const base = { type: "compaction", id: "c", parentId: "b", timestamp, summary: "s", tokensBefore: 5 };
-    const compaction = JSON.stringify({ ...base, firstKeptEntryId: named });
-    const text = `${[header, user("a", null), user("b", "a"), compaction, user("d", "c")].join("\n")}\n`;
-    const copy = await repair(text);
-    expect(JSON.parse(copy.split("\n")[3] ?? "")).toEqual({ ...base, firstKeptEntryId: kept });
-    expect(await repair(copy)).toBe(copy);
-  });
-
-  it("gives back a good transcript byte for byte", async () => {
-    const text = `${[header, user("a", null).replace("text of a", "\\u00e9 1"), user("b", "a")].join("\n")}\n`;
-    expect(await repair(text)).toBe(text);
-  });
-
-  it.each([
     ["unreadable lines", `${header}\n${user("a", null)}\n{oops\n\n${user("b", "a")}\n{"type":"mess`],
     ["a missing header", `${user("a", null)}\n${user("b", "a")}\n`],
     [
@@ -153,45 +132,6 @@ describe("repairTranscript", () => {
     expect(repairedHeader).toMatchObject({ version: 3, sessionId: expect.stringMatching(/^(s1|from-name)$/) });
     const kept = (given: string): number => given.split('"role":"user"').length;
     expect(kept(repaired)).toBe(kept(text));
-  });
-});
-
-describe("inspectIndex", () => {
-  const options = {
-    path: "/home/ada/s/sessions.json",
-    sessionsDir: "/home/ada/s",
-    fileNames: new Set(["a.jsonl", "b.jsonl", "c.jsonl.lock"]),
-  };
-
-  it("compares the index with the files beside it", () => {
-    const index = {
-      "agent:main:a": { sessionId: "a", updatedAt: 1 },
-      "agent:main:gone": { sessionId: "gone", updatedAt: 1 },
-      "agent:main:far": { sessionId: "a", sessionFile: "/other/machine/a.jsonl" },
-      "agent:main:bad": { sessionId: "../x" },
-      "agent:main:none": 7,
-    };
-    const findings = inspectIndex(JSON.stringify(index), options);
-    expect(findings.map(({ code, key }) => [code, key]).toSorted()).toEqual([
-      ["ENTRY_UNREADABLE", "agent:main:bad"],
-      ["ENTRY_UNREADABLE", "agent:main:none"],
-      ["SESSION_FILE_FOREIGN", "agent:main:far"],
-      ["SESSION_FILE_MISSING", "agent:main:gone"],
-      ["SESSION_UNINDEXED", null],
-    ]);
-  });
-
-  it("says that an index cannot be read", () => {
-    expect(inspectIndex("{", options).map(({ code }) => code)).toEqual(["INDEX_UNREADABLE"]);
-  });
-});
-
-describe("a file of a newer program", () => {
-  const newer = `${header.replace('"version":3', '"version":9')}\n${user("a", null)}\n`;
-
-  it("is not repaired: what looks wrong may be right there", async () => {
-    await expect(repair(newer)).rejects.toMatchObject({ code: "RECORD_FROM_NEWER_VERSION", details: { version: 9 } });
-    expect(await repair(newer.replace('"version":9', '"version":4'))).toContain('"version":4');
   });
 });
 

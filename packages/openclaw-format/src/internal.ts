@@ -4,6 +4,7 @@ export { detectDirectoryLayout, detectLineFormat } from "./detect-format.ts";
 export type { DirectoryLayout, ListedName, TranscriptFormat } from "./detect-format.ts";
 export { FindingLog } from "./finding-log.ts";
 export { createIndexMemberScanner } from "./index-members.ts";
+export { inspectIndex } from "./inspect-index.ts";
 export {
   attachEnvelope,
   attachEnvelopeText,
@@ -12,11 +13,13 @@ export {
   readPlainEnvelope,
 } from "./line-envelope.ts";
 export type { LineEnvelope } from "./line-envelope.ts";
+export { numberedLines } from "./numbered-lines.ts";
 export type { SplitLine } from "./line-splitter.ts";
 export { maxRecordDepth, parseLine } from "./parse-line.ts";
 export type { ParsedLine, UnparsedReason } from "./parse-line.ts";
 export { isoTime, readTimeMs } from "./read-time.ts";
 export { isUsableRecordId, placeId } from "./record-id-book.ts";
+export { repairTranscript } from "./repair-transcript.ts";
 export { readIndexed, readSessionIndex } from "./session-index.ts";
 export type { IndexedSession } from "./session-index.ts";
 export { sessionsJsonPieces } from "./sessions-json.ts";

@@ -9,13 +9,11 @@ import { basename, dirname } from "node:path";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { createHeadSampler, foreignFileFormat } from "@throughline/foreign-formats/internal";
-import { classifySessionFile } from "@throughline/openclaw-format/internal";
-import { inspectIndex } from "./inspect-index.ts";
+import { classifySessionFile, inspectIndex, repairTranscript } from "@throughline/openclaw-format/internal";
 import { inspectTranscript } from "./inspect-transcript.ts";
 import { mergeFindings, needsAttention } from "@throughline/transfer/internal";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "./node/transcript-files.ts";
 import type { TranscriptFile } from "./node/transcript-files.ts";
-import { repairTranscript } from "./repair-transcript.ts";
 
 /** Reports the copy that a repair wrote of a transcript, or why it wrote none. */
 export type TranscriptRepair =

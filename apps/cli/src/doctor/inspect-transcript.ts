@@ -1,5 +1,4 @@
 import {
-  abortedBefore,
   assertKnownOptions,
   createFinding,
   optionKinds,
@@ -7,9 +6,9 @@ import {
   runInSlices,
 } from "@throughline/core/internal";
 import type { Finding, StoredRecord } from "@throughline/core";
-import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import { strangeTranscript } from "@throughline/openclaw-format/internal";
-import type { SplitLine, TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format/internal";
+import { createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
+import { numberedLines, strangeTranscript } from "@throughline/openclaw-format/internal";
+import type { TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format/internal";
 import { lightRecord, mergeSteps, recordSteps } from "@throughline/transfer/internal";
 import type { RecordPlace } from "@throughline/transfer/internal";
 
@@ -65,9 +64,9 @@ export async function inspectTranscript(
     const finding = createFinding("TRANSCRIPT_FOREIGN", `The file ${strange.what}.`, { path });
     return { findings: [{ ...finding, remedy: strange.remedy }], header: null, lineCount: 0 };
   }
-  for await (const split of splitLines(following(first, pieces), options.signal)) {
-    const line = reader.push(decodeLine(split.bytes), placeOf(split));
-    records.push(storedRecord(line, split.sizeBytes));
+  for await (const { bytes, place } of numberedLines(following(first, pieces), options.signal)) {
+    const line = reader.push(decodeLine(bytes), place);
+    records.push(storedRecord(line, place.sizeBytes));
     places.set(line.record.id, { line: line.line, byteOffset: line.byteOffset });
     if (line.unparsed !== null) unparsedIds.add(line.record.id);
   }
@@ -95,33 +94,6 @@ async function* following(
   } finally {
     await rest.return?.();
   }
-}
-
-export interface NumberedLine extends SplitLine {
-  readonly line: number;
-}
-
-export async function* splitLines(
-  chunks: AsyncIterable<Uint8Array>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<NumberedLine, void, void> {
-  const splitter = createLineSplitter();
-  let line = 0;
-  for await (const chunk of chunks) {
-    if (signal?.aborted) throw abortedBefore("the whole transcript was read", signal);
-    for (const split of splitter.push(chunk)) yield { ...split, line: (line += 1) };
-  }
-  const rest = splitter.end();
-  if (rest !== null) yield { ...rest, line: line + 1 };
-}
-
-export function placeOf({ line, byteOffset, sizeBytes, isTerminated }: NumberedLine): {
-  readonly line: number;
-  readonly byteOffset: number;
-  readonly sizeBytes: number;
-  readonly isTerminated: boolean;
-} {
-  return { line, byteOffset, sizeBytes, isTerminated };
 }
 
 function storedRecord({ line, record, side, tsMs }: TranscriptLine, bytes: number): StoredRecord {

@@ -1,8 +1,10 @@
 import { createFinding } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { Finding } from "@throughline/core";
-import { classifySessionFile, readSessionIndex, resolveSessionFile } from "@throughline/openclaw-format/internal";
-import type { IndexedSession } from "@throughline/openclaw-format/internal";
+import { readSessionIndex } from "./session-index.ts";
+import type { IndexedSession } from "./session-index.ts";
+import { classifySessionFile } from "./transcript-file-name.ts";
+import { resolveSessionFile } from "./transcript-paths.ts";
 
 /** Holds the options of `inspectIndex`. */
 export interface InspectIndexOptions {

@@ -8,10 +8,11 @@ import {
   type RecentBranch,
   serializeRecord,
 } from "@throughline/core/internal";
-import { createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import { encodeLine } from "@throughline/openclaw-format/internal";
-import type { TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format/internal";
-import { placeOf, splitLines } from "./inspect-transcript.ts";
+import { decodeLine, encodeLine } from "./decode-line.ts";
+import { numberedLines } from "./numbered-lines.ts";
+import type { TranscriptHeader } from "./transcript-header.ts";
+import { createTranscriptReader } from "./transcript-reader.ts";
+import type { TranscriptLine } from "./transcript-reader.ts";
 
 /** Holds the options of `repairTranscript`. */
 export interface RepairTranscriptOptions {
@@ -43,8 +44,8 @@ export async function* repairTranscript(
   const written = new Set<string>();
   const recent = createRecentBranch();
   let lastMainId: string | null = null;
-  for await (const split of splitLines(chunks, options.signal)) {
-    const line = reader.push(decodeLine(split.bytes), placeOf(split));
+  for await (const { bytes: read, place } of numberedLines(chunks, options.signal)) {
+    const line = reader.push(decodeLine(read), place);
     if (line.unparsed !== null) continue;
     if (written.size === 0) {
       refuseNewer(reader.header);
