@@ -49,15 +49,25 @@ export async function startingSession(
       : { ref: newest, origin: null };
   }
   const named = await namedSession(context, store, key);
-  return "state" in named ? continued(context, store, named.state) : { ref: named.ref, origin: null };
+  return "state" in named ? continued(context, store, named.state, key) : { ref: named.ref, origin: null };
 }
 
-/** Forks an imported session into this folder; any other session is continued directly. */
+/**
+ * Forks an imported session into this folder; any other session is continued directly.
+ * @param name the name of the session that an error shows. Default: its key
+ * @throws {ThroughlineError} SESSION_ARCHIVED
+ */
 export async function continued(
   context: StartContext,
   store: SessionStore,
   state: SessionState,
+  name: string = state.ref.key,
 ): Promise<StartingSession> {
+  if (state.archived)
+    throw new ThroughlineError("SESSION_ARCHIVED", `${name} is archived.`, {
+      details: { ...state.ref },
+      remedy: `Restore it first: \`throughline restore --archive ${state.sessionId}\`.`,
+    });
   if (isOwn(context, state)) return { ref: state.ref, origin: null };
   return { ref: await newRef(context, store), origin: state };
 }
@@ -72,12 +82,7 @@ async function namedSession(
   key: string,
 ): Promise<{ readonly state: SessionState } | { readonly ref: SessionRef }> {
   try {
-    const state = await resolveSession(store, key, scope, { isExact: true, signal });
-    if (!state.archived) return { state };
-    throw new ThroughlineError("SESSION_ARCHIVED", `${key} is archived.`, {
-      details: { ...state.ref },
-      remedy: `Restore it first: \`throughline restore --archive ${state.sessionId}\`.`,
-    });
+    return { state: await resolveSession(store, key, scope, { isExact: true, signal }) };
   } catch (error) {
     const [ref] = refsOf(key, scope);
     if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;

@@ -16,6 +16,8 @@ export { crc32 } from "./crc32.ts";
 export { Deadline } from "./deadline.ts";
 export { applyRoute } from "./delivery.ts";
 export { endOfValue } from "./end-of-value.ts";
+export { earlierSessions } from "./queries/earlier-sessions.ts";
+export type { EarlierSession } from "./queries/earlier-sessions.ts";
 export { archivedAtMs, archivingEntry, assertMayEnd, noteArchiving, waitForTurnEnd } from "./end-session.ts";
 export type { WaitForTurnOptions } from "./end-session.ts";
 export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";

@@ -1,9 +1,9 @@
-import { blocksText, loadExisting } from "@throughline/core/internal";
+import { blocksText, earlierSessions, loadExisting } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { contextReport } from "@throughline/tokens/internal";
 import { counted } from "../counted.ts";
-import { currentHeading, earlierHeading, earlierSessions } from "../earlier-sessions.ts";
+import { currentHeading, earlierHeading } from "../earlier-sessions.ts";
 import { isBoundary, readTail } from "@throughline/history/internal";
 import type { Piece } from "../output.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";

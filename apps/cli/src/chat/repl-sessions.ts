@@ -1,4 +1,5 @@
-import { endSession, hasErrorCode, ThroughlineError } from "@throughline/core";
+import { settingOf } from "@throughline/config/internal";
+import { endSession, hasErrorCode } from "@throughline/core";
 import {
   createSession,
   keptOnReset,
@@ -27,7 +28,7 @@ const mostListed = 50;
 export async function newSession(repl: ReplContext, label: string): Promise<void> {
   const { context, conversation } = repl;
   const { output, scope, settings, signal } = context;
-  if (settings.find(({ key }) => key === "newResets")?.value === true) return resetCurrent(repl);
+  if (settingOf(settings, "newResets") === true) return resetCurrent(repl);
   const state = await createSession(conversation.store, scope, {
     label: label === "" ? null : label,
     key: null,
@@ -82,11 +83,6 @@ export async function switchSession({ context, conversation }: ReplContext, text
   const { output, scope, signal } = context;
   const state = await found(context, () => resolveSession(conversation.store, text, scope, { signal }));
   if (state === null) return;
-  if (state.archived)
-    throw new ThroughlineError("SESSION_ARCHIVED", `${state.ref.key} is archived.`, {
-      details: { ...state.ref },
-      remedy: `Restore it first: \`throughline restore --archive ${state.sessionId}\`.`,
-    });
   const session = await conversation.switchTo(await continued(context, conversation.store, state));
   await output.line("Switched to ", { text: conversation.ref.key, style: "bold" }, idText(session));
   for (const line of await forkNotice(context, conversation)) await output.line({ text: line, style: "yellow" });

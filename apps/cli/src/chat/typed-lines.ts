@@ -1,10 +1,10 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { settingOf } from "@throughline/config/internal";
 import type { CommandContext } from "../command.ts";
 
 export function typedLinesPath({ settings }: Pick<CommandContext, "settings">, agentId: string): string {
-  const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
-  return join(home, `chat-history-${agentId}.jsonl`);
+  return join(String(settingOf(settings, "home")), `chat-history-${agentId}.jsonl`);
 }
 
 /**

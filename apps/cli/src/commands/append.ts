@@ -59,7 +59,11 @@ async function appendInput(
 /** @throws {ThroughlineError} KEY_INVALID, KEY_AGENT_MISMATCH */
 function assertAddress({ scope }: CommandContext, text: string): void {
   if (refsOf(text, scope).length > 0 || isSessionId(text)) return;
-  throw new ThroughlineError("KEY_INVALID", `The session key ${JSON.stringify(text)} cannot be used.`, {
+  throw unusableKey(text);
+}
+
+function unusableKey(text: string): ThroughlineError {
+  return new ThroughlineError("KEY_INVALID", `The session key ${JSON.stringify(text)} cannot be used.`, {
     outcome: "not-applied",
   });
 }
@@ -93,10 +97,7 @@ async function sessionFor(
     if (!isMissing || (expectHead !== undefined && expectHead !== "")) throw error;
   }
   const [ref] = refs;
-  if (ref === undefined)
-    throw new ThroughlineError("KEY_INVALID", `The session key ${JSON.stringify(text)} cannot be used.`, {
-      outcome: "not-applied",
-    });
+  if (ref === undefined) throw unusableKey(text);
   return (await openSession(store, ref, { random: systemRandom })).state.ref;
 }
 

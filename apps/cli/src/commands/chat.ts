@@ -1,5 +1,6 @@
 import { sessionSettings } from "@throughline/config";
 import { type Conversation, openConversation, startingSession } from "@throughline/agent/internal";
+import { settingOf } from "@throughline/config/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { replCommands } from "../chat/repl-commands.ts";
 import { runOnce } from "../chat/run-once.ts";
@@ -42,7 +43,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
 }
 
 function isTerminal({ host, settings }: CommandContext): boolean {
-  const isInputAllowed = settings.find(({ key }) => key === "input")?.value !== false;
+  const isInputAllowed = settingOf(settings, "input") !== false;
   return isInputAllowed && host.stdin.isTTY === true && host.stdout.isTTY === true;
 }
 

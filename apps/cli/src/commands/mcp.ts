@@ -1,13 +1,12 @@
 import process from "node:process";
-import { resolve } from "node:path";
 import { parseStoreUrl } from "@throughline/config";
-import { maskSecrets } from "@throughline/config/internal";
+import { maskSecrets, settingOf } from "@throughline/config/internal";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { SettingValue } from "@throughline/core/internal";
 import { serveMemoryOverHttp, serveMemoryOverStdio } from "@throughline/mcp";
 import type { MemoryHttpServer, MemoryPlace, MemoryScope, MemoryServerOptions } from "@throughline/mcp";
 import type { MemoryHit } from "@throughline/tools/internal";
-import { memorySearchTool } from "@throughline/agent/internal";
+import { memorySearchTool, workspaceOf } from "@throughline/agent/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { createStoreOfCalls, type StoreOfCalls } from "../mcp/store-of-calls.ts";
@@ -43,8 +42,7 @@ export async function run(context: CommandContext, { options }: CommandInput): P
 }
 
 function scopeOf({ settings, scope }: CommandContext, { allAgents, allowNotes }: McpOptions): MemoryScope {
-  const valueOf = (key: string): SettingValue =>
-    settings.find((setting) => setting.key === `mcp.${key}`)?.value ?? null;
+  const valueOf = (key: string): SettingValue => settingOf(settings, `mcp.${key}`);
   const { namespace, agentId } = scope;
   const named = valueOf("agents") as readonly string[];
   const isAll = allAgents === true || named.includes("*");
@@ -61,25 +59,20 @@ function scopeOf({ settings, scope }: CommandContext, { allAgents, allowNotes }:
 
 function serverOptions(context: CommandContext, store: StoreOfCalls): MemoryServerOptions {
   const { settings } = context;
-  const valueOf = (key: string): SettingValue => settings.find((setting) => setting.key === key)?.value ?? null;
-  const workspace = valueOf("workspace");
+  const workspace = settingOf(settings, "workspace");
   return {
     version,
     openStore: (purpose) => store.open(purpose),
-    resultTokens: Number(valueOf("mcp.resultTokens")),
-    callTimeoutMs: Number(valueOf("mcp.callTimeoutMs")),
+    resultTokens: Number(settingOf(settings, "mcp.resultTokens")),
+    callTimeoutMs: Number(settingOf(settings, "mcp.callTimeoutMs")),
     onError: (error) => report(context, error),
     // The user did not choose the folder in which a client starts the command, so files need a configured workspace.
-    ...(workspace === null ? {} : { searchFiles: filesBelow(context, store, String(workspace)) }),
+    ...(workspace === null ? {} : { searchFiles: filesBelow(context, store) }),
   };
 }
 
-function filesBelow(
-  context: CommandContext,
-  store: StoreOfCalls,
-  workspace: string,
-): NonNullable<MemoryServerOptions["searchFiles"]> {
-  const root = resolve(context.host.workingDirectory, workspace);
+function filesBelow(context: CommandContext, store: StoreOfCalls): NonNullable<MemoryServerOptions["searchFiles"]> {
+  const root = workspaceOf(context);
   return async (query, signal) => {
     const tool = await memorySearchTool(context, await store.open("read"), { root, reach: "self" });
     // A call without a session searches files only.

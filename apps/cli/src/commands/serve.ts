@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import process from "node:process";
+import { homeOf, serverSummaries } from "@throughline/agent/internal";
 import { parseStoreUrl, sessionSettings } from "@throughline/config";
 import { maskSecrets, settingOf } from "@throughline/config/internal";
 import type { SettingValue } from "@throughline/core/internal";
@@ -24,7 +25,6 @@ import {
 import type { ServerFile } from "../server/server-file.ts";
 import { baseUrlVariable, gatewayOptions } from "../server/gateway-options.ts";
 import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
-import { serverSummaries } from "../server/server-summaries.ts";
 import { version } from "../version.ts";
 
 /** Labels the token that the server creates for local programs of the same home. */
@@ -65,7 +65,7 @@ async function planServer(context: CommandContext): Promise<ServerPlan> {
   if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http")
     throw usageError("serve needs a store of its own; another server has the one of --store.");
   const { sendPolicy, reset } = sessionSettings(config);
-  const home = resolve(host.workingDirectory, String(valueOf("home")));
+  const home = homeOf(context);
   const gateway = gatewayOptions(valueOf, host.environment, home);
   const sessionPolicy = { sendPolicy, reset };
   const options = { ...serverOptions(valueOf), sessionPolicy, ...(gateway === null ? {} : { gateway }) };
@@ -104,7 +104,7 @@ async function startServer(
         return store;
       },
       version,
-      summaries: serverSummaries(context),
+      summaries: serverSummaries(context, (message) => context.output.note(maskSecrets(message))),
       log: { write: (line) => void host.stderr.write(line) },
       logLevel: logLevelOf(context),
       onStopping: async (tokens) => {

@@ -1,11 +1,18 @@
-import { BranchWalk, followRecords, loadExisting, messageRole, resolveSession } from "@throughline/core/internal";
+import {
+  BranchWalk,
+  earlierSessions,
+  followRecords,
+  loadExisting,
+  messageRole,
+  resolveSession,
+} from "@throughline/core/internal";
 import { readRecords, withinMemory } from "@throughline/core/internal/node";
 import { readWindow } from "@throughline/core";
 import type { SessionHead, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { isBoundary, isChosen, readTail, type RecordSelection, selectRecords } from "@throughline/history/internal";
 import { grouped } from "../counted.ts";
-import { currentHeading, earlierHeading, earlierSessions } from "../earlier-sessions.ts";
+import { currentHeading, earlierHeading } from "../earlier-sessions.ts";
 import { usageError } from "../error-report.ts";
 import { showPlace } from "../show-place.ts";
 import { showRecord } from "../show-record.ts";

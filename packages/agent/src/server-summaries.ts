@@ -1,27 +1,34 @@
-import { chooseModel, homeBreakers, modelChoice, summaryModels } from "@throughline/agent/internal";
-import type { ChosenModel, ModelChoice } from "@throughline/agent/internal";
+import type { CheckpointWriter } from "@throughline/checkpoint";
 import { sessionSettings } from "@throughline/config";
-import { maskSecrets } from "@throughline/config/internal";
+import type { SessionSettings } from "@throughline/config/internal";
 import { hasErrorCode } from "@throughline/core";
-import type { ServerOptions } from "@throughline/server";
+import type { Summarizer } from "@throughline/core";
 import { causeText } from "@throughline/core/internal";
-import type { CommandContext } from "../command.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { chooseModel, modelChoice } from "./choose-model.ts";
+import type { ChosenModel, ModelChoice } from "./choose-model.ts";
+import { homeBreakers } from "./home-breakers.ts";
+import { summaryModels } from "./summary-models.ts";
 
-/**
- * Uses the summary models of this home's conversations, in their order, for summaries and checkpoints that requests ask
- * for.
- */
-export function serverSummaries(context: CommandContext): NonNullable<ServerOptions["summaries"]> {
-  const { host, output } = context;
+/** Holds what a server needs for the summaries and checkpoints that its requests ask for. */
+export interface ServerSummaries {
+  readonly summarizers: readonly Summarizer[];
+  readonly writers: readonly CheckpointWriter[];
+  readonly compaction: Omit<SessionSettings["compaction"], "background">;
+  /** Null if summaries are never repeated. */
+  readonly retry: Omit<SessionSettings["retry"], "intervalSeconds"> | null;
+}
+
+/** Uses the summary models of the agent's conversations, in their order. `note` receives sentences for people. */
+export function serverSummaries(context: AgentContext, note: (message: string) => void): ServerSummaries {
   const session = sessionSettings(context.config);
-  const note = (message: string): void => output.note(maskSecrets(message));
   const breakers = homeBreakers(context, session, note);
   const chosen = reachable({ ...modelChoice(context), session: null, windowTokens: null }, note);
   const { summarizers, writers, notes } = summaryModels({
     settings: session,
     chosen,
     breakers,
-    environment: host.environment,
+    environment: context.environment,
     onFailed: (name, cause) => note(`${name} wrote no summary: ${causeText(cause)}`),
   });
   for (const message of notes) note(message);
