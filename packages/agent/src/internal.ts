@@ -1,7 +1,6 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { conversationFolder, createAgentContext, homeOf, workspaceOf } from "./agent-context.ts";
 export type { AgentContext } from "./agent-context.ts";
-export type { SettleOptions } from "./background-work.ts";
 export type { ChosenModel } from "./choose-model.ts";
 export { openConversation } from "./conversation.ts";
 export type { Conversation, ConversationListener } from "./conversation.ts";

@@ -3,6 +3,7 @@ import { configFilePath, findUserHome, findWorkingDirectory, settingOf } from "@
 import type { AgentTool, SessionStore } from "@throughline/core";
 import {
   assertKnownOptions,
+  causeText,
   mainSessionKey,
   optionKinds,
   type OptionTable,
@@ -44,7 +45,7 @@ export interface AgentOptions {
   readonly onEvent?: (event: WholeTurnEvent) => void;
   /**
    * Receives sentences for people: settings that are used differently from how they were written, models without a key,
-   * sessions that were inherited. @default nothing receives them
+   * sessions that were inherited, damage that the store finds. @default nothing receives them
    */
   readonly onNote?: (message: string) => void;
 }
@@ -117,7 +118,7 @@ export async function openAgent(options: AgentOptions = {}): Promise<Agent> {
   const context = await readContext(options);
   const choice = modelChoice(context);
   const usual = chooseModel({ ...choice, session: null });
-  const store = options.store ?? (await openOwnStore(context));
+  const store = options.store ?? (await openOwnStore(context, listener));
   const closeStore = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
   };
@@ -163,12 +164,18 @@ async function readContext(options: AgentOptions): Promise<AgentContext> {
   return createAgentContext({ config: resolved, environment, workingDirectory, userHome, configPath });
 }
 
-function openOwnStore({ storeUrl, workingDirectory, environment }: AgentContext): Promise<SessionStore> {
+function openOwnStore(
+  { storeUrl, workingDirectory, environment }: AgentContext,
+  { onNote }: AgentListener,
+): Promise<SessionStore> {
   const token = environment["THROUGHLINE_TOKEN"]?.trim();
   return openStore(storeUrl, {
     workingDirectory,
     create: true,
     tokenFor: () => Promise.resolve(token === "" ? undefined : token),
+    onEvent: (event) => {
+      if (event.name === "finding") onNote(`${event.finding.message} ${event.finding.remedy}`);
+    },
   });
 }
 
@@ -178,9 +185,13 @@ async function inherit(context: AgentContext, store: SessionStore, { onNote }: A
   const found = await findInheritance(context);
   if (found.fresh.length === 0) return;
   let imported = 0;
-  for await (const { state, path, error } of inheritPlaces(context, store, found.fresh, found, {})) {
-    if (state === "imported") imported += 1;
-    if (error !== null) onNote(`${path}: ${error.message}`);
+  try {
+    for await (const { state, path, error } of inheritPlaces(context, store, found.fresh, found, {})) {
+      if (state === "imported") imported += 1;
+      if (error !== null) onNote(`${path}: ${error.message}`);
+    }
+  } catch (error) {
+    onNote(`Not every session in ${found.inherit.source} was imported: ${causeText(error)}`);
   }
-  onNote(`Imported ${imported} ${imported === 1 ? "session" : "sessions"} from ${found.inherit.source}.`);
+  if (imported > 0) onNote(`Sessions imported from ${found.inherit.source}: ${imported}.`);
 }

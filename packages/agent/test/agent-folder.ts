@@ -26,6 +26,8 @@ function requestOf({ body }: ReceivedRequest): { readonly model: string; readonl
 export class AgentFolder implements AsyncDisposable {
   readonly path: string = mkdtempSync(join(tmpdir(), "throughline-agent-"));
   readonly notes: string[] = [];
+  /** How long the answers of the helper models take, in order. @default at once */
+  readonly helperDelaysMs: number[] = [];
   readonly provider: ProviderSimulator = createProviderSimulator({
     ollamaContextTokens: 131_072,
     fallback: (request) => {
@@ -33,7 +35,7 @@ export class AgentFolder implements AsyncDisposable {
       const isMain = model.includes("opus");
       return isMain
         ? { kind: "answer", content: "Noted.", usage: usageOf(text) }
-        : { kind: "answer", content: JSON.stringify(checkpoint) };
+        : { kind: "answer", content: JSON.stringify(checkpoint), delayMs: this.helperDelaysMs.shift() ?? 0 };
     },
   });
 

@@ -59,13 +59,22 @@ describe("the blocks of the documents", () => {
     const { sessions } = await agent.sessions.list();
     expect(sessions.map(({ key }) => key)).toEqual(["agent:main:main", "agent:main:discord:dm:ada"]);
     expect(folder.notes).toContain("session.storage is read as session.store.");
-    expect(folder.notes.join("\n")).toContain("Imported 2 sessions from");
+    expect(folder.notes).toContainEqual(expect.stringMatching(/^Sessions imported from .*: 2\.$/));
   });
 
   it("import what they inherit once", async () => {
     openclawSessions();
     for (let start = 0; start < 2; start++) await (await folder.open({ config: migrationBlock })).close();
-    expect(folder.notes.filter((note) => note.startsWith("Imported"))).toHaveLength(1);
+    expect(folder.notes.filter((note) => note.startsWith("Sessions imported"))).toHaveLength(1);
+  });
+
+  it("lose no session of their own when what they inherit cannot be noted", async () => {
+    openclawSessions();
+    const home = folder.write("home", "a file in the place of the home");
+    const store = createMemoryStore();
+    await using agent = await folder.open({ config: migrationBlock, store, environment: { THROUGHLINE_HOME: home } });
+    expect((await agent.sessions.list()).sessions).toHaveLength(2);
+    expect(folder.notes.join("\n")).toContain("Not every session in");
   });
 
   it("deny an answer by their send policy", async () => {
@@ -190,6 +199,42 @@ describe("an agent from a configuration", () => {
     await expect(own.store.load(sessionRef({ key: "agent:main:main" }))).rejects.toMatchObject({
       code: "STORE_CLOSED",
     });
+  });
+});
+
+describe("the end of an agent", () => {
+  const config = { store: "sqlite:harbor.db", session: { checkpoint: { enabled: true, model: "ollama/qwen2.5:7b" } } };
+
+  it(
+    "waits for the checkpoint of every session, also for the one that is written last",
+    { tags: ["slow"] },
+    async () => {
+      const environment = { OLLAMA_HOST: folder.provider.url };
+      folder.helperDelaysMs.push(0, 600);
+      const agent = await folder.open({ config, environment });
+      await Promise.all(
+        ["north", "south"].map(async (name) => (await agent.sessions.open(name)).runTurn("tokens:120000")),
+      );
+      await agent.close({ waitMs: 60_000 });
+      await using again = await folder.open({ config, environment });
+      for (const name of ["north", "south"]) {
+        const { checkpoints } = await (await again.sessions.open(name)).checkpoints();
+        expect(checkpoints).toHaveLength(1);
+      }
+    },
+  );
+
+  it("does not wait without being asked to", async () => {
+    folder.helperDelaysMs.push(60_000);
+    const agent = await folder.open({ config, environment: { OLLAMA_HOST: folder.provider.url } });
+    await (await agent.sessions.open("north")).runTurn("tokens:120000");
+    await agent.close();
+    expect(folder.models().filter((model) => model === "claude-opus-5")).toHaveLength(1);
+  });
+
+  it.each([{ waitMs: -1 }, { waitMS: 5 } as object])("refuses %j", async (options) => {
+    await using agent = await folder.open({ store: createMemoryStore() });
+    await expect(agent.close(options)).rejects.toMatchObject({ code: "INPUT_INVALID" });
   });
 });
 
