@@ -3,10 +3,10 @@ import { causeText, forkToNewSession, freeRef, systemRandom, updateEntry } from 
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { SessionModel } from "@throughline/core/internal";
 import type { Turn } from "@throughline/session";
-import type { AgentSession, AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
+import type { AgentSession, AgentSessions } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
 import { type AgentContext, conversationFolder } from "./agent-context.ts";
-import { type AgentParts, agentParts, openAgentSessions } from "./agent-sessions.ts";
+import { type AgentListener, type AgentParts, agentParts, openAgentSessions } from "./agent-sessions.ts";
 import { createBackgroundWork } from "./background-work.ts";
 import type { BackgroundWork, SettleOptions } from "./background-work.ts";
 import { chooseModel, modelChoice, problemNote } from "./choose-model.ts";
@@ -38,13 +38,8 @@ export interface Conversation extends AsyncDisposable {
   stop(): Promise<void>;
   readonly breakers: SummarizerBreakers;
   /** Replaces the listener; only one listener receives events. */
-  listen(listener: ConversationListener): void;
+  listen(listener: AgentListener): void;
   settle(options: SettleOptions): Promise<void>;
-}
-
-export interface ConversationListener {
-  onEvent(event: WholeTurnEvent): void;
-  onNote(message: string): void;
 }
 
 interface ConversationTurnOptions {
@@ -85,8 +80,8 @@ class OpenConversation implements Conversation {
   /** Belongs to one model name, because the summarizers depend on the model that answers. */
   #agent: { readonly name: string; readonly sessions: AgentSessions } | null = null;
   /** Holds events from opening the first session until a listener is set. */
-  readonly #early: ((listener: ConversationListener) => void)[] = [];
-  #listener: ConversationListener = {
+  readonly #early: ((listener: AgentListener) => void)[] = [];
+  #listener: AgentListener = {
     onEvent: (event) => this.#early.push((listener) => listener.onEvent(event)),
     onNote: (message) => this.#early.push((listener) => listener.onNote(message)),
   };
@@ -257,7 +252,7 @@ class OpenConversation implements Conversation {
     this.session = null;
   }
 
-  listen(listener: ConversationListener): void {
+  listen(listener: AgentListener): void {
     this.#listener = listener;
     for (const tell of this.#early.splice(0)) tell(listener);
   }

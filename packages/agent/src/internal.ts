@@ -1,9 +1,10 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { conversationFolder, createAgentContext, homeOf, workspaceOf } from "./agent-context.ts";
 export type { AgentContext } from "./agent-context.ts";
+export type { AgentListener } from "./agent-sessions.ts";
 export type { ChosenModel } from "./choose-model.ts";
 export { openConversation } from "./conversation.ts";
-export type { Conversation, ConversationListener } from "./conversation.ts";
+export type { Conversation } from "./conversation.ts";
 export { findInheritance, inheritPlaces, otherPlaces } from "./inherit-places.ts";
 export type { Inheritance } from "./inherit-places.ts";
 export { answerFor, writeInheritState } from "./inherit-state.ts";

@@ -44,8 +44,8 @@ export interface AgentOptions {
   /** Receives each event of a turn. @default nothing receives them */
   readonly onEvent?: (event: WholeTurnEvent) => void;
   /**
-   * Receives sentences for people: settings that are used differently from how they were written, models without a key,
-   * sessions that were inherited, damage that the store finds. @default nothing receives them
+   * Receives sentences for people about corrected settings, models without a key, inherited sessions and damage of the
+   * store. @default nothing receives them
    */
   readonly onNote?: (message: string) => void;
 }

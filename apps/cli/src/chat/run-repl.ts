@@ -1,5 +1,5 @@
 import { conversationFolder } from "@throughline/agent/internal";
-import type { Conversation, ConversationListener } from "@throughline/agent/internal";
+import type { Conversation, AgentListener } from "@throughline/agent/internal";
 import { hasErrorCode } from "@throughline/core";
 import { causeText, nearestName, shellWord, stillAnswering } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
@@ -131,7 +131,7 @@ async function takeTurn(
   }
 }
 
-function besideTurns(editor: LineEditor, silent: ReadonlySet<string> = new Set()): ConversationListener {
+function besideTurns(editor: LineEditor, silent: ReadonlySet<string> = new Set()): AgentListener {
   return {
     onEvent: (event) => {
       const note = silent.has(event.name) ? null : eventNote(event);
