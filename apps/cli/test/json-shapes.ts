@@ -61,6 +61,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     createdAtMs: count,
     updatedAtMs: count,
     incomplete: or(one("copy", "fork", "import")),
+    pendingApprovals: count,
   },
   record: {
     ...kind,
@@ -343,7 +344,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     key: text,
     sessionId: text,
     turnId: text,
-    outcome: one("done", "aborted", "step-limit", "denied"),
+    outcome: one("done", "aborted", "step-limit", "denied", "waiting"),
     stopReason: or(text),
     model: text,
     text,

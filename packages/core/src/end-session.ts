@@ -68,12 +68,13 @@ const archivedAtField = "archivedAtMs";
 
 /**
  * Stores the archive time in the entry before the move, because an archive accepts no writes. Retention needs the time.
+ * Calls that wait for a decision lose their chance: a restored session cannot be decided on.
  */
 export async function noteArchiving(store: SessionStore, ref: SessionRef, clock: Clock): Promise<void> {
   await updateEntry(store, ref, (entry) => archivingEntry(entry, clock));
 }
 
-export function archivingEntry(entry: SessionEntry, clock: Clock): SessionEntry {
+export function archivingEntry({ waiting: _waiting, ...entry }: SessionEntry, clock: Clock): SessionEntry {
   return { ...entry, [archivedAtField]: clock.nowMs() };
 }
 

@@ -29,6 +29,16 @@ const table = {
     retryable: false,
     remedy: "Load the session, look at what was appended meanwhile, and append on the new head.",
   },
+  APPROVAL_DECIDED: {
+    summary: "Another decision on the tool call was stored first, or the call waits for none.",
+    retryable: false,
+    remedy: "List the calls that wait: `session.pendingApprovals`, or `throughline approvals KEY`.",
+  },
+  APPROVAL_PENDING: {
+    summary: "Tool calls of the session wait for a decision, and the message would have refused them.",
+    retryable: false,
+    remedy: 'Decide with `session.resume({ approvals })`, or send the message without `whenWaiting: "reject"`.',
+  },
   BATCH_TOO_LARGE: {
     summary: "One append holds more records or bytes than the store takes in a batch.",
     retryable: false,

@@ -19,6 +19,8 @@ export interface RewindPlan {
     };
     /** States the oldest record that the context needs from now on. */
     readonly windowFromSeq: number;
+    /** Ends the wait of tool calls for a decision, which a rewind leaves behind. */
+    readonly entry: { readonly waiting: undefined };
   };
   /** Lists the main records of the current branch that are no longer behind the head, oldest first. */
   readonly leftIds: readonly string[];
@@ -58,7 +60,7 @@ export function* rewindSteps(
   const windowFromSeq = yield* fromSeqSteps(records, targetId);
   return {
     drafts: targetId === headId ? [] : [{ type: "leaf", targetId }],
-    options: { rewindTo: targetId, expect: { head: headId }, windowFromSeq },
+    options: { rewindTo: targetId, expect: { head: headId }, windowFromSeq, entry: { waiting: undefined } },
     leftIds: left.map(({ id }) => id),
   };
 }

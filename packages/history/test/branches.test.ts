@@ -11,7 +11,7 @@ describe("rewind, undo and retry", () => {
   it("a rewind is a leaf record and a word to the store", () => {
     expect(planRewind(talk, "r4", "r2")).toEqual({
       drafts: [{ type: "leaf", targetId: "r2" }],
-      options: { rewindTo: "r2", expect: { head: "r4" }, windowFromSeq: 1 },
+      options: { rewindTo: "r2", expect: { head: "r4" }, windowFromSeq: 1, entry: { waiting: undefined } },
       leftIds: ["r3", "r4"],
     });
   });

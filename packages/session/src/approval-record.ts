@@ -1,4 +1,4 @@
-import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
+import { isFields, throughlineDraft, throughlineKind, type Fields } from "@throughline/core/internal";
 import type { RecordDraft, SessionRecord } from "@throughline/core";
 import type { ApprovalFacts } from "./session-options.ts";
 
@@ -10,45 +10,84 @@ interface ApprovedCall {
   readonly decidedMs: number;
 }
 
-const decisions: ReadonlySet<unknown> = new Set(["once", "session", "no", "cancel"]);
+/** Holds what a record states about a decision on a call. */
+export interface RecordedApproval {
+  readonly callId: string;
+  readonly turnId: string;
+  /** `waiting` means that a person was asked and the turn ended without an answer. */
+  readonly state: "allowed" | "refused" | "waiting";
+  readonly words: string | null;
+  readonly facts: Fields;
+  readonly askedMs: number | null;
+}
+
 const deciders: ReadonlySet<unknown> = new Set(["person", "session", "setting", "flag"]);
+const allowing: readonly unknown[] = ["once", "session", "unasked"];
 
 /** Cuts longer texts of a hook, because the record must fit whatever the hook states. */
 const maxTextChars = 4096;
+/** Limits the facts of a waiting call, as JSON. They are shown to a person, and no model sees them. */
+const maxFactChars = 16_384;
 
-/** States what is certain about a call that has no result because its process ended. */
-export type InterruptedCall = "may-have-run" | "undecided" | "refused";
-
-/** Reads the call that a record decides on, and whether it may run. Null for every other record. */
-export function readApproval(record: SessionRecord): { readonly callId: string; readonly isAllowed: boolean } | null {
+/** Reads the call that a record decides on, or that waits for a decision. Null for every other record. */
+export function readApproval(record: SessionRecord): RecordedApproval | null {
   if (throughlineKind(record) !== "approval") return null;
-  const { callId, decision } = (record["data"] ?? {}) as Readonly<Record<string, unknown>>;
-  return typeof callId === "string" ? { callId, isAllowed: decision === "once" || decision === "session" } : null;
+  const data = record["data"];
+  if (!isFields(data)) return null;
+  const { callId, turnId, decision, words, facts, askedMs } = data;
+  if (typeof callId !== "string" || typeof turnId !== "string") return null;
+  return {
+    callId,
+    turnId,
+    state: decision === "wait" ? "waiting" : allowing.includes(decision) ? "allowed" : "refused",
+    words: typeof words === "string" ? words : null,
+    facts: isFields(facts) ? facts : {},
+    askedMs: typeof askedMs === "number" ? askedMs : null,
+  };
 }
 
 export function isApproval(decision: unknown): boolean {
-  return decision === true || factsIn(decision, "approve") !== null;
+  return decision === true || decision === "unasked" || factsIn(decision, "approve") !== null;
+}
+
+/** Returns true for a decision that is left to a later time. */
+export function isWait(decision: unknown): boolean {
+  return isFields(decision) && "wait" in decision;
 }
 
 /**
- * Falls back to the plain decision when the hook's facts contradict it, so that a record never contradicts what ran.
+ * Falls back to the plain decision when the hook's facts contradict it, so that a record never contradicts what ran. A
+ * call without a question has a record too. Otherwise a kill while it runs would prove that it did not run.
  */
 export function approvalDraft(decision: unknown, call: ApprovedCall): RecordDraft {
-  const facts = (factsIn(decision, "approve") ?? decision ?? {}) as Readonly<Record<keyof ApprovalFacts, unknown>>;
-  const isAllowed = isApproval(decision);
-  const allowed: readonly unknown[] = isAllowed ? ["once", "session"] : ["no", "cancel"];
-  const stated = decisions.has(facts.decision) && allowed.includes(facts.decision) ? facts.decision : allowed[0];
   const { turnId, callId, tool, askedMs, decidedMs } = call;
+  const about = { turnId, callId, tool };
+  if (isWait(decision))
+    return throughlineDraft("approval", { ...about, decision: "wait", ...waitFacts(decision), askedMs });
+  if (decision === "unasked") return throughlineDraft("approval", { ...about, decision, decidedMs });
+  const facts = (factsIn(decision, "approve") ?? decision ?? {}) as Readonly<Record<keyof ApprovalFacts, unknown>>;
+  const allowed: readonly unknown[] = isApproval(decision) ? ["once", "session"] : ["no", "cancel"];
   return throughlineDraft("approval", {
-    turnId,
-    callId,
-    tool,
-    decision: stated,
+    ...about,
+    decision: allowed.includes(facts.decision) ? facts.decision : allowed[0],
     ...(deciders.has(facts.by) ? { by: facts.by } : {}),
     ...textsOf(facts),
     askedMs: typeof facts.askedMs === "number" && Number.isFinite(facts.askedMs) ? facts.askedMs : askedMs,
     decidedMs,
   });
+}
+
+/** Facts that are no JSON object, or too large for a record, are replaced by a note. */
+function waitFacts(decision: unknown): { readonly facts?: Fields } {
+  const { wait } = decision as { readonly wait?: unknown };
+  if (!isFields(wait)) return {};
+  try {
+    const json = JSON.stringify(wait);
+    if (json.length <= maxFactChars) return { facts: JSON.parse(json) as Fields };
+    return { facts: { leftOut: `The facts have ${json.length} characters, too many to be kept.` } };
+  } catch {
+    return { facts: { leftOut: "The facts are not JSON." } };
+  }
 }
 
 function textsOf(facts: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {

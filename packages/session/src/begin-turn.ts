@@ -6,19 +6,16 @@ import {
   type Clock,
   type OpenTurn,
   type RecordDraft,
-  type SessionHead,
 } from "@throughline/core";
 import type { InterruptedTurn } from "./turn-mark.ts";
+import { pendingApprovals, type ApprovalPlace } from "./pending-approvals.ts";
 import type { Emit } from "./session-event.ts";
 
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnOwners } from "./process-owners.ts";
-import type { WindowTurn } from "./window-facts.ts";
 
 /** Beginning a turn needs only this part of a session. A window log has it, and so has the head alone. */
-export interface TurnPlace {
-  readonly head: SessionHead;
-  readonly facts: { readonly turn: WindowTurn | null };
+export interface TurnPlace extends ApprovalPlace {
   append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult>;
   catchUp(): Promise<void>;
 }
@@ -144,9 +141,15 @@ export function isGone(
   return abandoned.has(turnId) || owners.stateOf(owner) === "gone";
 }
 
-export function readInterruptedTurn(log: Pick<TurnPlace, "facts">, { turnId, owner }: OpenTurn): InterruptedTurn {
-  const known = log.facts.turn?.mark.turnId === turnId ? log.facts.turn : null;
-  return { turnId, owner, sinceMs: known?.sinceMs ?? null, text: known?.text ?? null };
+export function readInterruptedTurn(place: ApprovalPlace, { turnId, owner }: OpenTurn): InterruptedTurn {
+  const known = place.facts.turn?.mark.turnId === turnId ? place.facts.turn : null;
+  return {
+    turnId,
+    owner,
+    sinceMs: known?.sinceMs ?? null,
+    text: known?.text ?? null,
+    pendingApprovals: pendingApprovals(place),
+  };
 }
 
 /** Derives the turn id from the key, so that every try with the key uses the same id. */

@@ -14,8 +14,10 @@ import { callDrafts, type CallFacts } from "./call-record.ts";
 import { errorText } from "./error-text.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type { AnsweredTurn } from "./keyed-turn.ts";
+import { pendingApprovals } from "./pending-approvals.ts";
 import { resultDraft } from "./run-tools.ts";
 import type { SendDenial } from "./send-denial.ts";
+import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { BeforeCloseContext, ClosingDecision } from "./session-options.ts";
 import type { TurnLease } from "./turn-lease.ts";
@@ -36,6 +38,7 @@ export interface TurnCloseOptions {
   readonly settings: TurnSettings;
   readonly clock: Clock;
   readonly turn: TurnLease;
+  readonly emit: Emit | null;
 }
 
 /** Ends a turn in each of its ways. The last records and the closing mark are one commit. */
@@ -60,6 +63,21 @@ export class TurnClose {
     return { outcome: "step-limit", denial: null };
   }
 
+  /**
+   * Ends a turn whose open calls wait for a decision. The entry states it too, so that lists need not read the log.
+   *
+   * @param questions the records of the questions
+   */
+  async waiting(questions: readonly RecordDraft[]): Promise<TurnEnd> {
+    const { log, clock, turn, emit } = this.#options;
+    const { openCalls } = log.facts;
+    const calls = openCalls.calls.filter(({ id }) => openCalls.stateOf(id) === "undecided").length;
+    const waiting = { turnId: turn.turnId, fence: turn.fence, sinceMs: clock.nowMs(), calls };
+    await this.#close(questions, { state: "waiting" }, null, { waiting });
+    emit?.({ name: "approval.waiting", approvals: pendingApprovals(log) });
+    return { outcome: "waiting", denial: null };
+  }
+
   async denied(denial: SendDenial): Promise<TurnEnd> {
     await this.#close([], { state: "denied", denial }, null);
     return { outcome: "denied", denial };
@@ -69,10 +87,11 @@ export class TurnClose {
   async aborted(message: AssistantMessage | null, calls: readonly CallFacts[]): Promise<TurnEnd> {
     this.#assertOurs();
     const reply = message === null ? null : { ...message, stopReason: "aborted" };
-    const drafts = [
-      ...brokenReply(reply, "The turn was aborted before this call was run."),
-      ...calls.flatMap(callDrafts),
-    ];
+    const content = "The turn was aborted before this call was run.";
+    const waiting = this.#options.log.facts.openCalls.calls.map(({ id, name }) =>
+      resultDraft(id, name, { content, isError: true }),
+    );
+    const drafts = [...waiting, ...brokenReply(reply, content), ...calls.flatMap(callDrafts)];
     await this.#close(drafts, { state: "aborted" }, null, this.decision("aborted", reply).entry);
     return { outcome: "aborted", denial: null };
   }
@@ -120,7 +139,9 @@ export class TurnClose {
     entry: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     const introduced = this.isIntroduced && mark.state === "done" ? { groupActivationNeedsSystemIntro: false } : {};
-    await this.#options.turn.close(drafts, mark, { ...entry, ...introduced, ...this.patch(result, mark.state) });
+    const decided = this.#options.log.entry["waiting"] === undefined ? {} : { waiting: undefined };
+    const patch = { ...decided, ...entry, ...introduced, ...this.patch(result, mark.state) };
+    await this.#options.turn.close(drafts, mark, patch);
   }
 
   #assertOurs(): void {

@@ -18,11 +18,13 @@ export interface KeyedTurn {
 
 /** Describes a keyed turn that has its result. A repeat then gets the same result. */
 export interface AnsweredTurn extends KeyedTurn {
-  readonly state: "done" | "step-limit" | "denied";
+  readonly state: "done" | "step-limit" | "denied" | "waiting";
 }
 
+const answered: ReadonlySet<TurnMarkState> = new Set(["done", "step-limit", "denied", "waiting"]);
+
 export function isAnswered(keyed: KeyedTurn): keyed is AnsweredTurn {
-  return keyed.state === "done" || keyed.state === "step-limit" || keyed.state === "denied";
+  return answered.has(keyed.state);
 }
 
 export async function readKeyedTurn(

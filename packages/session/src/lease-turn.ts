@@ -5,6 +5,7 @@ import {
   type Clock,
   type RandomSource,
   type RecordDraft,
+  type SessionEntry,
   type SessionHead,
   type SessionRef,
   type SessionState,
@@ -32,6 +33,8 @@ export interface LeaseTurnOptions {
   readonly idempotencyKey?: string;
 }
 
+type LeftTurn = Omit<InterruptedTurn, "pendingApprovals">;
+
 /**
  * Describes a turn that only a lease holds. The program of the turn runs elsewhere, and no process here renews the
  * lease.
@@ -48,7 +51,7 @@ export interface LeasedTurn {
   /** Is true when an earlier request opened the turn. */
   readonly replayed: boolean;
   /** Describes the turn that an earlier program left open in the session. */
-  readonly interruptedTurn: InterruptedTurn | null;
+  readonly interruptedTurn: LeftTurn | null;
 }
 
 /**
@@ -69,7 +72,7 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
   // The response was lost, and the turn is open already. With a key the store detects the repeat itself.
   if (isOwn && options.turnId !== undefined && idempotencyKey === null)
     return { ...leaseOf(place.head, turnId), ids: [], replayed: true, interruptedTurn: null };
-  let interruptedTurn: InterruptedTurn | null = null;
+  let interruptedTurn: LeftTurn | null = null;
   const { self: _self, ...owners } = processOwners();
   const beginning = await beginTurn({
     log: place,
@@ -80,12 +83,14 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
     leaseMs,
     drafts: () => drafts,
     // With a key the results are stored before the turn is opened. That would move the head that the caller expects.
-    leftResults: () => (expect !== undefined && idempotencyKey !== null ? [] : notRunResults(place.calls, drafts)),
+    leftResults: () => (expect !== undefined && idempotencyKey !== null ? [] : notRunResults(place.facts, drafts)),
     resumes: null,
     idempotencyKey,
     signal: undefined,
     emit: (event) => {
-      if (event.name === "turn.interrupted") ({ interruptedTurn } = event);
+      if (event.name !== "turn.interrupted") return;
+      const { pendingApprovals: _pending, ...left } = event.interruptedTurn;
+      interruptedTurn = left;
     },
     ...(expect === undefined ? {} : { expect }),
   });
@@ -104,7 +109,7 @@ function leaseOf(head: SessionHead, turnId: string): Pick<LeasedTurn, "turnId" |
 export interface CloseLeasedTurnOptions {
   readonly fence: number;
   readonly drafts: readonly RecordDraft[];
-  readonly outcome: Exclude<TurnMarkState, "open" | "interrupted" | "denied">;
+  readonly outcome: Exclude<TurnMarkState, "open" | "interrupted" | "denied" | "waiting">;
   readonly entry?: Readonly<Record<string, unknown>>;
   readonly idempotencyKey?: string;
 }
@@ -151,18 +156,24 @@ async function closedTurn(store: SessionStore, ref: SessionRef, fence: number): 
 
 /** Opening a turn by lease needs only the head of the session, so the window is not read. */
 class HeadPlace implements TurnPlace {
-  readonly facts = { turn: null } as const;
-  calls: WindowFacts = new WindowFacts();
+  /** Holds the facts from the newest reply on. */
+  facts: WindowFacts = new WindowFacts();
   readonly #store: SessionStore;
   readonly #ref: SessionRef;
   readonly #random: RandomSource;
   #head: SessionHead;
+  #entry: SessionEntry;
 
-  constructor(store: SessionStore, ref: SessionRef, random: RandomSource, { head }: SessionState) {
+  constructor(store: SessionStore, ref: SessionRef, random: RandomSource, { head, entry }: SessionState) {
     this.#store = store;
     this.#ref = ref;
     this.#random = random;
     this.#head = head;
+    this.#entry = entry;
+  }
+
+  get entry(): SessionEntry {
+    return this.#entry;
   }
 
   get head(): SessionHead {
@@ -178,12 +189,15 @@ class HeadPlace implements TurnPlace {
   }
 
   async catchUp(): Promise<void> {
-    this.#head = (await loadExisting(this.#store, this.#ref)).head;
+    const { head, entry } = await loadExisting(this.#store, this.#ref);
+    this.#head = head;
+    this.#entry = entry;
     await this.readCalls();
   }
 
-  /** A turn that was never closed may have left calls that did not run. */
+  /** A turn that was never closed, or whose calls wait for a decision, may have left calls that did not run. */
   async readCalls(): Promise<void> {
-    this.calls = this.#head.turn === null ? new WindowFacts() : await readNewestCalls(this.#store, this.#ref);
+    const mayHaveCalls = this.#head.turn !== null || this.#entry["waiting"] !== undefined;
+    this.facts = mayHaveCalls ? await readNewestCalls(this.#store, this.#ref) : new WindowFacts();
   }
 }

@@ -1,6 +1,34 @@
 import type { RecordDraft, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { interruptedResult } from "./run-tools.ts";
+import type { CallState } from "./open-calls.ts";
+import { resultDraft } from "./run-tools.ts";
 import { WindowFacts } from "./window-facts.ts";
+
+const texts: Readonly<Record<CallState, string>> = {
+  "may-have-run": "The process ended while this call was under way. It may have run.",
+  undecided: "The process ended before anybody allowed this call. It was not run.",
+  approved: "The call was approved, and the conversation continued before it ran. It was not run.",
+  refused: "The call was refused; it was not run.",
+};
+
+/** Creates the results of calls that a turn left without one. The model reads whether a call may have run. */
+export function leftResults(
+  { openCalls }: WindowFacts,
+  { isLeft, undecided = texts.undecided }: LeftResultsOptions,
+): readonly RecordDraft[] {
+  return openCalls.calls
+    .filter(({ id }) => isLeft(openCalls.stateOf(id), id))
+    .map(({ id, name }) => {
+      const state = openCalls.stateOf(id);
+      const content = state === "undecided" ? undecided : texts[state];
+      return resultDraft(id, name, { content, isError: true });
+    });
+}
+
+interface LeftResultsOptions {
+  readonly isLeft: (state: CallState, callId: string) => boolean;
+  /** States why no decision came. @default the process ended */
+  readonly undecided?: string;
+}
 
 /**
  * Creates results for calls that provably did not run. Without them a rebuilt history would state that the calls may
@@ -12,11 +40,17 @@ export function notRunResults(facts: WindowFacts, drafts: readonly object[] = []
   const answered = new Set(
     fields.map(({ message }) => (message as { readonly toolCallId?: unknown } | undefined)?.toolCallId),
   );
-  const notRun = [...facts.openCalls].filter(
-    ([id]) => !answered.has(id) && facts.interruptedCall(id) !== "may-have-run",
-  );
-  return notRun.map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
+  return leftResults(facts, {
+    isLeft: (state, callId) => state !== "may-have-run" && !answered.has(callId),
+    ...(facts.turn?.mark.state === "waiting" ? { undecided: answeredInstead } : {}),
+  });
 }
+
+const answeredInstead = "The user answered instead of deciding. The call was not run.";
+
+/** The model reads this text where the calls of another session cannot be decided on. */
+export const undecidableHere =
+  "Nobody decided on this call, and it cannot be decided on in this session. It was not run.";
 
 /** Reads the log back to its newest reply, to find the calls of that reply without results. */
 export async function readNewestCalls(store: SessionStore, ref: SessionRef): Promise<WindowFacts> {

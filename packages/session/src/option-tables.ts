@@ -1,4 +1,11 @@
-import { modelKind, optionKinds, portKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
+import {
+  isFields,
+  modelKind,
+  optionKinds,
+  portKinds,
+  type OptionKind,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type { ResultSettings } from "@throughline/guard/internal";
 import type { SessionAppendOptions } from "./session.ts";
 import type { SessionsOptions } from "./session-options.ts";
@@ -53,7 +60,7 @@ export const sessionsTable: OptionTable<SessionsOptions> = {
   owners: objectWith("stateOf"),
 };
 
-export const resumeTable: OptionTable<ResumeOptions> = {
+const commonTable = {
   signal,
   onDelta: callback,
   onEvent: callback,
@@ -66,7 +73,29 @@ export const resumeTable: OptionTable<ResumeOptions> = {
   leaseMs,
 };
 
-export const turnTable: OptionTable<RunTurnOptions> = { ...resumeTable, mentioned: flag, idempotencyKey: filledText };
+const answer: OptionKind = {
+  expected: "true, { approve } or { refuse }",
+  accepts: (value) => value === true || isFieldsOf(value, "approve", object) || isFieldsOf(value, "refuse", text),
+};
+
+function isFieldsOf(value: unknown, name: string, kind: OptionKind): boolean {
+  return isFields(value) && kind.accepts(value[name]);
+}
+
+export const resumeTable: OptionTable<ResumeOptions> = {
+  ...commonTable,
+  approvals: {
+    expected: "decisions by call id: true, { approve } or { refuse }",
+    accepts: (value) => isFields(value) && Object.values(value).every((one) => answer.accepts(one)),
+  },
+};
+
+export const turnTable: OptionTable<RunTurnOptions> = {
+  ...commonTable,
+  mentioned: flag,
+  idempotencyKey: filledText,
+  whenWaiting: oneOf(["refuse", "reject"]),
+};
 
 export const appendTable: OptionTable<SessionAppendOptions> = {
   expectHead: orNull(text),

@@ -8,7 +8,7 @@ import {
   type ToolCallBlock,
 } from "@throughline/core";
 import { argumentProblem } from "@throughline/core/internal";
-import { approvalDraft, type InterruptedCall, isApproval } from "./approval-record.ts";
+import { approvalDraft, isApproval, isWait } from "./approval-record.ts";
 import { errorText } from "./error-text.ts";
 import { fitContent } from "./fit-record.ts";
 import type { Emit } from "./session-event.ts";
@@ -17,12 +17,20 @@ import type { ApproveTool, SessionContent } from "./session-options.ts";
 
 type ToolOutput = string | AgentToolResult;
 
+/** Is the answer to a question that the log has already. */
+export const keepsWaiting: unique symbol = Symbol("keeps waiting");
+
 export interface RunToolsOptions {
   readonly ref: SessionRef;
   readonly turnId: string;
   readonly tools: ReadonlyMap<string, AgentTool>;
   readonly isParallel: boolean;
-  readonly approve: ApproveTool | null;
+  readonly approve: ((...call: Parameters<ApproveTool>) => unknown) | null;
+  /**
+   * Returns the decision that the log has on a call of an earlier turn. The first decision in the log holds, and other
+   * processes may write decisions.
+   */
+  readonly recorded: (callId: string) => { readonly isAllowed: boolean; readonly words: string | null } | null;
   /** Is true when several calls may be decided on at once. */
   readonly asksInParallel: boolean;
   readonly signal: AbortSignal;
@@ -33,10 +41,10 @@ export interface RunToolsOptions {
   readonly append: (drafts: readonly RecordDraft[]) => Promise<unknown>;
 }
 
-/** `isCutOff` is true when the reply reached its length limit, so its last call may be incomplete. */
+/** `cutOffId` names the last call of a reply that reached its length limit, so the call may be incomplete. */
 export interface RequestedCalls {
   readonly calls: readonly ToolCallBlock[];
-  readonly isCutOff: boolean;
+  readonly cutOffId: string | null;
 }
 
 interface Result {
@@ -53,10 +61,16 @@ const mayHaveRun = "The turn was aborted while this call ran. It may have had it
 
 /**
  * Runs the calls of a reply and appends each result when it arrives. Every call gets exactly one result, whatever the
- * tool does. Results that arrive during a write are written together.
+ * tool does, unless its decision is left to a later time. Results that arrive during a write are written together.
+ *
+ * @returns the records of new questions that wait for an answer; null when no call waits
  */
-export async function runTools({ calls, isCutOff }: RequestedCalls, options: RunToolsOptions): Promise<void> {
+export async function runTools(
+  { calls, cutOffId }: RequestedCalls,
+  options: RunToolsOptions,
+): Promise<readonly RecordDraft[] | null> {
   const finished: RecordDraft[] = [];
+  let questions: RecordDraft[] | null = null;
   const ask = options.asksInParallel ? <Value>(question: () => Value): Value => question() : oneByOne();
   let writing: Promise<void> | null = null;
   const write = async (): Promise<void> => {
@@ -67,20 +81,22 @@ export async function runTools({ calls, isCutOff }: RequestedCalls, options: Run
     finished.push(draft);
     await (writing ??= write());
   };
-  const runOne = async (call: ToolCallBlock, index: number): Promise<void> => {
-    const isIncomplete = isCutOff && index === calls.length - 1;
-    const result = isIncomplete
-      ? failed("The reply reached its length limit in this call. It was not run; make it again, shorter.")
-      : await resultOf(call, options, keep, ask);
-    await keep(resultDraft(call.id, call.name, result));
+  const runOne = async (call: ToolCallBlock): Promise<void> => {
+    const result =
+      call.id === cutOffId && call === calls.at(-1)
+        ? failed("The reply reached its length limit in this call. It was not run; make it again, shorter.")
+        : await resultOf(call, options, keep, ask);
+    if ("question" in result) questions = [...(questions ?? []), ...result.question];
+    else await keep(resultDraft(call.id, call.name, result));
   };
   if (options.isParallel) {
     const outcomes = await Promise.allSettled(calls.map(runOne));
     const problem = outcomes.find((outcome) => outcome.status === "rejected");
     if (problem !== undefined) throw problem.reason;
   } else {
-    for (const [index, call] of calls.entries()) await runOne(call, index);
+    for (const call of calls) await runOne(call);
   }
+  return questions;
 }
 
 async function resultOf(
@@ -88,7 +104,7 @@ async function resultOf(
   options: RunToolsOptions,
   keep: (draft: RecordDraft) => Promise<void>,
   ask: Ask,
-): Promise<Result> {
+): Promise<Result | { readonly question: readonly RecordDraft[] }> {
   const { signal, emit } = options;
   const { id: callId, name: toolName } = call;
   if (signal.aborted) return failed(notRun);
@@ -100,16 +116,17 @@ async function resultOf(
     );
   const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
   if (problem !== null) return failed(`The call was not run: ${problem}.`);
-  const { refusal, record } = await orAborted<Decision>(
+  const aborted = { refusal: failed(notRun), record: null, waits: false };
+  const decision = await orAborted<Decision>(
     ask(() => decisionOn(call, options)),
     signal,
-    {
-      refusal: failed(notRun),
-      record: null,
-    },
+    aborted,
   );
+  const { record, waits } = decision;
+  if (waits) return { question: record === null ? [] : [record] };
   // The decision is stored before the tool runs. Whatever the tool does, the log then states who allowed it.
   if (record !== null) await keep(record);
+  const refusal = record === null ? decision.refusal : refusalIn(options.recorded(callId), decision.refusal);
   if (refusal !== null) {
     emit?.({ name: "tool.refused", callId, toolName });
     return refusal;
@@ -136,31 +153,43 @@ function oneByOne(): Ask {
 interface Decision {
   /** Is null when the call may run. */
   readonly refusal: Result | null;
-  /** Holds the record of the decision; null when no decision was asked for. */
+  /** Holds the record of the decision; null when the log has it already, and when no decision was asked for. */
   readonly record: RecordDraft | null;
+  /** Is true when the decision is left to a later time. */
+  readonly waits: boolean;
+}
+
+const refusedText = "The call was refused; it was not run.";
+
+/** A decision in the log holds. Null means that the call may run. */
+function refusalIn(recorded: ReturnType<RunToolsOptions["recorded"]>, otherwise: Result | null): Result | null {
+  if (recorded === null) return otherwise;
+  return recorded.isAllowed ? null : (otherwise ?? failed(recorded.words ?? refusedText));
 }
 
 /** A call without a decision must not run, so an error counts as a refusal. */
-async function decisionOn(
-  call: ToolCallBlock,
-  { approve, signal, turnId, ref, clock }: RunToolsOptions,
-): Promise<Decision> {
-  if (approve === null) return { refusal: null, record: null };
+async function decisionOn(call: ToolCallBlock, options: RunToolsOptions): Promise<Decision> {
+  const { approve, signal, turnId, ref, clock } = options;
+  const recorded = options.recorded(call.id);
+  if (recorded !== null) return { refusal: refusalIn(recorded, null), record: null, waits: false };
+  if (approve === null) return { refusal: null, record: null, waits: false };
   // The signal may have aborted while the call waited for earlier questions.
-  if (signal.aborted) return { refusal: failed(notRun), record: null };
+  if (signal.aborted) return { refusal: failed(notRun), record: null, waits: false };
   const { id: callId, name } = call;
   const askedMs = clock.nowMs();
   try {
     const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
-    const decision: unknown = await approve({ id: callId, name, arguments: args }, { signal, callId, turnId, ref });
+    const decision = await approve({ id: callId, name, arguments: args }, { signal, callId, turnId, ref });
+    if (decision === keepsWaiting) return { refusal: null, record: null, waits: true };
     const record = approvalDraft(decision, { turnId, callId, tool: name, askedMs, decidedMs: clock.nowMs() });
-    if (isApproval(decision)) return { refusal: null, record };
+    if (isWait(decision)) return { refusal: null, record, waits: true };
+    if (isApproval(decision)) return { refusal: null, record, waits: false };
     const { refuse } = (decision ?? {}) as { readonly refuse?: unknown };
-    const words = typeof refuse === "string" && refuse.trim() !== "" ? refuse : "The call was refused; it was not run.";
-    return { refusal: failed(words), record };
+    const words = typeof refuse === "string" && refuse.trim() !== "" ? refuse : refusedText;
+    return { refusal: failed(words), record, waits: false };
   } catch (error) {
     const words = `The call was not run: asking for its approval failed: ${errorText(error)}`;
-    return { refusal: failed(words), record: null };
+    return { refusal: failed(words), record: null, waits: false };
   }
 }
 
@@ -269,15 +298,4 @@ async function appendResults(drafts: readonly RecordDraft[], options: RunToolsOp
       ]);
     }
   }
-}
-
-const interruptedTexts: Readonly<Record<InterruptedCall, string>> = {
-  "may-have-run": "The process ended while this call was under way. It may have run.",
-  undecided: "The process ended before anybody allowed this call. It was not run.",
-  refused: "The call was refused; it was not run.",
-};
-
-/** Creates the result of a call that a turn left without one when its process ended. */
-export function interruptedResult(toolCallId: string, toolName: string, known: InterruptedCall): RecordDraft {
-  return resultDraft(toolCallId, toolName, failed(interruptedTexts[known]));
 }

@@ -1,11 +1,4 @@
-import type {
-  AppendOptions,
-  AppendResult,
-  AssistantMessage,
-  ChatDelta,
-  RecordDraft,
-  ToolCallBlock,
-} from "@throughline/core";
+import type { AppendOptions, AppendResult, AssistantMessage, ChatDelta, RecordDraft } from "@throughline/core";
 import { type CompactionRequest, createGuardTurn } from "@throughline/guard/internal";
 import { resolveGroupActivation } from "@throughline/policy/internal";
 import type { Actual, AheadCounter, TokenCounter } from "@throughline/tokens/internal";
@@ -20,13 +13,14 @@ import {
   type TurnEnd,
 } from "./close.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf, type Prompt, type PromptPrefix } from "./prompt.ts";
-import { runTools } from "./run-tools.ts";
+import { type RequestedCalls, runTools, type RunToolsOptions } from "./run-tools.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
-import type { Emit } from "./session-event.ts";
 import type { SessionModel, StepContext } from "./session-options.ts";
 import { withThinkingLevel } from "./thinking-level.ts";
 import { readWindowRecords } from "./window-records.ts";
 import { wireTools } from "./wire-tools.ts";
+
+type ToolRun = RequestedCalls & Pick<RunToolsOptions, "approve" | "recorded">;
 
 export interface TurnRunOptions extends TurnCloseOptions {
   readonly counter: AheadCounter;
@@ -37,8 +31,9 @@ export interface TurnRunOptions extends TurnCloseOptions {
   readonly isMentioned: boolean;
   /** Returns messages that arrived since the last call and belong into the next one. */
   readonly steeredDrafts: () => readonly RecordDraft[];
+  /** Decides on the calls that an earlier turn left open; null when the turn does not resume one. */
+  readonly answers: RunToolsOptions["approve"];
   readonly onDelta: ((delta: ChatDelta) => void) | null;
-  readonly emit: Emit | null;
 }
 
 /** Runs an open turn: asks the model and runs tools until the model makes no more calls, then closes the turn. */
@@ -57,12 +52,14 @@ export class TurnRun {
 
   /** @throws the error that ended the turn; the log states it unless the turn was lost or the store failed */
   async run(): Promise<TurnEnd> {
-    const { settings, turn } = this.#options;
+    const { log, settings, turn } = this.#options;
     const { signal } = turn;
     for (;;) {
       if (signal.aborted) return this.#close.aborted(null, []);
       const denial = await this.#denial();
       if (denial !== null) return this.#deny(denial);
+      const waiting = this.#step === 0 ? await this.#runOpenCalls() : null;
+      if (waiting !== null) return waiting;
       const steered = this.#step === 0 ? [] : this.#options.steeredDrafts();
       if (steered.length > 0) await this.#append(steered, {});
       this.#step += 1;
@@ -91,7 +88,14 @@ export class TurnRun {
         return this.#close.done(drafts, result, entry);
       }
       await this.#append(drafts, { entry: this.#close.patch(result) });
-      await this.#runTools(message, calls);
+      const { approveTool: approve } = settings;
+      const end = await this.#runTools({
+        calls,
+        cutOffId: log.facts.openCalls.cutOffId,
+        approve,
+        recorded: () => null,
+      });
+      if (end !== null) return end;
       if (this.#step < settings.maxSteps || signal.aborted) continue;
       return this.#close.atStepLimit(message);
     }
@@ -255,27 +259,37 @@ export class TurnRun {
     return promptOf(log, prefix.system);
   }
 
-  async #runTools(message: AssistantMessage, calls: readonly ToolCallBlock[]): Promise<void> {
-    const { log, settings, emit, turn } = this.#options;
+  /** Carries out the decisions on the calls that an earlier turn left open. Returns null when no call waits. */
+  async #runOpenCalls(): Promise<TurnEnd | null> {
+    const { log, turn, answers } = this.#options;
+    const { openCalls } = log.facts;
+    if (openCalls.size === 0 || answers === null) return null;
+    const { calls, cutOffId } = openCalls;
+    const recorded = (callId: string): ReturnType<RunToolsOptions["recorded"]> =>
+      log.facts.openCalls.decisionFor(turn.turnId, callId);
+    return this.#runTools({ calls, cutOffId, approve: answers, recorded });
+  }
+
+  /** Returns the end of the turn when calls wait for a decision. */
+  async #runTools({ approve, recorded, ...requested }: ToolRun): Promise<TurnEnd | null> {
+    const { log, settings, emit, turn, clock } = this.#options;
     const { signal, turnId } = turn;
-    const last = Array.isArray(message.content) ? message.content.at(-1) : null;
-    const isCutOff = message.stopReason === "length" && last === calls.at(-1);
-    await runTools(
-      { calls, isCutOff },
-      {
-        ref: log.ref,
-        turnId,
-        tools: settings.tools.byName,
-        isParallel: settings.isParallel,
-        approve: settings.approveTool,
-        asksInParallel: settings.asksInParallel,
-        signal,
-        emit,
-        clock: this.#options.clock,
-        recordBytes: log.store.capabilities.limits.recordBytes,
-        append: (drafts) => this.#append(drafts, {}),
-      },
-    );
+    const questions = await runTools(requested, {
+      ref: log.ref,
+      turnId,
+      tools: settings.tools.byName,
+      isParallel: settings.isParallel,
+      approve,
+      recorded,
+      asksInParallel: settings.asksInParallel,
+      signal,
+      emit,
+      clock,
+      recordBytes: log.store.capabilities.limits.recordBytes,
+      append: (drafts) => this.#append(drafts, {}),
+    });
+    if (questions === null) return null;
+    return signal.aborted ? this.#close.aborted(null, []) : this.#close.waiting(questions);
   }
 
   #append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {

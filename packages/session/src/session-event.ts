@@ -4,7 +4,7 @@ import type { GuardEvent } from "@throughline/guard/internal";
 import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
-import type { InterruptedTurn, TurnOutcome } from "./turn-mark.ts";
+import type { InterruptedTurn, PendingApproval, TurnOutcome } from "./turn-mark.ts";
 
 /** Names the session and the turn of an event. */
 interface EventPlace {
@@ -94,6 +94,12 @@ export type UnplacedEvent =
       readonly callId: string;
       /** Holds the name of the tool, as the model wrote it. */
       readonly toolName: string;
+    }
+  /** Reports that the turn ended and calls of tools wait for a decision. `session.resume` continues it. */
+  | {
+      readonly name: "approval.waiting";
+      /** Lists the calls that wait. */
+      readonly approvals: readonly PendingApproval[];
     }
   /** Reports that a tool returned or failed. Its result is stored as a record. */
   | {

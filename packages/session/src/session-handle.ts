@@ -31,7 +31,8 @@ import { createAheadCounter } from "@throughline/tokens/internal";
 import { restoreHistory } from "./restore-history.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
 import type { ResumeOptions, RunTurnOptions, Turn } from "./turn.ts";
-import type { InterruptedTurn } from "./turn-mark.ts";
+import { pendingApprovals } from "./pending-approvals.ts";
+import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
 import { mappingFor, SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
@@ -103,6 +104,11 @@ export class SessionHandle implements Session, TurnHost {
     return turn === null || this.#isRunning(turn) ? null : readInterruptedTurn(this.log, turn);
   }
 
+  get pendingApprovals(): readonly PendingApproval[] {
+    const { turn } = this.log.head;
+    return this.#current !== null || (turn !== null && this.#isRunning(turn)) ? [] : pendingApprovals(this.log);
+  }
+
   /** Only turns of this handle count, not those of other handles or processes. */
   get isInTurn(): boolean {
     return this.#current !== null;
@@ -134,7 +140,8 @@ export class SessionHandle implements Session, TurnHost {
   async resume(options: ResumeOptions = {}): Promise<Turn> {
     assertKnownOptions<ResumeOptions>("resume", options, resumeTable);
     this.assertOpen();
-    return this.#track(takeTurn(this, { drafts: null, idempotencyKey: null, isMentioned: true }, options));
+    const { approvals } = options;
+    return this.#track(takeTurn(this, { drafts: null, idempotencyKey: null, isMentioned: true, approvals }, options));
   }
 
   streamTurn(input: SessionContent, options: RunTurnOptions = {}): TurnStream {

@@ -60,10 +60,10 @@ export interface ApprovalFacts {
 }
 
 /**
- * Decides on a call. With `true` or `approve` the call runs. With `refuse` it does not run, and the model reads the
- * reason.
+ * Answers whether a call may run. With `true` or `approve` the call runs. With `refuse` it does not run, and the model
+ * reads the reason.
  */
-type ToolDecision =
+export type ApprovalAnswer =
   | true
   | {
       /** Allows the call and adds these facts to its approval record. */
@@ -73,6 +73,18 @@ type ToolDecision =
       /** States why the call does not run. The model reads this text as the call's result. */
       readonly refuse: string;
     } & ApprovalFacts);
+
+/** Decides on a call. `"unasked"` allows a call that needs no question. */
+type ToolDecision =
+  | ApprovalAnswer
+  | "unasked"
+  | {
+      /**
+       * Leaves the decision to a later time. The turn ends with the outcome `waiting`, and `session.resume` continues it
+       * in any process. The facts are for the person who decides, at most 16,384 characters as JSON.
+       */
+      readonly wait: Readonly<Record<string, unknown>> | undefined;
+    };
 
 /** Decides whether a call of a tool may run. For a refused call the model reads the reason. */
 export type ApproveTool = (call: ToolCallRequest, context: AgentToolCall) => ToolDecision | Promise<ToolDecision>;

@@ -4,7 +4,7 @@ import type { SessionDraft } from "@throughline/core/internal";
 import type { Repair } from "@throughline/history";
 import type { Gauge } from "@throughline/tokens";
 import type { SessionContent, SessionModel } from "./session-options.ts";
-import type { InterruptedTurn } from "./turn-mark.ts";
+import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import type { TurnStream } from "./turn-stream.ts";
 import type { Turn, RunTurnOptions, ResumeOptions } from "./turn.ts";
 
@@ -56,6 +56,11 @@ export interface Session extends AsyncDisposable {
   };
   /** Describes the turn that an ended process left open; null when there is none. */
   readonly interruptedTurn: InterruptedTurn | null;
+  /**
+   * Lists the calls of tools that wait for a decision, as this handle last read them; empty while a turn runs. Another
+   * process may have asked. `resume({ approvals })` decides on them.
+   */
+  readonly pendingApprovals: readonly PendingApproval[];
   /** Describes a turn that another handle or process runs, as this handle last read it. Null when there is none. */
   readonly runningTurn: OpenTurn | null;
   /**
@@ -82,10 +87,15 @@ export interface Session extends AsyncDisposable {
    */
   runTurn(input: SessionContent, options?: RunTurnOptions): Promise<Turn>;
   /**
-   * Resumes the last turn without a new message, after it was interrupted, failed, aborted or stopped at its limit.
-   * Tool calls without a result are answered as interrupted.
+   * Resumes the last turn without a new message, after it was interrupted, failed, aborted or stopped at its limit, or
+   * while its calls wait for a decision. Calls that may have run are answered as interrupted. Calls whose question was
+   * open are asked about again.
    *
-   * @throws {ThroughlineError} INPUT_INVALID if there is no turn to resume, and the errors of `runTurn`
+   * @throws {ThroughlineError} INPUT_INVALID if there is no turn to resume, APPROVAL_DECIDED for a call that waits for
+   *   no decision, and the errors of `runTurn`
+   * @example
+   * const [call] = session.pendingApprovals;
+   * if (call !== undefined) await session.resume({ approvals: { [call.callId]: true } });
    */
   resume(options?: ResumeOptions): Promise<Turn>;
   /**
@@ -100,7 +110,7 @@ export interface Session extends AsyncDisposable {
    * return session.streamTurn(await request.text()).toResponse(); // server-sent events
    */
   streamTurn(input: SessionContent, options?: RunTurnOptions): TurnStream;
-  /** Resumes the last turn like `resume` and streams its events like `streamTurn`. */
+  /** Resumes the last turn like `resume`, with its decisions, and streams its events like `streamTurn`. */
   streamResume(options?: ResumeOptions): TurnStream;
   /** Appends records outside of a turn. */
   append(drafts: readonly SessionDraft[], options?: SessionAppendOptions): Promise<AppendResult>;

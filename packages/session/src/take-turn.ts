@@ -1,23 +1,15 @@
-import {
-  hasErrorCode,
-  type Message,
-  type RecordDraft,
-  type SessionRef,
-  type StoredRecord,
-  ThroughlineError,
-} from "@throughline/core";
+import { hasErrorCode, type Message, type SessionRef, type StoredRecord } from "@throughline/core";
 import { createAheadCounter } from "@throughline/tokens/internal";
 import { acquireTurn, type AcquiredTurn } from "./acquire.ts";
 import { runAfterTurnSteps } from "./after-turn.ts";
-import { keyedTurnId, readInterruptedTurn } from "./begin-turn.ts";
+import { keyedTurnId } from "./begin-turn.ts";
 import { branchSession } from "./branch-session.ts";
 import type { CallFacts } from "./call-record.ts";
 import { finishedTurn, replayedTurn, TurnClose, type TurnEnd } from "./close.ts";
 import { BranchOff, enqueueTurn } from "./enqueue.ts";
-import { notRunResults } from "./left-results.ts";
+import { answersOf, refusedResults, resumedResults, resumedTurnId } from "./resume-calls.ts";
 import { restoreHistory } from "./restore-history.ts";
 import { TurnRun } from "./run.ts";
-import { interruptedResult } from "./run-tools.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { targetOf } from "./session-log.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
@@ -105,11 +97,11 @@ async function acquireAndRun(context: TurnContext): Promise<Turn> {
 async function acquire(context: TurnContext, settings: TurnSettings): Promise<AcquiredTurn> {
   const { host, input, options, turnId, emit, wait } = context;
   const { log, shared } = host;
-  const resuming = { drafts: () => openResults(host), leftResults: () => [] };
+  const resuming = { drafts: () => resumedResults(log, input, settings), leftResults: () => [] };
   const opening =
     input.drafts === null
-      ? { ...resuming, resumes: lastTurnId(host) }
-      : { drafts: input.drafts, leftResults: () => notRunResults(log.facts), resumes: null };
+      ? { ...resuming, resumes: resumedTurnId(host, input) }
+      : { drafts: input.drafts, leftResults: () => refusedResults(log, options), resumes: null };
   try {
     return await acquireTurn({
       log,
@@ -129,7 +121,8 @@ async function acquire(context: TurnContext, settings: TurnSettings): Promise<Ac
   }
 }
 
-interface RunContext extends TurnContext, Pick<Extract<AcquiredTurn, { kind: "begun" }>, "fence" | "firstSeq"> {
+interface RunContext
+  extends TurnContext, Pick<Extract<AcquiredTurn, { kind: "begun" }>, "fence" | "firstSeq" | "resumes"> {
   readonly settings: TurnSettings;
   readonly controller: AbortController;
   /** The list grows while the turn runs. */
@@ -144,7 +137,7 @@ async function runAndClose(context: RunContext): Promise<Turn> {
   const { leaseMs, model } = settings;
   const turn = new TurnLease({ log, clock, turnId, fence, leaseMs, emit, controller, signal: options.signal });
   const ledger = new TurnLedger(log);
-  const phases = { log, ledger, settings, clock, turn };
+  const phases = { log, ledger, settings, clock, turn, emit };
   const close = new TurnClose(phases);
   try {
     const counter = createAheadCounter(
@@ -162,14 +155,15 @@ async function runAndClose(context: RunContext): Promise<Turn> {
         summaryId: () => host.summaryId(),
         isMentioned: input.isMentioned,
         steeredDrafts: () => shared.queueOf(host.ref).takeSteered(),
+        answers: context.resumes === null ? null : answersOf(log, input, settings),
         onDelta: options.onDelta ?? null,
-        emit,
       },
       close,
     );
     const ended = endedTurn(context, await run.run(), ledger, calls);
-    // A denied turn got no answer, so the steps after a turn have nothing to process.
-    if (ended.denial === null) host.track(runAfterTurnSteps({ host, settings, turn: ended, counter, emit }));
+    // The steps after a turn process its answer, and a denied or a waiting turn has none yet.
+    if (ended.denial === null && ended.outcome !== "waiting")
+      host.track(runAfterTurnSteps({ host, settings, turn: ended, counter, emit }));
     return ended;
   } catch (error) {
     if (turn.lostBecause !== null) throw turn.lostBecause;
@@ -233,18 +227,4 @@ async function branchOff(host: TurnHost, input: TurnInput, options: RunTurnOptio
   } finally {
     await branch.close();
   }
-}
-
-/** @throws {ThroughlineError} INPUT_INVALID when the last turn is done, or there is none */
-function lastTurnId({ log }: TurnHost): string {
-  const { turn } = log.facts;
-  const open = log.head.turn;
-  if (open !== null) return readInterruptedTurn(log, open).turnId;
-  if (turn !== null && turn.mark.state !== "done") return turn.mark.turnId;
-  throw new ThroughlineError("INPUT_INVALID", "There is no turn to resume: the last one is done.");
-}
-
-/** Answers calls that have no stored result. The result informs the model whether the call may have run. */
-function openResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
-  return [...facts.openCalls].map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
 }

@@ -2,6 +2,7 @@ import type { RecordDraft, SessionRef, StoredRecord } from "@throughline/core";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionModel, SessionsOptions } from "./session-options.ts";
+import type { ApprovalAnswers } from "./turn.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
 export interface TurnInput {
@@ -10,6 +11,8 @@ export interface TurnInput {
   readonly idempotencyKey: string | null;
   /** Is false for group messages that are not addressed to the agent. */
   readonly isMentioned: boolean;
+  /** Holds the decisions on the calls that a resumed turn left open. */
+  readonly approvals?: ApprovalAnswers | undefined;
 }
 
 export interface TurnHost {

@@ -4,9 +4,26 @@ import type { RecordDraft, SessionRecord } from "@throughline/core";
 
 /**
  * States how a turn ended. A `failed` turn throws, and the log holds the outcome. `denied` means that the send policy
- * denies answers in this session: the user's message is stored, and the model was not asked.
+ * denies answers in this session: the user's message is stored, and the model was not asked. `waiting` means that calls
+ * of a tool wait for a decision; `resume` continues.
  */
-export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit" | "denied";
+export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit" | "denied" | "waiting";
+
+/** Describes a call of a tool that waits for a decision. */
+export interface PendingApproval {
+  /** Holds the id of the call, as the model stated it. */
+  readonly callId: string;
+  /** Holds the name of the tool. */
+  readonly tool: string;
+  /** Holds the arguments of the call. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** Holds the facts for the person who decides, as `approveTool` gave them with `wait`. */
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** States when the question was asked, or else when the call was stored, in UTC milliseconds. */
+  readonly askedAtMs: number | null;
+  /** Holds the id of the turn that asked, or else of the newest turn. */
+  readonly turnId: string;
+}
 
 /** Describes a turn that a process left open when it ended. */
 export interface InterruptedTurn {
@@ -21,9 +38,19 @@ export interface InterruptedTurn {
   readonly sinceMs: number | null;
   /** Holds the user's message. Null when the turn was resumed, or when the message is before the window. */
   readonly text: string | null;
+  /** Lists the calls that provably did not run, because no decision on them was stored. `resume` asks again. */
+  readonly pendingApprovals: readonly PendingApproval[];
 }
 
-export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit" | "denied" | "interrupted";
+export type TurnMarkState =
+  | "open"
+  | "done"
+  | "aborted"
+  | "failed"
+  | "step-limit"
+  | "denied"
+  | "waiting"
+  | "interrupted";
 
 /** A side record marks the beginning and the end of a turn. */
 export interface TurnMark {
@@ -51,6 +78,7 @@ const states: ReadonlySet<unknown> = new Set([
   "failed",
   "step-limit",
   "denied",
+  "waiting",
   "interrupted",
 ]);
 

@@ -3,7 +3,7 @@ import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
 import type { SessionEventListener } from "./session-event.ts";
-import type { SessionModel, SystemPrompt } from "./session-options.ts";
+import type { ApprovalAnswer, SessionModel, SystemPrompt } from "./session-options.ts";
 import type { TurnOutcome } from "./turn-mark.ts";
 
 /** Holds the result of a turn. */
@@ -79,10 +79,26 @@ export interface RunTurnOptions {
    */
   readonly mentioned?: boolean;
   /**
+   * States what a message does to calls that wait for a decision: `refuse` refuses them, and the model reads that the
+   * user answered instead of deciding. `reject` throws APPROVAL_PENDING and stores nothing.
+   * @default "refuse"
+   */
+  readonly whenWaiting?: "refuse" | "reject";
+  /**
    * Identifies the input. A turn with the same key and input runs once: later calls resume it, or return its result.
    */
   readonly idempotencyKey?: string;
 }
 
-/** Sets the model, the limits and the waiting of `session.resume`. */
-export type ResumeOptions = Omit<RunTurnOptions, "idempotencyKey" | "mentioned">;
+/** Holds the decisions on calls that wait, by the ids of the calls. */
+export type ApprovalAnswers = Readonly<Record<string, ApprovalAnswer>>;
+
+/** Sets the decisions, the model, the limits and the waiting of `session.resume`. */
+export interface ResumeOptions extends Omit<RunTurnOptions, "idempotencyKey" | "mentioned" | "whenWaiting"> {
+  /**
+   * Decides on calls of `session.pendingApprovals`. Each decision is stored before its tool runs. Calls without a
+   * decision keep waiting.
+   * @default the decisions in the log; `approveTool` is asked again about calls whose question a process left open
+   */
+  readonly approvals?: ApprovalAnswers;
+}

@@ -1,9 +1,10 @@
 import type { StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds, readUsage } from "@throughline/core/internal";
+import { isFields, outdatedSummaryIds, readUsage } from "@throughline/core/internal";
 import type { GuardChange } from "@throughline/guard/internal";
 import { isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
-import { readApproval, type InterruptedCall } from "./approval-record.ts";
+import { readApproval } from "./approval-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
+import { OpenCalls } from "./open-calls.ts";
 import { readTurnMark, type TurnMark } from "./turn-mark.ts";
 
 /**
@@ -59,12 +60,8 @@ export class WindowFacts {
   isCountInMessages = false;
   turn: WindowTurn | null = null;
   userMessages = 0;
-  /** Holds the calls of the newest reply without a result: tool names by call id. */
-  openCalls: ReadonlyMap<string, string> = new Map();
-  /** Holds the decisions on calls of the newest reply, by call id: whether they may run. */
-  readonly #decisions = new Map<string, boolean>();
-  /** Is true when each call of the newest reply needs a decision. */
-  #asksApproval = false;
+  /** Holds the calls of the newest reply without a result. */
+  readonly openCalls: OpenCalls = new OpenCalls();
   replyId: string | null = null;
   /** Counts the compactions and resets. */
   cycle = 0;
@@ -77,9 +74,9 @@ export class WindowFacts {
   #changedBy: CallFacts | null = null;
 
   take(stored: StoredRecord): void {
-    const { type, record } = stored;
+    const { type } = stored;
     if (type === "custom" && outdatedSummaryIds([stored]).size > 0) this.hasOutdatedSummary = true;
-    if (type === "message") this.#takeMessage(record["message"]);
+    if (type === "message") this.#takeMessage(stored);
     else if (type === "custom") this.#takeCustom(stored);
     else if (type === "thinking_level_change") this.hasThinkingLevel = true;
     if (changesWindow(stored)) {
@@ -88,16 +85,11 @@ export class WindowFacts {
       this.thinkingOut = [];
       this.changes += 1;
     }
+    // A rewind or a reset leaves the reply, so its calls are over.
+    if (type === "leaf" || type === "reset") this.openCalls.clear();
     if (!isCycleStart(stored)) return;
     this.cycle += 1;
     this.lastCall = null;
-  }
-
-  /** Returns what is certain about a call of the newest reply that has no result and that no process runs. */
-  interruptedCall(callId: string): InterruptedCall {
-    const isAllowed = this.#decisions.get(callId);
-    if (isAllowed === undefined) return this.#asksApproval ? "undecided" : "may-have-run";
-    return isAllowed ? "may-have-run" : "refused";
   }
 
   /** The messages begin elsewhere than in earlier calls. Neither the counts nor the positions of those calls hold. */
@@ -107,22 +99,20 @@ export class WindowFacts {
     this.thinkingOut = [];
   }
 
-  #takeMessage(message: unknown): void {
+  #takeMessage(stored: StoredRecord): void {
+    const { message } = stored.record;
     // A record of another program may hold any value here.
-    if (typeof message !== "object" || message === null) return;
-    const { role, content, toolCallId, responseId } = message as Readonly<Record<string, unknown>>;
+    if (!isFields(message)) return;
+    const { role, content, toolCallId, responseId } = message;
     if (role === "assistant") {
-      this.openCalls = callsOf(message as Readonly<Record<string, unknown>>);
-      this.#decisions.clear();
-      this.#asksApproval = false;
+      this.openCalls.takeReply(stored, message);
       if (readUsage((message as { readonly usage?: unknown }).usage) !== null) this.isCountInMessages = true;
       this.replyId = typeof responseId === "string" ? responseId : this.replyId;
     }
-    if (role === "toolResult" && this.openCalls.has(toolCallId as string))
-      this.openCalls = new Map([...this.openCalls].filter(([id]) => id !== toolCallId));
+    if (role === "toolResult") this.openCalls.takeResult(toolCallId as string);
     if (role !== "user") return;
     this.userMessages += 1;
-    this.openCalls = new Map();
+    this.openCalls.clear();
     const { turn } = this;
     if (turn?.mark.state === "open" && turn.text === null) this.turn = { ...turn, text: textOfContent(content) };
   }
@@ -134,10 +124,11 @@ export class WindowFacts {
       return;
     }
     const approval = readApproval(stored.record);
-    if (approval !== null) this.#decisions.set(approval.callId, approval.isAllowed);
+    if (approval !== null) this.openCalls.takeApproval(approval, this.turn?.mark ?? null);
     const mark = readTurnMark(stored.record);
     if (mark === null) return;
     const goesOn = mark.state !== "open" && this.turn?.mark.turnId === mark.turnId ? this.turn : null;
+    if (mark.state === "open") this.openCalls.takeOpenMark(mark);
     const { seq, tsMs: sinceMs } = stored;
     this.turn = goesOn === null ? { mark, seq, sinceMs, text: null } : { ...goesOn, mark };
   }
@@ -151,7 +142,7 @@ export class WindowFacts {
       return;
     }
     const { call } = part;
-    if (call.asksApproval === true) this.#asksApproval = true;
+    if (call.asksApproval === true) this.openCalls.asksApproval = true;
     if (!isSameCut(this.lastCall?.cut ?? null, call.cut)) this.thinkingOut = [];
     this.lastCall = call;
     this.#keep(call);
@@ -167,16 +158,6 @@ export class WindowFacts {
     this.keptChanges.push(...changes);
     if (thinkingOut !== null) this.thinkingOut.push(thinkingOut);
   }
-}
-
-/** An interrupted reply is not sent again, and neither are its calls. */
-function callsOf({ content, stopReason }: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
-  if (!Array.isArray(content) || stopReason === "aborted" || stopReason === "error") return new Map();
-  return new Map(
-    content.flatMap((block: Readonly<Record<string, unknown>> | null) =>
-      block?.["type"] === "toolCall" ? [[block["id"] as string, block["name"] as string] as const] : [],
-    ),
-  );
 }
 
 export function textOfContent(content: unknown): string {

@@ -48,6 +48,7 @@ export const sessionSchema: z.ZodObject = z
     createdAtMs: atMs,
     updatedAtMs: atMs,
     incomplete: z.enum(["copy", "fork", "import"]).nullable(),
+    pendingApprovals: z.int().min(0).describe("tool calls that wait for a decision"),
     revision: z.int().min(1).describe("of the entry"),
     head: headSchema,
     entry: openObject.exactOptional().describe("with `entry=true`"),

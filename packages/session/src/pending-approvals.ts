@@ -1,0 +1,41 @@
+import type { SessionEntry, SessionHead } from "@throughline/core";
+import { isFields, waitingCalls } from "@throughline/core/internal";
+import type { PendingApproval } from "./turn-mark.ts";
+import type { WindowFacts } from "./window-facts.ts";
+
+/** Holds what decides which calls of a session wait for a decision. */
+export interface ApprovalPlace {
+  readonly head: SessionHead;
+  readonly entry: SessionEntry;
+  readonly facts: WindowFacts;
+}
+
+/**
+ * Returns true when the open calls may still be decided on here. Only the session that asked can run them: a fork
+ * cannot, and a session that was archived or rewound since cannot either.
+ */
+export function isDecidable({ head, entry, facts }: ApprovalPlace): boolean {
+  const { forkedFrom } = entry;
+  const sharedSeq = isFields(forkedFrom) && typeof forkedFrom["atSeq"] === "number" ? forkedFrom["atSeq"] : 0;
+  if (facts.openCalls.seq <= sharedSeq) return false;
+  return facts.turn?.mark.state !== "waiting" || waitingCalls({ entry, head }) !== null;
+}
+
+/** Lists the open calls without a decision. Meaningful only while no turn runs. */
+export function pendingApprovals(place: ApprovalPlace): readonly PendingApproval[] {
+  const { openCalls, turn } = place.facts;
+  if (openCalls.size === 0 || !isDecidable(place)) return [];
+  return openCalls.calls
+    .filter(({ id }) => openCalls.stateOf(id) === "undecided")
+    .map((call) => {
+      const question = openCalls.waiting(call.id);
+      return {
+        callId: call.id,
+        tool: call.name,
+        arguments: call.arguments,
+        facts: question?.facts ?? {},
+        askedAtMs: question?.askedMs ?? openCalls.tsMs,
+        turnId: question?.turnId ?? turn?.mark.turnId ?? "",
+      };
+    });
+}

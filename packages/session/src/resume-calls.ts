@@ -1,0 +1,77 @@
+import { ThroughlineError, type RecordDraft } from "@throughline/core";
+import { readInterruptedTurn } from "./begin-turn.ts";
+import { leftResults, notRunResults, undecidableHere } from "./left-results.ts";
+import { isDecidable, pendingApprovals } from "./pending-approvals.ts";
+import { keepsWaiting, type RunToolsOptions } from "./run-tools.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { TurnHost, TurnInput } from "./turn-host.ts";
+import type { TurnSettings } from "./turn-settings.ts";
+import type { RunTurnOptions } from "./turn.ts";
+
+/** @throws {ThroughlineError} INPUT_INVALID when the last turn is done, or there is none; APPROVAL_DECIDED */
+export function resumedTurnId({ log }: TurnHost, input: TurnInput): string {
+  assertUndecided(log, input);
+  const { turn } = log.facts;
+  const open = log.head.turn;
+  if (open !== null) return readInterruptedTurn(log, open).turnId;
+  if (turn !== null && turn.mark.state !== "done") return turn.mark.turnId;
+  throw new ThroughlineError("INPUT_INVALID", "There is no turn to resume: the last one is done.");
+}
+
+/** Creates the results of open calls with which a turn is resumed. The turn itself decides on the others. */
+export function resumedResults(log: SessionLog, input: TurnInput, settings: TurnSettings): readonly RecordDraft[] {
+  assertUndecided(log, input);
+  const isDecided = canDecide(log, input, settings);
+  return leftResults(log.facts, {
+    isLeft: (state) => !isDecided || state === "may-have-run",
+    ...(isDecidable(log) ? {} : { undecided: undecidableHere }),
+  });
+}
+
+/**
+ * Creates the results of open calls for a turn with a new message.
+ * @throws {ThroughlineError} APPROVAL_PENDING
+ */
+export function refusedResults(log: SessionLog, { whenWaiting }: RunTurnOptions): readonly RecordDraft[] {
+  if (whenWaiting === "reject" && log.facts.turn?.mark.state === "waiting") {
+    const calls = pendingApprovals(log).map(({ callId, tool }) => ({ callId, tool }));
+    if (calls.length > 0)
+      throw new ThroughlineError("APPROVAL_PENDING", `${calls.length} calls of tools wait for a decision.`, {
+        outcome: "not-applied",
+        details: { ...log.ref, calls },
+      });
+  }
+  return notRunResults(log.facts);
+}
+
+/** Answers the questions about open calls in a resumed turn. Null when no call is decided on. */
+export function answersOf(log: SessionLog, input: TurnInput, settings: TurnSettings): RunToolsOptions["approve"] {
+  const { approveTool } = settings;
+  return (call, context) => {
+    const given = input.approvals?.[call.id];
+    if (given !== undefined) return given;
+    const isLeft = approveTool === null || input.approvals !== undefined;
+    return isLeft || log.facts.openCalls.waiting(call.id) !== null ? keepsWaiting : approveTool(call, context);
+  };
+}
+
+/** Without a hook and without an answer, the calls of an interrupted turn are answered as not run. */
+function canDecide(log: SessionLog, input: TurnInput, { approveTool }: TurnSettings): boolean {
+  const { openCalls } = log.facts;
+  if (!openCalls.asksApproval || !isDecidable(log)) return false;
+  if (approveTool !== null || input.approvals !== undefined) return true;
+  return openCalls.calls.some(({ id }) => openCalls.stateOf(id) === "approved" || openCalls.waiting(id) !== null);
+}
+
+/** Refuses decisions on calls that have one, because the first decision on a call holds. */
+function assertUndecided(log: SessionLog, { approvals }: TurnInput): void {
+  if (approvals === undefined) return;
+  const pending = new Set(pendingApprovals(log).map(({ callId }) => callId));
+  const decided = Object.keys(approvals).filter((callId) => !pending.has(callId));
+  if (decided.length === 0) return;
+  const message = `No decision is awaited on the call ${JSON.stringify(decided[0])}: it was decided on before, or there is no such call.`;
+  throw new ThroughlineError("APPROVAL_DECIDED", message, {
+    outcome: "not-applied",
+    details: { ...log.ref, callIds: decided },
+  });
+}

@@ -1,0 +1,318 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { defineTool, type SessionStore } from "@throughline/core";
+import { createHistory, planRewind } from "@throughline/history";
+import { historyTargets } from "@throughline/history/internal";
+import type { SessionsOptions } from "@throughline/session";
+import { createMemoryStore } from "@throughline/store-memory";
+import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
+import { createScriptedModel } from "./scripted-model.ts";
+import { createFixture, key, modelId, type Fixture } from "./session-fixture.ts";
+import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
+
+const open: Fixture[] = [];
+
+afterEach(async () => {
+  for (const { sessions } of open.splice(0)) await sessions.close();
+});
+
+const calls = ["A", "B"].map((order) => ({ id: `call-${order}`, name: "refund", arguments: { order } }));
+
+/** One process with a tool that pays back. Several processes share a store. */
+function program(store: SessionStore, options: Partial<SessionsOptions> = {}, ...script: unknown[]) {
+  const paid: string[] = [];
+  const asked: string[] = [];
+  const refund = defineTool({
+    name: "refund",
+    description: "Pays back.",
+    input: { type: "object", properties: { order: { type: "string" } }, required: ["order"] },
+    run: ({ order }) => {
+      paid.push(order);
+      return `paid ${order}`;
+    },
+  });
+  const fixture = createFixture({
+    store,
+    script: createScriptedModel(...((script.length > 0 ? script : ["Done.", "Later."]) as [])),
+    tools: [refund],
+    approveTool: ({ id, arguments: { order } }) => {
+      asked.push(id);
+      return { wait: { order } };
+    },
+    ...options,
+  });
+  open.push(fixture);
+  return { fixture, paid, asked, open: () => fixture.sessions.open(key) };
+}
+
+/** A store in which a turn of an earlier process waits. */
+async function waitingStore(options: Partial<SessionsOptions> = {}): Promise<SessionStore> {
+  const store = createMemoryStore();
+  const { open: enter, fixture } = program(store, options, { calls });
+  expect((await (await enter()).runTurn("Pay both back")).outcome).toBe("waiting");
+  await fixture.sessions.close();
+  return store;
+}
+
+/** A process that can compact, with a summarizer that needs no model. */
+function agentProgram(store: SessionStore) {
+  const model = createScriptedModel("Done.");
+  const agents = createAgentSessions({
+    store,
+    model: { chat: model, modelId, windowTokens: 20_000 },
+    summarizers: [createExtractiveSummarizer()],
+  });
+  return { agents, model };
+}
+
+/** What the model reads as the results of the calls. */
+function resultsIn({ model }: Pick<Fixture, "model">): readonly string[] {
+  const { messages } = model.requests.at(-1) as unknown as { readonly messages: readonly { content: unknown }[] };
+  const results = messages.flatMap(({ content }) =>
+    (Array.isArray(content) ? (content as readonly { readonly type: string; readonly content?: unknown }[]) : [])
+      .filter(({ type }) => type === "tool_result")
+      .map((block) => JSON.stringify(block)),
+  );
+  return results.toSorted((one, other) => Number(one.includes("call-B")) - Number(other.includes("call-B")));
+}
+
+describe("a turn whose calls wait for a decision", () => {
+  it("ends, and any process lists the calls with what the person needs to know", async () => {
+    const store = await waitingStore();
+    const session = await program(store).open();
+    expect(session.pendingApprovals).toEqual([
+      {
+        callId: "call-A",
+        tool: "refund",
+        arguments: { order: "A" },
+        facts: { order: "A" },
+        askedAtMs: expect.any(Number),
+        turnId: expect.any(String),
+      },
+      expect.objectContaining({ callId: "call-B", facts: { order: "B" } }),
+    ]);
+    expect(session.interruptedTurn).toBeNull();
+  });
+
+  it("emits the calls for a supervisor, and the list of sessions counts them", async () => {
+    const store = createMemoryStore();
+    const { open: enter, fixture } = program(store, {}, { calls });
+    await (await enter()).runTurn("Pay both back");
+    const event = fixture.events.find(({ name }) => name === "approval.waiting");
+    expect(event).toMatchObject({ approvals: [{ callId: "call-A" }, { callId: "call-B" }] });
+    expect((await fixture.sessions.list()).sessions).toMatchObject([{ pendingApprovals: 2 }]);
+  });
+
+  it("runs what another process approves, once, and the rest keeps waiting", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    const turn = await session.resume({ approvals: { "call-A": true } });
+    expect([turn.outcome, second.paid, second.asked]).toEqual(["waiting", ["A"], []]);
+    expect(session.pendingApprovals.map(({ callId }) => callId)).toEqual(["call-B"]);
+    const third = program(store);
+    const done = await (await third.open()).resume({ approvals: { "call-B": { refuse: "Too much." } } });
+    expect([done.outcome, done.text, third.paid]).toEqual(["done", "Done.", []]);
+    expect(resultsIn(third.fixture)).toEqual([expect.stringContaining("paid A"), expect.stringContaining("Too much.")]);
+    expect((await third.fixture.sessions.list()).sessions).toMatchObject([{ pendingApprovals: 0 }]);
+  });
+
+  it("stores each decision before its tool runs", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    await (await second.open()).resume({ approvals: { "call-A": { approve: { by: "person" } }, "call-B": true } });
+    const kinds = (await second.fixture.records()).map(({ record }) => {
+      const data = record["data"] as { readonly decision?: string; readonly callId?: string } | undefined;
+      const { toolCallId } = (record["message"] ?? {}) as { readonly toolCallId?: string };
+      return toolCallId ?? (data?.decision === undefined ? "" : `${data.decision} ${data.callId}`);
+    });
+    expect(kinds.indexOf("once call-A")).toBeGreaterThan(0);
+    expect(kinds.indexOf("call-A")).toBeGreaterThan(kinds.indexOf("once call-A"));
+    expect(kinds.indexOf("call-B")).toBeGreaterThan(kinds.indexOf("once call-B"));
+  });
+
+  it("waits again when nobody decided", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    expect((await session.resume()).outcome).toBe("waiting");
+    expect(session.pendingApprovals).toHaveLength(2);
+    expect([second.paid, second.asked, second.fixture.model.requests.length]).toEqual([[], [], 0]);
+  });
+
+  it("lets the other calls of the reply run and keep their results", async () => {
+    const store = createMemoryStore();
+    const first = program(
+      store,
+      { approveTool: ({ id }) => (id === "call-B" ? { wait: undefined } : "unasked") },
+      { calls },
+    );
+    const turn = await (await first.open()).runTurn("Pay both back");
+    expect([turn.outcome, first.paid]).toEqual(["waiting", ["A"]]);
+    const second = program(store);
+    await (await second.open()).resume({ approvals: { "call-B": true } });
+    expect([second.paid, resultsIn(second.fixture).length]).toEqual([["B"], 2]);
+  });
+
+  it("is decided on once: another decision is refused", async () => {
+    const store = await waitingStore();
+    const session = await program(store).open();
+    await session.resume({ approvals: { "call-A": true } });
+    const late = await program(store).open();
+    await expect(late.resume({ approvals: { "call-A": true } })).rejects.toMatchObject({ code: "APPROVAL_DECIDED" });
+    await expect(late.resume({ approvals: { none: true } })).rejects.toMatchObject({ code: "APPROVAL_DECIDED" });
+  });
+
+  it("runs the tool in one of two processes that approve at once", async () => {
+    const store = await waitingStore();
+    const both = [program(store), program(store)];
+    const approvals = { "call-A": true, "call-B": true } as const;
+    const sessions = await Promise.all(both.map((one) => one.open()));
+    const outcomes = await Promise.allSettled(sessions.map((session) => session.resume({ approvals })));
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(both.flatMap(({ paid }) => paid).toSorted()).toEqual(["A", "B"]);
+  });
+
+  it.each([undefined, "k"])("is refused by a new message, as one fact, with the key %s", async (idempotencyKey) => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    const options = idempotencyKey === undefined ? {} : { idempotencyKey };
+    expect((await session.runTurn("Never mind", options)).outcome).toBe("done");
+    const fact = expect.stringContaining("The user answered instead of deciding");
+    expect(resultsIn(second.fixture)).toEqual([fact, fact]);
+    expect([second.paid, session.pendingApprovals]).toEqual([[], []]);
+  });
+
+  it("rejects a new message where that is asked for, and stores nothing", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    const before = (await second.fixture.records()).length;
+    await expect(session.runTurn("Hello?", { whenWaiting: "reject" })).rejects.toMatchObject({
+      code: "APPROVAL_PENDING",
+    });
+    expect((await second.fixture.records()).length).toBe(before);
+    expect(session.pendingApprovals).toHaveLength(2);
+  });
+
+  it("returns the waiting turn for its idempotency key", async () => {
+    const store = createMemoryStore();
+    const first = program(store, {}, { calls });
+    const session = await first.open();
+    await session.runTurn("Pay both back", { idempotencyKey: "k" });
+    expect(await session.runTurn("Pay both back", { idempotencyKey: "k" })).toMatchObject({
+      outcome: "waiting",
+      replayed: true,
+    });
+  });
+
+  it("is refused in a fork, and can be decided on in its own session only", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const row = await second.fixture.sessions.fork(key);
+    const fork = await second.fixture.sessions.open(row.key);
+    expect(fork.pendingApprovals).toEqual([]);
+    await expect(fork.resume({ approvals: { "call-A": true } })).rejects.toMatchObject({ code: "APPROVAL_DECIDED" });
+    expect((await fork.resume()).outcome).toBe("done");
+    expect(second.paid).toEqual([]);
+    for (const result of resultsIn(second.fixture)) expect(result).toContain("It was not run.");
+    expect((await second.open()).pendingApprovals).toHaveLength(2);
+  });
+
+  it("is over after a reset, and after its session was restored", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    const { sessionId } = session;
+    await session.reset();
+    expect(session.pendingApprovals).toEqual([]);
+    await second.fixture.sessions.rename(key, { key: "elsewhere" });
+    const restored = await second.fixture.sessions.restore(sessionId);
+    expect(restored.pendingApprovals).toBe(0);
+    const again = await second.fixture.sessions.open(restored.key);
+    expect(again.pendingApprovals).toEqual([]);
+    expect((await again.resume()).outcome).toBe("done");
+    expect(second.paid).toEqual([]);
+  });
+
+  it("is not covered by a compaction", async () => {
+    const store = createMemoryStore();
+    const first = program(store, {}, "One.", "Two.", "Three.", { calls });
+    const session = await first.open();
+    for (const text of ["a", "b", "c"]) await session.runTurn(text.repeat(2000));
+    await session.runTurn("Pay both back");
+    await first.fixture.sessions.close();
+    const { agents, model } = agentProgram(store);
+    const agent = await agents.open(key);
+    expect((await agent.compact()).kind).toBe("compacted");
+    expect(agent.pendingApprovals).toHaveLength(2);
+    expect((await agents.list()).sessions).toMatchObject([{ pendingApprovals: 2 }]);
+    await agent.resume({ approvals: { "call-A": { refuse: "No." }, "call-B": { refuse: "No." } } });
+    expect(resultsIn({ model })).toHaveLength(2);
+    await agents.close();
+  });
+
+  it("is over after a rewind", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    const records = await second.fixture.records();
+    const { drafts, options } = planRewind(records, session.head.headId, records[1]?.id ?? "");
+    await store.append(session.ref, drafts, options);
+    await session.refresh();
+    expect(session.pendingApprovals).toEqual([]);
+    expect((await second.fixture.sessions.list()).sessions).toMatchObject([{ pendingApprovals: 0 }]);
+  });
+
+  it.each([...historyTargets])("leaves a history that is valid for %s", async (_name, target) => {
+    const { fixture } = program(await waitingStore());
+    const history = createHistory(target);
+    history.append(await fixture.records());
+    expect(history.render().messages.length).toBeGreaterThan(1);
+    expect(target.validate(history.render().messages)).toEqual([]);
+  });
+});
+
+describe("a process that died at the question", () => {
+  const owners = (self: string) => ({
+    self,
+    stateOf: (other: string) => (other === self ? "self" : "gone") as "gone",
+  });
+
+  async function left(): Promise<SessionStore> {
+    const store = createMemoryStore();
+    const hook = { approveTool: () => new Promise<never>(() => {}), owners: owners("first") };
+    const first = program(store, hook, { calls });
+    const lost = (await first.open()).runTurn("Pay both back");
+    lost.catch(() => {});
+    await expect.poll(() => first.fixture.events.some(({ name }) => name === "call.finished")).toBe(true);
+    await expect
+      .poll(async () =>
+        (await first.fixture.records()).some(({ record }) => record["customType"] === "throughline.call"),
+      )
+      .toBe(true);
+    return store;
+  }
+
+  it("leaves calls that the next process lists, and asks about again", async () => {
+    const store = await left();
+    const second = program(store, {
+      approveTool: ({ id }) => id === "call-A" || { refuse: "No." },
+      owners: owners("2"),
+    });
+    const session = await second.open();
+    expect(session.interruptedTurn?.pendingApprovals.map(({ callId }) => callId)).toEqual(["call-A", "call-B"]);
+    expect((await session.resume()).outcome).toBe("done");
+    expect(second.paid).toEqual(["A"]);
+    expect(resultsIn(second.fixture)).toEqual([expect.stringContaining("paid A"), expect.stringContaining("No.")]);
+  });
+
+  it("leaves calls that the next process decides on without asking", async () => {
+    const store = await left();
+    const second = program(store, { owners: owners("2") });
+    const session = await second.open();
+    const turn = await session.resume({ approvals: { "call-A": true } });
+    expect([turn.outcome, second.paid, second.asked]).toEqual(["waiting", ["A"], []]);
+    expect(session.pendingApprovals.map(({ callId }) => callId)).toEqual(["call-B"]);
+  });
+});
