@@ -288,6 +288,7 @@ export const longSuites: readonly LongSuite[] = [
       "gateway",
       "hostile-texts",
       "kill-append.slow",
+      "killed-approvals.slow",
       "large-imports.slow",
       "mcp",
       "sessions-apart.slow",

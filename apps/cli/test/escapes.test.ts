@@ -142,6 +142,12 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["memory", "search", attack],
     ["memory", attack],
   ],
+  approvals: [
+    ["approvals", evilKey],
+    ["approvals", evilKey, "--approve", attack],
+    ["approvals", evilKey, "--refuse", attack, attack],
+    ["approvals", `x${attack}`],
+  ],
   policy: [
     ["policy", evilKey],
     ["policy", evilKey, "--channel", attack],

@@ -129,6 +129,10 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
     { args: [theirs], expected: "refused" },
     { args: [theirs, "set", "sendPolicy", "allow"], expected: "refused" },
   ],
+  approvals: [
+    { args: [theirs], expected: "refused" },
+    { args: [theirs, "--approve", "call"], expected: "refused" },
+  ],
   policy: [{ args: [theirs], expected: "refused" }],
   prune: [{ args: ["--keep", "0", "--max-bytes", "1", "--grace", "0s", "--yes"], expected: "blind" }],
   doctor: [{ args: [], expected: "blind" }],

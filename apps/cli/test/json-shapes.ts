@@ -20,6 +20,7 @@ import {
 import type { Shape } from "./shape-checks.ts";
 import { serverShapes } from "./server-shapes.ts";
 
+const ofSession: Shape = { ...kind, key: text, sessionId: text };
 const lostLine: Shape = { line: count, bytes: count, reason: text };
 const totals: Shape = {
   sources: count,
@@ -75,9 +76,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
   ack: { ...kind, seq: count, id: text, headId: or(text), durability: one("none", "process", "disk") },
   context: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     provider: text,
     model: or(text),
     thinkingLevel: text,
@@ -105,9 +104,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     omitted: listOf({ fromSeq: count, toSeq: count, reason: text }),
   },
   hit: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     seq: count,
     id: text,
     role: or(text),
@@ -165,9 +162,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     sizeBytes: count,
   },
   handoff: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     format: one("claude-code", "codex", "gemini", "pi", "openclaw"),
     path: text,
     cwd: text,
@@ -199,9 +194,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   note: { ...kind, message: text },
   event: { ...kind, name: text, key: text, turnId: or(text), message: text, data: anything },
   compaction: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     state: one("compacted", "planned", "nothing", "superseded"),
     reason: or(one("too-few-messages", "no-place", "no-gain", "not-covered", "no-checkpoint")),
     id: or(text),
@@ -215,9 +208,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     needsRetry: or(flag),
   },
   checkpoint: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     id: or(text),
     seq: or(count),
     coversToSeq: or(count),
@@ -248,10 +239,18 @@ const shapes: Readonly<Record<string, Shape>> = {
     names: listOfTexts,
     snippet: text,
   },
+  approval: {
+    ...ofSession,
+    callId: text,
+    tool: text,
+    arguments: anything,
+    facts: anything,
+    askedAtMs: or(count),
+    turnId: text,
+  },
+  decision: { ...ofSession, callId: text, isAllowed: flag, words: or(text), replayed: flag },
   policy: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     action: one("allow", "deny"),
     source: one("session", "rule", "default", "unset"),
     ruleIndex: or(count),
@@ -300,9 +299,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
   removed: { ...kind, agentId: text, key: text, sessionId: text },
   redaction: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     ids: list,
     seqs: list,
     reason: text,
@@ -340,9 +337,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     action: text,
   },
   turn: {
-    ...kind,
-    key: text,
-    sessionId: text,
+    ...ofSession,
     turnId: text,
     outcome: one("done", "aborted", "step-limit", "denied", "waiting"),
     stopReason: or(text),

@@ -121,6 +121,8 @@ const cases: readonly Case[] = [
   { command: "checkpoints", args: ["long"], stdout: ["checkpoint", "end"] },
   { command: "checkpoints", args: ["notes"], stdout: ["end"] },
   { command: "memory", args: ["search", "harbour"], stdout: ["memory", "end"], stderr: ["note"] },
+  { command: "approvals", args: ["notes"], stdout: ["end"] },
+  { command: "approvals", args: ["notes", "--approve", "c1"], code: 1, stdout: [], stderr: ["error"] },
   { command: "policy", args: ["notes"], stdout: ["policy"] },
   { command: "prune", args: ["--keep", "1", "--max-bytes", "100"], stdout: ["prune"] },
   { command: "prune", args: [], code: 2, stdout: [], stderr: ["error"] },

@@ -152,7 +152,7 @@ export type { WriteOutcome } from "./throughline-error.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
 export { argumentProblem } from "./tool-arguments.ts";
 export { toolsByWireName, wireToolName } from "./tool-names.ts";
-export { stillAnswering, turnHolder } from "./turn-holder.ts";
+export { sessionBusy, stillAnswering, turnHolder } from "./turn-holder.ts";
 export { nextTurnState } from "./turn-lease.ts";
 export { FifoLock } from "./fifo-lock.ts";
 export { untilAborted } from "./until-aborted.ts";

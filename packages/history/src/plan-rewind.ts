@@ -20,7 +20,10 @@ export interface RewindPlan {
     /** States the oldest record that the context needs from now on. */
     readonly windowFromSeq: number;
     /** Ends the wait of tool calls for a decision, which a rewind leaves behind. */
-    readonly entry: { readonly waiting: undefined };
+    readonly entry: {
+      /** Removes the field. */
+      readonly waiting: undefined;
+    };
   };
   /** Lists the main records of the current branch that are no longer behind the head, oldest first. */
   readonly leftIds: readonly string[];

@@ -162,6 +162,6 @@ function storeKey(idempotencyKey: string): string {
   return `turn-${digest(idempotencyKey)}`;
 }
 
-function digest(text: string): string {
+export function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }

@@ -9,9 +9,13 @@ import type { TurnMark } from "./turn-mark.ts";
  */
 export type CallState = "may-have-run" | "undecided" | "refused" | "approved";
 
+/** Holds a decision. The words are those of a refusal. */
 interface Decision {
   readonly isAllowed: boolean;
   readonly words: string | null;
+}
+
+interface KnownDecision extends Decision {
   /** Names the turn that may have run the call; null when no turn has begun since the decision. */
   startedBy: string | null;
 }
@@ -27,7 +31,7 @@ export class OpenCalls {
   /** Names the last call of a reply that reached its length limit. The call may be incomplete. */
   cutOffId: string | null = null;
   readonly #calls = new Map<string, ToolCallBlock>();
-  readonly #decisions = new Map<string, Decision>();
+  readonly #decisions = new Map<string, KnownDecision>();
   readonly #waiting = new Map<string, RecordedApproval>();
 
   get size(): number {
@@ -94,8 +98,14 @@ export class OpenCalls {
     return decision.startedBy === null ? "approved" : "may-have-run";
   }
 
+  /** Returns the decision that holds; null without one. */
+  decision(callId: string): Decision | null {
+    const decision = this.#decisions.get(callId);
+    return decision === undefined ? null : { isAllowed: decision.isAllowed, words: decision.words };
+  }
+
   /** Returns the decision that a turn carries out. Null without one, and when another turn may have run the call. */
-  decisionFor(turnId: string, callId: string): { readonly isAllowed: boolean; readonly words: string | null } | null {
+  decisionFor(turnId: string, callId: string): Decision | null {
     const decision = this.#decisions.get(callId);
     if (decision === undefined || (decision.isAllowed && decision.startedBy !== turnId)) return null;
     return decision;

@@ -1,57 +1,13 @@
-import { afterEach, describe, expect, it } from "vitest";
-import { defineTool, type SessionStore } from "@throughline/core";
+import { describe, expect, it } from "vitest";
+import type { SessionStore } from "@throughline/core";
 import { createHistory, planRewind } from "@throughline/history";
 import { historyTargets } from "@throughline/history/internal";
-import type { SessionsOptions } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
-import { createScriptedModel } from "./scripted-model.ts";
-import { createFixture, key, modelId, type Fixture } from "./session-fixture.ts";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
-
-const open: Fixture[] = [];
-
-afterEach(async () => {
-  for (const { sessions } of open.splice(0)) await sessions.close();
-});
-
-const calls = ["A", "B"].map((order) => ({ id: `call-${order}`, name: "refund", arguments: { order } }));
-
-/** One process with a tool that pays back. Several processes share a store. */
-function program(store: SessionStore, options: Partial<SessionsOptions> = {}, ...script: unknown[]) {
-  const paid: string[] = [];
-  const asked: string[] = [];
-  const refund = defineTool({
-    name: "refund",
-    description: "Pays back.",
-    input: { type: "object", properties: { order: { type: "string" } }, required: ["order"] },
-    run: ({ order }) => {
-      paid.push(order);
-      return `paid ${order}`;
-    },
-  });
-  const fixture = createFixture({
-    store,
-    script: createScriptedModel(...((script.length > 0 ? script : ["Done.", "Later."]) as [])),
-    tools: [refund],
-    approveTool: ({ id, arguments: { order } }) => {
-      asked.push(id);
-      return { wait: { order } };
-    },
-    ...options,
-  });
-  open.push(fixture);
-  return { fixture, paid, asked, open: () => fixture.sessions.open(key) };
-}
-
-/** A store in which a turn of an earlier process waits. */
-async function waitingStore(options: Partial<SessionsOptions> = {}): Promise<SessionStore> {
-  const store = createMemoryStore();
-  const { open: enter, fixture } = program(store, options, { calls });
-  expect((await (await enter()).runTurn("Pay both back")).outcome).toBe("waiting");
-  await fixture.sessions.close();
-  return store;
-}
+import { createScriptedModel } from "./scripted-model.ts";
+import { key, modelId } from "./session-fixture.ts";
+import { calls, program, resultsIn, waitingStore } from "./waiting-program.ts";
 
 /** A process that can compact, with a summarizer that needs no model. */
 function agentProgram(store: SessionStore) {
@@ -62,17 +18,6 @@ function agentProgram(store: SessionStore) {
     summarizers: [createExtractiveSummarizer()],
   });
   return { agents, model };
-}
-
-/** What the model reads as the results of the calls. */
-function resultsIn({ model }: Pick<Fixture, "model">): readonly string[] {
-  const { messages } = model.requests.at(-1) as unknown as { readonly messages: readonly { content: unknown }[] };
-  const results = messages.flatMap(({ content }) =>
-    (Array.isArray(content) ? (content as readonly { readonly type: string; readonly content?: unknown }[]) : [])
-      .filter(({ type }) => type === "tool_result")
-      .map((block) => JSON.stringify(block)),
-  );
-  return results.toSorted((one, other) => Number(one.includes("call-B")) - Number(other.includes("call-B")));
 }
 
 describe("a turn whose calls wait for a decision", () => {

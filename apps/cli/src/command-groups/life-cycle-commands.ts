@@ -92,6 +92,17 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
     load: () => import("../commands/entry.ts"),
   },
   {
+    name: "approvals",
+    description: "list the tool calls that wait for a decision, and decide on one",
+    arguments: [exactKeyArgument, { name: "[text...]", description: "with --refuse: what the model reads" }],
+    options: [
+      { flags: "--approve <id>", description: "allow the call; the program that resumes the turn runs it" },
+      { flags: "--refuse <id>", description: "refuse the call" },
+    ],
+    examples: ["approvals notes", "approvals notes --json"],
+    load: () => import("../commands/approvals.ts"),
+  },
+  {
     name: "policy",
     description: "print whether an agent may send in a session, the rule, and when the session resets",
     arguments: [keyArgument],

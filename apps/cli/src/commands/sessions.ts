@@ -161,6 +161,7 @@ function cells(
     row.contextPercent === null ? "" : `${row.contextPercent} %`,
     [
       ...(row.state === "archived" ? ["archived"] : []),
+      ...(row.pendingApprovals === 0 ? [] : ["waits for an answer"]),
       ...(row.incomplete === null ? [] : [`incomplete ${row.incomplete}`]),
     ].join(", "),
     row.key,

@@ -1,0 +1,69 @@
+import { loadExisting, resolveSession, shellWord, systemClock } from "@throughline/core/internal";
+import { decideApproval, listApprovals } from "@throughline/session/internal";
+import type { PendingApproval } from "@throughline/session/internal";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
+import { usageError } from "../error-report.ts";
+import { terminalSafeLine } from "../terminal-safe.ts";
+import { timeText } from "../time-text.ts";
+
+/** Longer arguments of a call are cut in the list for people. */
+const shownChars = 400;
+
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const { approve, refuse } = input.options as { readonly approve?: string; readonly refuse?: string };
+  const [key = "", ...words] = input.arguments;
+  if (approve !== undefined && refuse !== undefined) throw usageError("Give --approve or --refuse, not both.");
+  if (refuse === undefined && words.length > 0) throw usageError("Only --refuse takes words: --refuse ID TEXT.");
+  const callId = approve ?? refuse;
+  if (callId === undefined) return list(context, key);
+  const { output, scope, signal } = context;
+  const store = await context.openStore("write");
+  const { ref, sessionId } = await resolveSession(store, key, scope, { isExact: true, signal });
+  const text = words.join(" ").trim() || "The user refused the call.";
+  const decided = await decideApproval(store, ref, {
+    callId,
+    answer: refuse === undefined ? { approve: { by: "person" } } : { refuse: text, by: "person" },
+    clock: systemClock,
+  });
+  if (output.isJson) await output.object({ kind: "decision", key: ref.key, sessionId, ...decided });
+  else await output.line(`${terminalSafeLine(callId)}: ${decided.isAllowed ? "approved" : "refused"}`);
+  const left = await listApprovals(store, ref, systemClock);
+  output.note(
+    left.length > 0
+      ? `${counted(left.length, "call")} still waiting.`
+      : "Nothing waits any more. The program that resumes the turn runs what was approved.",
+  );
+  return 0;
+}
+
+async function list(context: CommandContext, key: string): Promise<number> {
+  const { output, scope, signal } = context;
+  const store = await context.openStore("read");
+  const { ref } = await resolveSession(store, key, scope, { signal });
+  const { sessionId } = await loadExisting(store, ref);
+  const approvals = await listApprovals(store, ref, systemClock);
+  for (const approval of approvals) {
+    if (output.isJson) await output.object({ kind: "approval", key: ref.key, sessionId, ...approval });
+    else await print(context, approval);
+  }
+  if (output.isJson) await output.end(approvals.length);
+  else if (approvals.length === 0) output.note(`No call waits for a decision in ${ref.key}.`);
+  else output.note(`Decide with \`throughline approvals ${shellWord(ref.key)} --approve ID\` or \`--refuse ID TEXT\`.`);
+  return 0;
+}
+
+async function print(
+  { output }: CommandContext,
+  { callId, tool, arguments: input, facts, askedAtMs }: PendingApproval,
+): Promise<void> {
+  const asked = askedAtMs === null ? "" : `  asked at ${timeText(askedAtMs)}`;
+  await output.line({ text: terminalSafeLine(tool), style: "bold" }, `  ${terminalSafeLine(callId)}${asked}`);
+  await output.line(`  ${shortJson(input)}`);
+  if (Object.keys(facts).length > 0) await output.line({ text: `  ${shortJson(facts)}`, style: "dim" });
+}
+
+function shortJson(value: unknown): string {
+  const text = terminalSafeLine(JSON.stringify(value));
+  return text.length > shownChars ? `${text.slice(0, shownChars).toWellFormed()}…` : text;
+}
