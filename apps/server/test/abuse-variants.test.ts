@@ -194,6 +194,7 @@ describe("what belongs to others", () => {
     forkSession: { key: "stolen", sessionId: "stolen-id" },
     resetSession: { sessionId: "reset-id" },
     rewindSession: { to: null },
+    decideApproval: { callId: "x", decision: "approve" },
     redactRecords: { ids: ["r1"], reason: "x" },
     findSharers: { seqs: [1] },
     changeEntry: { label: "x" },

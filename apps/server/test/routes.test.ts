@@ -367,6 +367,15 @@ describe("the rest of the routes", () => {
       body: { messages },
       headers: { "throughline-fence": "1" },
     });
+    const asked = { ...record, data: { ...call, ...facts, turnId: "w", outcome: "answered", asksApproval: true } };
+    const mark = { ...record, id: "w1", customType: "throughline.turn", data: { turnId: "w", state: "waiting" } };
+    const reply = message("assistant", [{ type: "toolCall", id: "t1", name: "pay", arguments: {} }]);
+    await begin("waits", [reply, asked, mark]);
+    const waiting = { turnId: "w", fence: 0, sinceMs: 1, calls: 1 };
+    await serving.ask("PATCH", `/sessions/waits/entry`, { body: { waiting } });
+    await serving.ask("GET", `/sessions/waits/approvals`);
+    await serving.ask("GET", `/sessions/waits/approvals`);
+    await serving.ask("POST", `/sessions/waits/approvals`, { body: { callId: "t1", decision: "approve" } });
     const { sessionId } = (await serving.ask("GET", `/sessions/${key}`)).body;
     const place = { v: 1, sessionId, turnId: "t", fence: 1, step: 1, attempt: 0, afterSeq: 1 };
     const partial = { ...place, provider: null, api: null, model: null, text: "so far", updatedMs: 1 };

@@ -47,7 +47,7 @@ export async function listApprovals(
   clock: Clock,
 ): Promise<readonly PendingApproval[]> {
   const place = await readPlace(store, ref);
-  return runningTurn(place, clock) === null ? pendingApprovals(place) : [];
+  return ref.archiveId === undefined && runningTurn(place, clock) === null ? pendingApprovals(place) : [];
 }
 
 /**

@@ -18,7 +18,8 @@ export function isDecidable({ head, entry, facts }: ApprovalPlace): boolean {
   const { forkedFrom } = entry;
   const sharedSeq = isFields(forkedFrom) && typeof forkedFrom["atSeq"] === "number" ? forkedFrom["atSeq"] : 0;
   if (facts.openCalls.seq <= sharedSeq) return false;
-  return facts.turn?.mark.state !== "waiting" || waitingCalls({ entry, head }) !== null;
+  const state = facts.turn?.mark.state;
+  return state !== "done" && (state !== "waiting" || waitingCalls({ entry, head }) !== null);
 }
 
 /** Lists the open calls without a decision. Meaningful only while no turn runs. */

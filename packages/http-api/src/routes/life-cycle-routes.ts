@@ -1,5 +1,5 @@
-import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { forkSession, KeyedQueues, refused, sessionNotFound } from "@throughline/core/internal";
+import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { forkSession, KeyedQueues, noteArchiving, refused, sessionNotFound } from "@throughline/core/internal";
 import { endSession, hasErrorCode } from "@throughline/core";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
@@ -59,7 +59,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       if (state === null && !purge) throw sessionNotFound(at);
       const waiting = { clock: context.clock, timeoutMs: waitMs, signal };
       const end = (it: SessionState): Promise<SessionState | null> =>
-        force ? endNow(store, it, purge) : endSession(store, it.ref, { ...waiting, purge });
+        force ? endNow(store, it, { purge, clock: context.clock }) : endSession(store, it.ref, { ...waiting, purge });
       const archived = state === null ? null : await end(state);
       if (archived !== null) return json(200, sessionJson(archived, entry));
       const spooledCalls = await context.onErased(at, true);
@@ -240,10 +240,18 @@ function targetOf({ namespace, agentId }: SessionRef, key: string): SessionRef {
   return { namespace, agentId, key };
 }
 
-async function endNow(store: SessionStore, state: SessionState, purge: boolean): Promise<SessionState | null> {
-  if (!purge) return state.archived ? state : store.move(state.ref, { kind: "archive" });
-  await store.remove(state.ref, { purge });
-  return null;
+async function endNow(
+  store: SessionStore,
+  state: SessionState,
+  { purge, clock }: { readonly purge: boolean; readonly clock: Clock },
+): Promise<SessionState | null> {
+  if (purge) {
+    await store.remove(state.ref, { purge });
+    return null;
+  }
+  if (state.archived) return state;
+  await noteArchiving(store, state.ref, clock);
+  return store.move(state.ref, { kind: "archive" });
 }
 
 async function existing(store: SessionStore, ref: SessionRef): Promise<SessionState> {

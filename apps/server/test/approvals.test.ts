@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createSessions } from "@throughline/session";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { createScriptedModel } from "../../../packages/session/test/scripted-model.ts";
+import { key } from "../../../packages/session/test/session-fixture.ts";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
+import { type Answered, serve, type Serving } from "./serving.ts";
+
+const script = bundledWorker(new URL("../../../packages/session/test/question-process.ts", import.meta.url));
+vi.setConfig({ testTimeout: 120_000 });
+
+let folder = "";
+let serving: Serving;
+/** A program on this machine was killed at the question about two calls; the server has the same database. */
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "approvals-"));
+  const child = spawn(process.execPath, [script, "sqlite", folder, "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  await Promise.race([once(child.stdout, "data"), exited.then(() => Promise.reject(new Error("It did not ask.")))]);
+  child.kill("SIGKILL");
+  await exited;
+  const path = join(folder, "sessions.db");
+  serving = await serve({ openStore: (onEvent) => createSqliteStore({ path, onEvent }) });
+});
+afterEach(async () => {
+  await serving.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const decide = (body: object): Promise<Answered> => serving.ask("POST", `/sessions/${key}/approvals`, { body });
+const waiting = async (): Promise<readonly unknown[]> =>
+  ((await serving.ask("GET", `/sessions/${key}/approvals`)).body as { readonly items: readonly unknown[] }).items;
+
+describe("approvals over HTTP", () => {
+  it("are listed, decided once, and carried out by the program that resumes, which runs each call once", async () => {
+    expect(await waiting()).toMatchObject([
+      { kind: "approval", callId: "call-A", tool: "refund", arguments: { order: "A" } },
+      { callId: "call-B" },
+    ]);
+    const approve = { callId: "call-A", decision: "approve", by: "person" };
+    expect(await decide(approve)).toMatchObject({ status: 201, body: { isAllowed: true, replayed: false } });
+    expect(await decide(approve)).toMatchObject({ status: 200, body: { isAllowed: true, replayed: true } });
+    const other = { callId: "call-A", decision: "refuse", text: "No." };
+    expect(await decide(other)).toMatchObject({ status: 409, body: { code: "APPROVAL_DECIDED" } });
+    expect(await waiting()).toMatchObject([{ callId: "call-B" }]);
+    expect((await decide({ callId: "call-B", decision: "refuse", text: "Too much." })).status).toBe(201);
+
+    const paid: unknown[] = [];
+    await using store = createSqliteStore({ path: join(folder, "sessions.db") });
+    const definition = { name: "refund", description: "Pays back.", inputSchema: { type: "object" } };
+    await using sessions = createSessions({
+      store,
+      model: { chat: createScriptedModel("Done."), modelId: "claude-sonnet-4-5", windowTokens: 100_000 },
+      tools: [{ definition, run: ({ order }) => `paid ${paid.push(order)}` }],
+    });
+    const turn = await (await sessions.open(key)).resume();
+    expect([turn.outcome, paid]).toEqual(["done", ["A"]]);
+    expect(JSON.stringify(turn.messages)).toContain("Too much.");
+    expect(await decide(approve)).toMatchObject({ status: 200, body: { replayed: true } });
+    expect(await waiting()).toEqual([]);
+  });
+
+  it("are refused where the body contradicts itself, and for a call that does not wait", async () => {
+    for (const body of [
+      { callId: "call-A", decision: "refuse" },
+      { callId: "call-A", decision: "approve", text: "Yes." },
+    ])
+      expect(await decide(body)).toMatchObject({ status: 400, body: { code: "INPUT_INVALID" } });
+    expect(await decide({ callId: "none", decision: "approve" })).toMatchObject({ status: 409 });
+  });
+
+  it("need the right to write", async () => {
+    const token = await serving.tokenOf({ scopes: ["read"] });
+    const body = { callId: "call-A", decision: "approve" };
+    expect((await serving.ask("POST", `/sessions/${key}/approvals`, { body, token })).status).toBe(403);
+    expect((await serving.ask("GET", `/sessions/${key}/approvals`, { token })).status).toBe(200);
+  });
+});
