@@ -90,6 +90,27 @@ describe("throughline approvals", () => {
     });
   });
 
+  it("finds nothing to decide in a copy, because two stores could run a call twice", async () => {
+    const other = `jsonl:${join(directory.path, "other")}`;
+    expect((await run("copy", "--all", "--to-store", other)).code).toBe(0);
+    const copied = await runHere(directory.path, ["--store", other, "approvals", "shop"]);
+    expect([copied.code, copied.stdout]).toEqual([0, ""]);
+    expect(copied.stderr).toContain("No call waits");
+    expect((await run("approvals", "shop")).stdout).toContain("call-A");
+  });
+
+  it("is what chat names in a session that waits, and a message refuses the calls", async () => {
+    const key = "agent:main:cli:direct:shop";
+    const store = ["--store", `sqlite:${join(directory.path, "sessions.db")}`];
+    const args = ["chat", ...store, "--model", "offline", "--key", key];
+    const { stderr, code } = await runHere(directory.path, args, { stdin: "Never mind" });
+    expect(code).toBe(0);
+    expect(stderr).toContain(`Waits for an answer: 2 tool calls.`);
+    expect(stderr).toContain(`approvals ${key}`);
+    expect((await run("approvals", "shop")).stderr).toContain("No call waits");
+    expect((await run("show", "shop")).stdout).toContain("The user answered instead of deciding.");
+  });
+
   it("refuses wrong uses", async () => {
     expect((await run("approvals", "shop", "--approve", "a", "--refuse", "b")).code).toBe(2);
     expect((await run("approvals", "shop", "words")).code).toBe(2);

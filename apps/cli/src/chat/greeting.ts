@@ -1,4 +1,5 @@
 import type { InterruptedTurn } from "@throughline/session/internal";
+import { shellWord } from "@throughline/core/internal";
 import type { Session } from "@throughline/session";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
@@ -20,4 +21,12 @@ export function interruptedText({ owner, sinceMs, text }: InterruptedTurn): stri
   const when = sinceMs === null ? "" : `, ${ageText(sinceMs, Date.now())} ago`;
   const said = text === null ? "" : `: ${JSON.stringify(shorten(terminalSafeLine(text), 60))}`;
   return `The last turn was interrupted (${owner}${when})${said}. Its messages are stored; /continue resumes it.`;
+}
+
+/** Returns null for a session in which no call waits for a decision. */
+export function waitingText({ pendingApprovals, interruptedTurn, key }: Session): string | null {
+  // Calls of an interrupted turn are asked about again when the turn is resumed.
+  if (pendingApprovals.length === 0 || interruptedTurn !== null) return null;
+  const calls = counted(pendingApprovals.length, "tool call");
+  return `Waits for an answer: ${calls}. \`throughline approvals ${shellWord(key)}\` lists and decides; the program that asked runs what is approved. A message refuses the rest.`;
 }

@@ -17,7 +17,7 @@ import { ageText } from "../time-text.ts";
 import { waitOptions, waitForTurn } from "../wait-for-turn.ts";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { forkNotice } from "./fork-notice.ts";
-import { interruptedText, restoredText } from "./greeting.ts";
+import { interruptedText, restoredText, waitingText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { continued, conversationFolder } from "@throughline/agent/internal";
 
@@ -90,6 +90,8 @@ export async function switchSession({ context, conversation }: ReplContext, text
   if (restored !== null) await output.line(restored);
   if (session?.interruptedTurn != null)
     await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
+  const waiting = session === null ? null : waitingText(session);
+  if (waiting !== null) await output.line({ text: waiting, style: "yellow" });
 }
 
 function idText(session: AgentSession | null): string {

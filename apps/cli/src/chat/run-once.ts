@@ -7,7 +7,7 @@ import { checkpointWaitMs } from "./chat-waits.ts";
 import type { Conversation } from "@throughline/agent/internal";
 import { forkNotice } from "./fork-notice.ts";
 import { sendDenied } from "./send-denied.ts";
-import { interruptedText, modelText } from "./greeting.ts";
+import { interruptedText, waitingText, modelText } from "./greeting.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 import type { TurnPrinter } from "./turn-printer.ts";
 
@@ -26,6 +26,8 @@ export async function runOnce(
   for (const line of await forkNotice(context, conversation)) output.note(line);
   const session = await conversation.open();
   if (session.interruptedTurn !== null) output.note(interruptedText(session.interruptedTurn));
+  const waiting = waitingText(session);
+  if (waiting !== null) output.note(waiting);
   const printer = createTurnPrinter(output, { isText: !output.isJson });
   conversation.listen(printer);
   const turn = await conversation

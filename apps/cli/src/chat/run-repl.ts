@@ -9,7 +9,7 @@ import { terminalSafeLine } from "../terminal-safe.ts";
 import { checkpointWaitMs } from "./chat-waits.ts";
 import { eventNote } from "./event-note.ts";
 import { forkNotice } from "./fork-notice.ts";
-import { interruptedText, modelText, restoredText } from "./greeting.ts";
+import { interruptedText, modelText, restoredText, waitingText } from "./greeting.ts";
 import { createInputHistory } from "./input-history.ts";
 import { typedLinesPath } from "./typed-lines.ts";
 import { createLineEditor } from "./line-editor.ts";
@@ -123,6 +123,8 @@ async function takeTurn(
     }
     if (turn.outcome === "step-limit")
       await output.line({ text: "(stopped at the limit of model calls; /continue resumes)", style: "yellow" });
+    if (turn.outcome === "waiting")
+      await output.line({ text: "(tool calls still wait for a decision)", style: "yellow" });
     if (conversation.ref.key !== before)
       await output.line({ text: `(you are in ${conversation.ref.key} now)`, style: "dim" });
   } finally {
@@ -174,6 +176,8 @@ async function greet(context: CommandContext, conversation: Conversation): Promi
   if (restored !== null) await output.line(restored);
   if (session?.interruptedTurn != null)
     await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
+  const waiting = session === null ? null : waitingText(session);
+  if (waiting !== null) await output.line({ text: waiting, style: "yellow" });
   if (session?.runningTurn != null)
     await output.line({ text: stillAnswering(session.runningTurn.owner), style: "yellow" });
   await output.line({ text: "/help lists the commands.", style: "dim" });
