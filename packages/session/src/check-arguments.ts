@@ -8,6 +8,7 @@ import {
 } from "@throughline/core/internal";
 import type {
   DeleteSessionOptions,
+  FindSessionOptions,
   ForkSessionOptions,
   OpenSessionOptions,
   RenameSessionOptions,
@@ -20,12 +21,14 @@ const { filledText, flag, integer, number, objectOf, oneOf, required, signal, te
 /** The types require a row for each option, so an option without a check does not compile. */
 export const sessionsCalls: {
   readonly "sessions.open": OptionTable<OpenSessionOptions>;
+  readonly "sessions.find": OptionTable<FindSessionOptions>;
   readonly "sessions.list": OptionTable<SessionQuery>;
   readonly "sessions.delete": OptionTable<DeleteSessionOptions>;
   readonly "sessions.fork": OptionTable<ForkSessionOptions>;
   readonly "sessions.rename": OptionTable<RenameSessionOptions>;
 } = {
-  "sessions.open": { signal },
+  "sessions.open": { create: flag, signal },
+  "sessions.find": { signal },
   "sessions.list": {
     allAgents: flag,
     state: oneOf(["active", "archived", "any"]),

@@ -1,5 +1,5 @@
 import { openSession, ThroughlineError, type SessionRef } from "@throughline/core";
-import { sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
+import { loadExisting, sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
 import type { SessionRow } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import { abandonedTurns, processOwners } from "./process-owners.ts";
@@ -10,6 +10,7 @@ import { targetName, type CompactionTokens, type SessionLog } from "./session-lo
 import type { SessionsOptions } from "./session-options.ts";
 import type {
   DeleteSessionOptions,
+  FindSessionOptions,
   ForkSessionOptions,
   OpenSessionOptions,
   RenameSessionOptions,
@@ -66,11 +67,12 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   async open(session: SessionName, options: OpenSessionOptions = {}): Promise<Handle> {
     this.#assertOpen();
     checkOptions("sessions.open", options);
-    const { ref, label } = await this.#directory.locate(session, options.signal);
+    const { ref, label } = await this.#directory.locate("sessions.open", session, options.signal);
     if (ref.archiveId !== undefined)
       throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
     const { store } = this.#options;
-    await openSession(store, ref, { random: this.#shared.random, entry: label === null ? {} : { label } });
+    if (options.create === false) await loadExisting(store, ref);
+    else await openSession(store, ref, { random: this.#shared.random, entry: label === null ? {} : { label } });
     const parts = {
       options: this.#options,
       shared: this.#shared,
@@ -87,6 +89,11 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
 
   get handles(): readonly Handle[] {
     return [...this.#open];
+  }
+
+  async find(session: SessionName, options: FindSessionOptions = {}): Promise<SessionRow | null> {
+    this.#assertOpen();
+    return this.#directory.find(session, options);
   }
 
   async list(query: SessionQuery = {}): Promise<SessionList> {

@@ -25,6 +25,7 @@ import { checkSessionName, checkOptions } from "./check-arguments.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {
   DeleteSessionOptions,
+  FindSessionOptions,
   ForkSessionOptions,
   RenameSessionOptions,
   SessionList,
@@ -63,10 +64,17 @@ export class SessionDirectory {
   }
 
   /** `open` uses this address, and creates the session when it does not exist. */
-  async locate(address: SessionName, signal?: AbortSignal): Promise<LocatedSession> {
-    checkSessionName("sessions.open", address);
+  async locate(call: string, address: SessionName, signal?: AbortSignal): Promise<LocatedSession> {
+    checkSessionName(call, address);
     if (typeof address !== "string") return { ref: this.#refOf(address), label: null };
     return locateSession(this.#parts.options.store, address, this.#scope, signal === undefined ? {} : { signal });
+  }
+
+  async find(address: SessionName, options: FindSessionOptions): Promise<SessionRow | null> {
+    checkOptions("sessions.find", options);
+    const { ref } = await this.locate("sessions.find", address, options.signal);
+    const state = await this.#parts.options.store.load(ref);
+    return state === null ? null : sessionRow(state);
   }
 
   async list(query: SessionQuery): Promise<SessionList> {

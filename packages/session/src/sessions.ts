@@ -9,9 +9,17 @@ import type { Session } from "./session.ts";
  */
 export type SessionName = string | SessionAddress;
 
-/** Sets the signal of `sessions.open`. */
+/** Sets the signal of `sessions.open`, and whether a missing session is created. */
 export interface OpenSessionOptions {
+  /** Creates a missing session. With false, a missing session throws SESSION_NOT_FOUND. @default true */
+  readonly create?: boolean;
   /** Aborts reading the window. */
+  readonly signal?: AbortSignal;
+}
+
+/** Sets the signal of `sessions.find`. */
+export interface FindSessionOptions {
+  /** Aborts the look-up. */
   readonly signal?: AbortSignal;
 }
 
@@ -75,15 +83,25 @@ export interface RenameSessionOptions {
 /** Gives access to the sessions of one store. */
 export interface Sessions extends AsyncDisposable {
   /**
-   * Opens a session and reads only its window. A missing session is created.
+   * Opens a session and reads only its window. A missing session is created, unless `create` is false.
    *
    * @param session a label, a key, or an address
    * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID for a label without letters and digits or with more than 64
-   *   of them, AGENT_ID_INVALID, KEY_AGENT_MISMATCH, SESSION_ARCHIVED, SESSION_CLOSED, and what the store throws
+   *   of them, AGENT_ID_INVALID, KEY_AGENT_MISMATCH, SESSION_NOT_FOUND with `create: false`, SESSION_ARCHIVED,
+   *   SESSION_CLOSED, and what the store throws
    * @example
    * const session = await sessions.open("home"); // the key agent:main:cli:direct:home
    */
   open(session: SessionName, options?: OpenSessionOptions): Promise<Session>;
+  /**
+   * Returns the row of a session that `open` would open, or null when it would create one. Nothing is created.
+   *
+   * @param session a label, a key, or an address
+   * @throws {ThroughlineError} as `open` for a name that is not valid, SESSION_CLOSED, and what the store throws
+   * @example
+   * if ((await sessions.find("home")) === null) return new Response("not found", { status: 404 });
+   */
+  find(session: SessionName, options?: FindSessionOptions): Promise<SessionRow | null>;
   /**
    * Lists sessions by page, the most recently used first by default.
    *

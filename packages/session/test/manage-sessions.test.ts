@@ -40,6 +40,22 @@ describe.each(stores)("sessions of a %s store", (_name, open) => {
     expect((await sessions.list({ keyPrefix: "agent:main:cli:direct:t" })).sessions).toHaveLength(2);
   });
 
+  it("are found and opened without being made", async () => {
+    await using store = open();
+    await using sessions = createFixture({ store }).sessions;
+    await (await sessions.open("kept")).runTurn("Hello");
+    await (await sessions.open("gone")).runTurn("Hello");
+    await sessions.delete("gone");
+    for (const name of ["gone", "never", "agent:main:cli:direct:gone", { key: "agent:other:main" }]) {
+      expect(await sessions.find(name)).toBeNull();
+      await expect(sessions.open(name, { create: false })).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    }
+    expect(await sessions.find("kept")).toMatchObject({ label: "kept", messageCount: 2, state: "active" });
+    expect((await (await sessions.open("kept", { create: false })).messages()).messages).toHaveLength(2);
+    expect((await sessions.list({ allAgents: true })).sessions).toHaveLength(1);
+    await expect(sessions.find("!")).rejects.toMatchObject({ code: "KEY_INVALID" });
+  });
+
   it("are archived by delete, and come back whole", async () => {
     await using store = open();
     await using sessions = createFixture({ store }).sessions;

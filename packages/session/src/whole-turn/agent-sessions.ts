@@ -10,6 +10,7 @@ import { processOwners } from "../process-owners.ts";
 import type { SessionsOptions } from "../session-options.ts";
 import type {
   DeleteSessionOptions,
+  FindSessionOptions,
   ForkSessionOptions,
   OpenSessionOptions,
   RenameSessionOptions,
@@ -96,6 +97,10 @@ class OpenAgentSessions implements AgentSessions {
     if (session.log.facts.hasOutdatedSummary) this.#parts.memory.markOutdated(session.ref);
     this.#retries.start(session.ref);
     return session;
+  }
+
+  find(session: SessionName, options?: FindSessionOptions): Promise<SessionRow | null> {
+    return this.#sessions.find(session, options);
   }
 
   list(query?: SessionQuery): Promise<SessionList> {
