@@ -51,6 +51,10 @@ export class SessionsByModel implements AgentSessions {
     return opened;
   }
 
+  find(...session: Parameters<AgentSessions["find"]>): Promise<SessionRow | null> {
+    return this.#main.find(...session);
+  }
+
   list(...query: Parameters<AgentSessions["list"]>): ReturnType<AgentSessions["list"]> {
     return this.#main.list(...query);
   }
