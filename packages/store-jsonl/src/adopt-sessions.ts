@@ -6,6 +6,7 @@ import type { EntriesLog } from "./entries-log.ts";
 import type { Files } from "./files.ts";
 import { findForeignSessions, type FoundSession } from "./find-sessions.ts";
 import { readLine } from "./read-line.ts";
+import { archivedByThem, fieldsOf } from "./merge-entry.ts";
 import { archivedFrom, denyingFinding, denyingUnread, rowsLeft } from "./recover-entries.ts";
 import { readableEntry, UndecodableChange, unlessUndecodable } from "./undecodable-entry.ts";
 import type { SessionIndex } from "./session-index.ts";
@@ -54,7 +55,11 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
     nowMs,
     onFinding: scope.onFinding,
   });
-  const rows = [...left, ...found.map((session) => taken(scope, session)), ...renamedRows(log.rows.values(), present)];
+  const rows = [
+    ...left,
+    ...found.map((session) => taken(scope, session)),
+    ...renamedRows(log.rows.values(), present, entries),
+  ];
   if (left.length > 0) scope.onFinding(recoveredFinding(folder, left.length));
   const keyed = left.map(({ sessionId }) => ({ sessionId, appends: index.keyedOf(sessionId) }));
   return {
@@ -65,13 +70,22 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
 }
 
 /**
- * Returns archived sessions under the name that another program gave their transcript: OpenClaw renames the transcript
- * of a session that it resets or deletes.
+ * Returns sessions under the name that another program gave their transcript: OpenClaw renames the transcript of a
+ * session that it resets or deletes. Such a session is archived, unless sessions.json still names it.
  */
-function renamedRows(rows: Iterable<SessionRow>, present: ReadonlySet<string>): readonly SessionRow[] {
+function renamedRows(
+  rows: Iterable<SessionRow>,
+  present: ReadonlySet<string>,
+  entries: ReadonlyMap<string, unknown>,
+): readonly SessionRow[] {
   const names = archiveNames(present);
   if (names.size === 0) return [];
-  return [...rows].flatMap((row) => (row.isArchived ? (renamedRow(row, present, names) ?? []) : []));
+  return [...rows].flatMap((row) => {
+    if (!row.isArchived && fieldsOf(entries.get(row.key))?.["sessionId"] === row.sessionId) return [];
+    const renamed = renamedRow(row, present, names);
+    if (renamed === null) return [];
+    return row.isArchived ? renamed : archivedByThem(renamed);
+  });
 }
 
 /** Returns the row under the name that another program gave its transcript, or null if it did not. */

@@ -43,7 +43,7 @@ export function mergeForeign(
     : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
 }
 
-function archivedByThem(row: SessionRow): SessionRow {
+export function archivedByThem(row: SessionRow): SessionRow {
   const isUndecodable = readableEntry(row) === null;
   // The revision of an undecodable entry stays, because patches in the transcript still count from it.
   return { ...withoutUndecodableChange(row), isArchived: true, revision: row.revision + (isUndecodable ? 0 : 1) };

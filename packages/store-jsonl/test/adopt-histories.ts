@@ -130,8 +130,8 @@ function stepOfTheirs(
     if (theirs?.[field] === undefined) return;
     folder.edit(key, {}, [field]);
     known.fields.delete(field);
-    // A session that this store never knew has no key when its entry is gone.
-  } else if (before.has(known.id)) {
+    // A session that this store never knew has no key when its entry is gone. An empty sessions.json counts as lost.
+  } else if (before.has(known.id) && (kind === "reset" || Object.keys(folder.entries).length > 1)) {
     const isThere = existsSync(folder.path(name));
     if (isThere && choices.isTrue(0.7)) folder.putAside(name, kind === "reset" ? "reset" : "deleted");
     archiveInModel(model, key);

@@ -135,6 +135,22 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    name: "all sessions that were deleted, their transcripts renamed",
+    ours: async (store) => {
+      await begin(store, group, { sessionId: "a" }, "hello");
+      await begin(store, other, { sessionId: "b" }, "there");
+    },
+    theirs: (folder) => {
+      for (const name of ["a.jsonl", "b.jsonl"]) folder.putAside(name, "deleted");
+      folder.drop(group);
+      folder.drop(other);
+    },
+    expected: [
+      { key: group, id: "a", archived: true, texts: ["hello"] },
+      { key: other, id: "b", archived: true, texts: ["there"] },
+    ],
+  },
+  {
     name: "a session that was deleted with its transcript",
     ours: (store) => begin(store, group, { sessionId: "a" }, "one").then(() => begin(store, other, { sessionId: "o" })),
     theirs(folder) {
