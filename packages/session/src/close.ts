@@ -7,6 +7,7 @@ import {
   type ToolCallBlock,
   type Usage,
 } from "@throughline/core";
+import type { WaitingCalls } from "@throughline/core/internal";
 import { modelFailure } from "@throughline/guard/internal";
 import type { Gauge } from "@throughline/tokens";
 import type { CallResult } from "./call-model.ts";
@@ -69,11 +70,8 @@ export class TurnClose {
    * @param questions the records of the questions
    */
   async waiting(questions: readonly RecordDraft[]): Promise<TurnEnd> {
-    const { log, clock, turn, emit } = this.#options;
-    const { openCalls } = log.facts;
-    const calls = openCalls.calls.filter(({ id }) => openCalls.stateOf(id) === "undecided").length;
-    const waiting = { turnId: turn.turnId, fence: turn.fence, sinceMs: clock.nowMs(), calls };
-    await this.#close(questions, { state: "waiting" }, null, { waiting });
+    const { log, emit } = this.#options;
+    await this.#close(questions, { state: "waiting" }, null);
     emit?.({ name: "approval.waiting", approvals: pendingApprovals(log) });
     return { outcome: "waiting", denial: null };
   }
@@ -88,10 +86,11 @@ export class TurnClose {
     this.#assertOurs();
     const reply = message === null ? null : { ...message, stopReason: "aborted" };
     const content = "The turn was aborted before this call was run.";
-    const waiting = this.#options.log.facts.openCalls.calls.map(({ id, name }) =>
-      resultDraft(id, name, { content, isError: true }),
-    );
-    const drafts = [...waiting, ...brokenReply(reply, content), ...calls.flatMap(callDrafts)];
+    const { openCalls } = this.#options.log.facts;
+    // Calls that waited when the turn began keep waiting.
+    const asked = openCalls.calls.filter(({ id }) => !openCalls.isWaiting(id));
+    const results = asked.map(({ id, name }) => resultDraft(id, name, { content, isError: true }));
+    const drafts = [...results, ...brokenReply(reply, content), ...calls.flatMap(callDrafts)];
     await this.#close(drafts, { state: "aborted" }, null, this.decision("aborted", reply).entry);
     return { outcome: "aborted", denial: null };
   }
@@ -139,9 +138,20 @@ export class TurnClose {
     entry: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     const introduced = this.isIntroduced && mark.state === "done" ? { groupActivationNeedsSystemIntro: false } : {};
-    const decided = this.#options.log.entry["waiting"] === undefined ? {} : { waiting: undefined };
-    const patch = { ...decided, ...entry, ...introduced, ...this.patch(result, mark.state) };
+    const patch = { ...entry, ...introduced, ...this.#waitingCalls(mark), ...this.patch(result, mark.state) };
     await this.#options.turn.close(drafts, mark, patch);
+  }
+
+  /** Calls that waited when the turn began wait on, however the turn ends without a decision on them. */
+  #waitingCalls({ state }: Pick<TurnMark, "state">): { readonly waiting?: WaitingCalls | undefined } {
+    const { log, clock, turn } = this.#options;
+    const { openCalls } = log.facts;
+    const isWaiting = state === "waiting";
+    if (!isWaiting && log.entry["waiting"] === undefined) return {};
+    const open = openCalls.calls.filter(({ id }) => openCalls.stateOf(id) === "undecided");
+    const calls = isWaiting ? open.length : open.filter(({ id }) => openCalls.isWaiting(id)).length;
+    if (!isWaiting && calls === 0) return { waiting: undefined };
+    return { waiting: { turnId: turn.turnId, fence: turn.fence, sinceMs: clock.nowMs(), calls } };
   }
 
   #assertOurs(): void {

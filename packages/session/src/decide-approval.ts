@@ -95,13 +95,14 @@ function runningTurn({ head: { turn } }: ReadPlace, clock: Clock): SessionHead["
 async function append(
   store: SessionStore,
   ref: SessionRef,
-  { head, entry }: ReadPlace,
+  { head, entry, facts }: ReadPlace,
   { turnId, tool, askedAtMs, callId }: PendingApproval,
   { answer, clock }: DecideApprovalOptions,
 ): Promise<void> {
   const decidedMs = clock.nowMs();
   const waiting = waitingCalls({ entry, head });
-  const newest = head.turn?.turnId ?? waiting?.turnId ?? turnId;
+  // A decision counts in the newest turn only, which may have resumed the turn that asked.
+  const newest = head.turn?.turnId ?? facts.turn?.mark.turnId ?? turnId;
   const told = typeof answer === "object" && "refuse" in answer ? { words: answer.refuse, ...answer } : answer;
   const call = { turnId: newest, callId, tool, askedMs: askedAtMs ?? decidedMs, decidedMs };
   const drafts: readonly RecordDraft[] = [

@@ -10,23 +10,26 @@ const texts: Readonly<Record<CallState, string>> = {
   refused: "The call was refused; it was not run.",
 };
 
+const answeredInstead = "The user answered instead of deciding. The call was not run.";
+
 /** Creates the results of calls that a turn left without one. The model reads whether a call may have run. */
 export function leftResults(
   { openCalls }: WindowFacts,
-  { isLeft, undecided = texts.undecided }: LeftResultsOptions,
+  { isLeft, undecided }: LeftResultsOptions,
 ): readonly RecordDraft[] {
   return openCalls.calls
     .filter(({ id }) => isLeft(openCalls.stateOf(id), id))
     .map(({ id, name }) => {
       const state = openCalls.stateOf(id);
-      const content = state === "undecided" ? undecided : texts[state];
+      const why = undecided ?? (openCalls.isWaiting(id) ? answeredInstead : texts.undecided);
+      const content = state === "undecided" ? why : texts[state];
       return resultDraft(id, name, { content, isError: true });
     });
 }
 
 interface LeftResultsOptions {
   readonly isLeft: (state: CallState, callId: string) => boolean;
-  /** States why no decision came. @default the process ended */
+  /** States why no decision came. @default the user answered instead of deciding, or the process ended */
   readonly undecided?: string;
 }
 
@@ -40,13 +43,8 @@ export function notRunResults(facts: WindowFacts, drafts: readonly object[] = []
   const answered = new Set(
     fields.map(({ message }) => (message as { readonly toolCallId?: unknown } | undefined)?.toolCallId),
   );
-  return leftResults(facts, {
-    isLeft: (state, callId) => state !== "may-have-run" && !answered.has(callId),
-    ...(facts.turn?.mark.state === "waiting" ? { undecided: answeredInstead } : {}),
-  });
+  return leftResults(facts, { isLeft: (state, callId) => state !== "may-have-run" && !answered.has(callId) });
 }
-
-const answeredInstead = "The user answered instead of deciding. The call was not run.";
 
 /** The model reads this text where the calls of another session cannot be decided on. */
 export const undecidableHere =

@@ -42,6 +42,11 @@ export class OpenCalls {
     return [...this.#calls.values()];
   }
 
+  /** Returns true for a call whose question was left without an answer when its turn ended, and has none since. */
+  isWaiting(callId: string): boolean {
+    return this.#waiting.has(callId) && !this.#decisions.has(callId);
+  }
+
   /** Holds the question of a call that was left without an answer when its turn ended. */
   waiting(callId: string): RecordedApproval | null {
     return this.#waiting.get(callId) ?? null;

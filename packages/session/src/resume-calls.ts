@@ -33,25 +33,23 @@ export function resumedResults(log: SessionLog, input: TurnInput, settings: Turn
  * @throws {ThroughlineError} APPROVAL_PENDING
  */
 export function refusedResults(log: SessionLog, { whenWaiting }: RunTurnOptions): readonly RecordDraft[] {
-  if (whenWaiting === "reject" && log.facts.turn?.mark.state === "waiting") {
-    const calls = pendingApprovals(log).map(({ callId, tool }) => ({ callId, tool }));
-    if (calls.length > 0)
-      throw new ThroughlineError("APPROVAL_PENDING", `${calls.length} calls of tools wait for a decision.`, {
-        outcome: "not-applied",
-        details: { ...log.ref, calls },
-      });
-  }
-  return notRunResults(log.facts);
+  const { openCalls } = log.facts;
+  const waiting = pendingApprovals(log).filter(({ callId }) => openCalls.isWaiting(callId));
+  if (whenWaiting !== "reject" || waiting.length === 0) return notRunResults(log.facts);
+  const calls = waiting.map(({ callId, tool }) => ({ callId, tool }));
+  const message = `${calls.length === 1 ? "1 tool call waits" : `${calls.length} tool calls wait`} for a decision.`;
+  const details = { ...log.ref, calls };
+  throw new ThroughlineError("APPROVAL_PENDING", message, { outcome: "not-applied", details });
 }
 
-/** Answers the questions about open calls in a resumed turn. Null when no call is decided on. */
+/** Answers the questions about open calls in a resumed turn: by the given decisions, by `approveTool`, or not yet. */
 export function answersOf(log: SessionLog, input: TurnInput, settings: TurnSettings): RunToolsOptions["approve"] {
   const { approveTool } = settings;
   return (call, context) => {
     const given = input.approvals?.[call.id];
     if (given !== undefined) return given;
     const isLeft = approveTool === null || input.approvals !== undefined;
-    return isLeft || log.facts.openCalls.waiting(call.id) !== null ? keepsWaiting : approveTool(call, context);
+    return isLeft || log.facts.openCalls.isWaiting(call.id) ? keepsWaiting : approveTool(call, context);
   };
 }
 
@@ -60,7 +58,7 @@ function canDecide(log: SessionLog, input: TurnInput, { approveTool }: TurnSetti
   const { openCalls } = log.facts;
   if (!openCalls.asksApproval || !isDecidable(log)) return false;
   if (approveTool !== null || input.approvals !== undefined) return true;
-  return openCalls.calls.some(({ id }) => openCalls.stateOf(id) === "approved" || openCalls.waiting(id) !== null);
+  return openCalls.calls.some(({ id }) => openCalls.stateOf(id) === "approved" || openCalls.isWaiting(id));
 }
 
 /** Refuses decisions on calls that have one, because the first decision on a call holds. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "@throughline/core/internal";
+import { systemClock, updateEntry } from "@throughline/core/internal";
 import { decideApproval, listApprovals } from "@throughline/session/internal";
 import { replaceMembers } from "@throughline/test-kit";
 import { createMemoryStore } from "@throughline/store-memory";
@@ -87,6 +87,20 @@ describe("a decision outside of a turn", () => {
     const second = program(store);
     const turn = await (await second.open()).resume({ approvals: { "call-B": { refuse: "No." } } });
     expect([turn.outcome, second.paid]).toEqual(["done", ["A"]]);
+  });
+
+  it("counts after a turn that was denied, and the list of sessions shows the calls meanwhile", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    await updateEntry(store, session.ref, (entry) => ({ ...entry, sendPolicy: "deny" }));
+    expect((await session.resume()).outcome).toBe("denied");
+    expect((await second.fixture.sessions.list()).sessions).toMatchObject([{ pendingApprovals: 2 }]);
+    await decideApproval(store, session.ref, { ...ports, callId: "call-A", answer: true });
+    await decideApproval(store, session.ref, { ...ports, callId: "call-B", answer: true });
+    await updateEntry(store, session.ref, (entry) => ({ ...entry, sendPolicy: "allow" }));
+    expect((await (await program(store).open()).resume()).outcome).toBe("done");
+    expect((await second.fixture.sessions.list()).sessions).toMatchObject([{ pendingApprovals: 0 }]);
   });
 
   it("is refused for a call that does not wait", async () => {

@@ -151,6 +151,24 @@ describe("a turn whose calls wait for a decision", () => {
     });
   });
 
+  it("keeps waiting when the turn that resumes it is aborted", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const session = await second.open();
+    const stream = session.streamResume({ approvals: { "call-A": true } });
+    // The reader leaves while the tool runs.
+    for await (const event of stream) if (event.name === "tool.started") break;
+    expect((await stream.result).outcome).toBe("aborted");
+    expect(session.pendingApprovals.map(({ callId }) => callId)).toEqual(["call-B"]);
+    expect((await second.fixture.sessions.list()).sessions).toMatchObject([{ pendingApprovals: 1 }]);
+    await expect(session.runTurn("Hello?", { whenWaiting: "reject" })).rejects.toMatchObject({
+      code: "APPROVAL_PENDING",
+    });
+    const third = program(store);
+    expect((await (await third.open()).runTurn("Never mind")).outcome).toBe("done");
+    expect(resultsIn(third.fixture)[1]).toContain("The user answered instead of deciding");
+  });
+
   it("is refused in a fork, and can be decided on in its own session only", async () => {
     const store = await waitingStore();
     const second = program(store);
