@@ -1,5 +1,6 @@
 import { Session, type Profiler } from "node:inspector/promises";
-import { mkdtempSync, rmSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
@@ -11,6 +12,7 @@ import { createSessions } from "../packages/session/src/index.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+import { importPaths } from "../packages/transfer/src/index.ts";
 import { repositoryRoot } from "../tools/find-files.ts";
 
 /**
@@ -33,7 +35,7 @@ interface Prepared {
 }
 
 /** Each operation prepares what it needs. */
-const operations: Readonly<Record<string, (store: SessionStore) => Promise<Prepared>>> = {
+const operations: Readonly<Record<string, (store: SessionStore, folder: string) => Promise<Prepared>>> = {
   append: async (store) => {
     await store.save(ref, { sessionId: "session-1" }, { ifRevision: null });
     return { run: () => store.append(ref, drafts) };
@@ -43,6 +45,14 @@ const operations: Readonly<Record<string, (store: SessionStore) => Promise<Prepa
       await store.save({ ...ref, key: `agent:main:${name}` }, { sessionId: `session-${name}` }, { ifRevision: null });
     return { run: () => store.list() };
   },
+  import: async (store, folder) => ({
+    run: () => {
+      const sessionId = randomUUID();
+      const path = join(folder, `${sessionId}.jsonl`);
+      writeFileSync(path, claudeCodeLines(sessionId));
+      return Array.fromAsync(importPaths(store, [path]));
+    },
+  }),
   turn: async (store) => {
     const sessions = createSessions({ store, model: offline() });
     const session = await sessions.open("coverage");
@@ -64,6 +74,20 @@ const operations: Readonly<Record<string, (store: SessionStore) => Promise<Prepa
   },
 };
 
+/** Returns a transcript of Claude Code with 26 records: questions and answers in turn. */
+function claudeCodeLines(sessionId: string): string {
+  const lines = Array.from({ length: 26 }, (_, at) => {
+    const role = at % 2 === 0 ? "user" : "assistant";
+    const content = role === "user" ? `question ${at}` : [{ type: "text", text: `answer ${at}` }];
+    const times = { timestamp: new Date(Date.UTC(2026, 0, 1, 0, at)).toISOString() };
+    const ids = { uuid: randomUUID(), parentUuid: null, sessionId, cwd: "/work", version: "2.0.0" };
+    const message =
+      role === "user" ? { role, content } : { role, content, id: `msg_${at}`, model: "claude-sonnet-4-5" };
+    return JSON.stringify({ type: role, ...ids, ...times, message });
+  });
+  return `${lines.join("\n")}\n`;
+}
+
 type Entered = ReadonlyMap<string, readonly string[]>;
 
 /** Runs an operation several times, and returns the functions that its last run entered, by file. */
@@ -74,7 +98,7 @@ async function enteredBy(operation: string, storeName: string): Promise<Entered>
   if (store === undefined || prepare === undefined) throw new Error(`There is no ${operation}/${storeName}.`);
   const inspector = new Session();
   inspector.connect();
-  const { run, end = () => store.close() } = await prepare(store);
+  const { run, end = () => store.close() } = await prepare(store, folder);
   try {
     for (let warm = 0; warm < 3; warm++) await run();
     // Work behind the log ends before the count begins.
