@@ -6,16 +6,23 @@ import { sha256Hex } from "./sha256.ts";
 function importSourceOf(entry: SessionEntry): ImportSource | null {
   const stated = entry["importedFrom"];
   if (typeof stated !== "object" || stated === null) return null;
-  const { format, sessionId } = stated as Readonly<Record<string, unknown>>;
-  return typeof format === "string" && typeof sessionId === "string" ? { format, sourceId: sessionId } : null;
+  const { format, sessionId, sourceId = sessionId } = stated as Readonly<Record<string, unknown>>;
+  return typeof format === "string" && typeof sourceId === "string" ? { format, sourceId } : null;
 }
+
+/**
+ * Files of these formats have the lines of OpenClaw. A program or a user moves a session from one to another, and its
+ * source stays the same.
+ */
+const linesOfOpenclaw: ReadonlySet<string> = new Set(["openclaw-sqlite", "pi", "claw0", "clawcode", "jsonl"]);
 
 /**
  * Returns the 32 hex digits by which stores find the sessions of a source. A store keeps them after a purge, so they
  * do not reveal the source.
  */
 export function importSourceDigest({ format, sourceId }: ImportSource): string {
-  return sha256Hex(JSON.stringify([format, sourceId.toLowerCase()])).slice(0, 32);
+  const name = linesOfOpenclaw.has(format) ? "openclaw" : format;
+  return sha256Hex(JSON.stringify([name, sourceId.toLowerCase()])).slice(0, 32);
 }
 
 /** Returns the digest of the source that an entry states, or null for a session that was not imported. */

@@ -279,13 +279,16 @@ export interface ListQuery {
 }
 
 /**
- * Names the source of an imported session. The entry of the session states it as `importedFrom.format` and
- * `importedFrom.sessionId`.
+ * Names the source of an imported session. The entry of the session states it as `importedFrom.format` with
+ * `importedFrom.sourceId`, or with `importedFrom.sessionId` when it has no `sourceId`.
  */
 export interface ImportSource {
-  /** Names the format of the source, such as `claude-code`. */
+  /**
+   * Names the format of the source, such as `claude-code`. The formats with OpenClaw's lines are equal: `openclaw`,
+   * `openclaw-sqlite`, `pi`, `claw0`, `clawcode` and `jsonl`.
+   */
   readonly format: string;
-  /** States the id that the session has in its source. */
+  /** States the id that the session has in its source, or its path when the id alone does not identify it. */
   readonly sourceId: string;
 }
 

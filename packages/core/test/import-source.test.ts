@@ -9,6 +9,20 @@ describe("the digest of a source", () => {
     expect(digest).toMatch(/^[0-9a-f]{32}$/);
   });
 
+  it("is that of the id for look-ups when the entry states one", () => {
+    const importedFrom = { format: "sharegpt", sessionId: "1", sourceId: "/lists/a.json#1" };
+    const digest = importSourceDigest({ format: "sharegpt", sourceId: "/lists/a.json#1" });
+    expect(entrySourceDigest({ sessionId: "s", importedFrom })).toBe(digest);
+  });
+
+  it("is one for all formats that hold the lines of OpenClaw", () => {
+    const [first, ...others] = ["openclaw", "openclaw-sqlite", "pi", "claw0", "clawcode", "jsonl"].map((format) =>
+      importSourceDigest({ format, sourceId: "a" }),
+    );
+    for (const other of others) expect(other).toBe(first);
+    expect(importSourceDigest({ format: "codex", sourceId: "a" })).not.toBe(first);
+  });
+
   it("differs where format and id meet in another place", () => {
     const one = importSourceDigest({ format: "a", sourceId: 'b","c' });
     const other = importSourceDigest({ format: 'a","b', sourceId: "c" });

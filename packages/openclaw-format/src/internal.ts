@@ -24,7 +24,7 @@ export { readIndexed, readSessionIndex } from "./session-index.ts";
 export type { IndexedSession } from "./session-index.ts";
 export { sessionsJsonPieces } from "./sessions-json.ts";
 export { strangeTranscript } from "./strange-transcript.ts";
-export { agentOfSessionsDir, archiveFileName, classifySessionFile } from "./transcript-file-name.ts";
+export { agentOfSessionsDir, archivedFrom, archiveFileName, classifySessionFile } from "./transcript-file-name.ts";
 export type { SessionFileName } from "./transcript-file-name.ts";
 export type { TranscriptHeader } from "./transcript-header.ts";
 export {

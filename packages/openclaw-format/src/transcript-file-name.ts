@@ -55,6 +55,11 @@ function splitArchive(name: string): { base: string; kind: SessionFileKind; at: 
   return { base, kind: isReset ? "reset-archive" : "deleted-archive", at: rest === "" ? null : rest.slice(1) };
 }
 
+/** Returns the name that an archived transcript had before; null for a file that is no archive. */
+export function archivedFrom(name: string): string | null {
+  return splitArchive(name)?.base ?? null;
+}
+
 function isCheckpoint(name: string): boolean {
   const at = name.indexOf(".checkpoint.") + ".checkpoint.".length;
   return at >= ".checkpoint.".length && name.endsWith(".jsonl") && name.length - ".jsonl".length > at;

@@ -6,7 +6,14 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { assertKnownOptions, copyRecords, optionKinds, type OptionTable, quote } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  copyRecords,
+  listSessions,
+  optionKinds,
+  type OptionTable,
+  quote,
+} from "@throughline/core/internal";
 import { newAppend } from "./new-append.ts";
 
 /** Selects the sessions that `copySessions` copies. */
@@ -98,26 +105,10 @@ async function* chosen(store: SessionStore, options: CopyOptions): AsyncGenerato
     }
     return;
   }
-  for (const state of ["archived", "active"] as const) {
-    let cursor: string | null = null;
-    do {
-      const { namespace = "", agentId, signal } = options;
-      const query = {
-        namespace,
-        state,
-        sort: "key",
-        limit: 200,
-        ...(agentId === undefined ? {} : { agentId }),
-      } as const;
-      const page = await store.list({
-        ...query,
-        ...(cursor === null ? {} : { cursor }),
-        ...(signal === undefined ? {} : { signal }),
-      });
-      yield* page.sessions;
-      cursor = page.nextCursor;
-    } while (cursor !== null);
-  }
+  const { namespace = "", agentId } = options;
+  const query = { namespace, sort: "key", limit: 200, ...(agentId === undefined ? {} : { agentId }) } as const;
+  for (const state of ["archived", "active"] as const)
+    yield* listSessions(store, { ...query, state, ...signalOf(options) });
 }
 
 async function copySession(

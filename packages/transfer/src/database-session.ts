@@ -49,6 +49,7 @@ export function databaseSource(session: DatabaseSession): TranscriptSource {
     key,
     sessionId: usableSessionId(session.sessionId, path),
     statesId: true,
+    isPlaced: session.place !== undefined,
     nameSessionId: null,
     header: null,
     entry,

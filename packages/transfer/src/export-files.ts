@@ -6,7 +6,13 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { archivedAtMs, assertKnownOptions, loadEntryBlobs, systemRandom } from "@throughline/core/internal";
+import {
+  archivedAtMs,
+  assertKnownOptions,
+  listSessions,
+  loadEntryBlobs,
+  systemRandom,
+} from "@throughline/core/internal";
 import {
   archiveFileName,
   classifySessionFile,
@@ -148,7 +154,8 @@ export async function* exportAll(
   const { agentId, namespace = "", archived = false } = options;
   using indexes = new AgentIndexes();
   const layout = foreignFormats.has(options.to as ForeignFormatName) ? foreignLayout : layouts[options.to as OwnFormat];
-  for await (const state of sessionsOf(store, { namespace, agentId, archived })) {
+  const query = { namespace, state: archived ? "any" : "active", sort: "key", limit: 200 } as const;
+  for await (const state of listSessions(store, agentId === undefined ? query : { ...query, agentId })) {
     if (layout.indexPath !== null) await assertNoFile(layout.indexPath(directory, state.ref.agentId));
     let path = directory;
     try {
@@ -257,27 +264,6 @@ class AgentIndexes implements Disposable {
   [Symbol.dispose](): void {
     for (const entries of this.all.values()) entries[Symbol.dispose]();
   }
-}
-
-async function* sessionsOf(
-  store: SessionStore,
-  query: { readonly namespace: string; readonly agentId: string | undefined; readonly archived: boolean },
-): AsyncGenerator<SessionState> {
-  const { namespace, agentId } = query;
-  const state = query.archived ? "any" : "active";
-  let cursor: string | null = null;
-  do {
-    const page = await store.list({
-      namespace,
-      state,
-      sort: "key",
-      limit: 200,
-      ...(agentId === undefined ? {} : { agentId }),
-      ...(cursor === null ? {} : { cursor }),
-    });
-    yield* page.sessions;
-    cursor = page.nextCursor;
-  } while (cursor !== null);
 }
 
 async function writeIndex(path: string, entries: ScratchMap, options: ExportFileOptions): Promise<ExportedFile> {

@@ -10,7 +10,6 @@ import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { surveyFolder, type FolderSurvey } from "./folder-survey.ts";
 import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat, SourceFormat } from "./import-types.ts";
-import { marksNamespace } from "./imported-sources.ts";
 import { indexedFolder, isRenamed } from "./indexed-folder.ts";
 import { foreignBeginning, foreignFolder, foreignSources, type ForeignBeginning } from "./foreign-sources.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
@@ -169,7 +168,7 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
       yield* databaseIn(path, "sessions.db", survey);
       if (folders.includes("goclaw")) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db");
       // Namespaces of a Throughline store belong to other tenants, so each must be imported into a named namespace.
-      if (await hasTenants(path, folders)) yield skipped(joinPath(path, "namespaces"));
+      if (folders.includes("namespaces")) yield skipped(joinPath(path, "namespaces"));
       return;
     case "own-agent":
       return yield* ownAgent(path);
@@ -191,13 +190,6 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     case "unknown":
       return yield* unknownFolder(path, survey, search);
   }
-}
-
-async function hasTenants(path: string, folders: readonly string[]): Promise<boolean> {
-  if (!folders.includes("namespaces")) return false;
-  const namespaces = (await surveyFolder(joinPath(path, "namespaces")))?.folders ?? [];
-  const marks = new Set(["", ...namespaces].map(marksNamespace));
-  return namespaces.some((name) => !marks.has(name));
 }
 
 /** Handles an `agents` folder, and the sessions directory of one agent without an index. */

@@ -1,19 +1,18 @@
 import { createFinding } from "@throughline/core/internal";
 import type { Finding, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { wentOn } from "./find-made-session.ts";
+import { wentOn } from "./find-session.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import type { SessionWriter } from "./session-writer.ts";
-import type { SourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 export interface ArchivedSource {
   readonly store: SessionStore;
-  readonly registry: SourceRegistry;
   readonly source: TranscriptSource;
   readonly ref: SessionRef;
   /** Describes the session after all of the source was imported. */
   readonly receipt: ImportReceipt;
-  readonly isBegunBefore: boolean;
+  /** Holds the receipt that this import found; null when this import began the session. */
+  readonly before: ImportReceipt | null;
   readonly writer: SessionWriter;
 }
 
@@ -28,9 +27,9 @@ export interface FollowedArchive {
  * active, because its user still works in it.
  */
 export async function followArchive(archived: ArchivedSource): Promise<FollowedArchive> {
-  const { store, registry, source, ref, isBegunBefore, writer } = archived;
+  const { store, source, ref, before, writer } = archived;
   const { path, archivedAt } = source;
-  const why = isBegunBefore ? await reasonToStay(archived) : null;
+  const why = before !== null ? await reasonToStay(archived) : null;
   if (why !== null) {
     const message = `Its program has put the transcript aside; the session ${why} here and stays as it is.`;
     return { state: null, finding: createFinding("SESSION_LEFT_ALONE", message, { path, key: ref.key }) };
@@ -38,17 +37,18 @@ export async function followArchive(archived: ArchivedSource): Promise<FollowedA
   let { receipt } = archived;
   // An archive takes no writes, so the source's new path is stored before the move.
   const isToldOf = receipt.path === path && receipt.archivedAt === (archivedAt ?? undefined);
-  if (isBegunBefore && !isToldOf) {
+  if (before !== null && !isToldOf) {
     receipt = { ...receipt, path, ...(archivedAt === null ? {} : { archivedAt }) };
     await writer.writeReceipt(receipt);
   }
   const state = await store.move(ref, { kind: "archive" });
-  await registry.made(state, receipt);
   return { state, finding: null };
 }
 
-async function reasonToStay({ store, registry, source, ref, receipt }: ArchivedSource): Promise<string | null> {
-  if (await registry.wasArchived(source.path, ref.agentId)) return "was restored";
+async function reasonToStay({ store, source, ref, receipt, before }: ArchivedSource): Promise<string | null> {
+  // An import that read all of this archive has put the session aside since.
+  const isFollowed = before?.path === source.path && before.archivedAt !== undefined && before.isPartial !== true;
+  if (isFollowed) return "was restored";
   const state = await store.load(ref);
   return state !== null && wentOn(state, receipt) ? "went on" : null;
 }

@@ -1,5 +1,5 @@
 import { hasErrorCode, type SessionEntry, type SessionRef, type SessionStore } from "@throughline/core";
-import { patchEntry, quote, updateEntry } from "@throughline/core/internal";
+import { listSessions, patchEntry, updateEntry } from "@throughline/core/internal";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 export interface HandedOff {
@@ -11,7 +11,7 @@ export interface HandedOff {
   readonly sizeBytes: number;
 }
 
-export function handedOffOf(entry: SessionEntry): readonly HandedOff[] {
+function handedOffOf(entry: SessionEntry): readonly HandedOff[] {
   const { handedOff } = entry;
   return Array.isArray(handedOff) ? handedOff.filter(isHandedOff) : [];
 }
@@ -37,12 +37,35 @@ export async function noteHandOff(store: SessionStore, ref: SessionRef, handedOf
   }
 }
 
-/** Explains in a sentence why an import creates no session for a source. */
-export function leftAloneText(
-  { path, sessionId }: Pick<TranscriptSource, "path" | "sessionId">,
-  why: "purged" | { readonly handedOffFrom: string },
-): string {
-  if (why === "purged")
-    return `${quote(path)} is session ${quote(sessionId)}, which was imported and has been purged here: it stays away.`;
-  return `${quote(path)} is a hand-off of ${quote(why.handedOffFrom)} and has not grown: nothing is imported.`;
+/**
+ * Finds the session that was handed off in a file. The session's own entry names the file, so no look-up by source finds
+ * it: the entries are read once, and only if a source has no session here.
+ */
+export class HandOffSearch {
+  readonly #store: SessionStore;
+  readonly #namespace: string;
+  #keys: Promise<ReadonlyMap<string, string>> | null = null;
+
+  constructor(store: SessionStore, namespace: string) {
+    this.#store = store;
+    this.#namespace = namespace;
+  }
+
+  /** Returns the key of the session; null for any other file, and once the file has grown. */
+  async keyOf(source: Pick<TranscriptSource, "sessionId" | "sizeBytes">): Promise<string | null> {
+    this.#keys ??= this.#readKeys();
+    return (await this.#keys).get(fileName(source)) ?? null;
+  }
+
+  async #readKeys(): Promise<ReadonlyMap<string, string>> {
+    const keys = new Map<string, string>();
+    const query = { namespace: this.#namespace, state: "any", sort: "key", limit: 200 } as const;
+    for await (const { entry, ref } of listSessions(this.#store, query))
+      for (const handedOff of handedOffOf(entry)) keys.set(fileName(handedOff), ref.key);
+    return keys;
+  }
+}
+
+function fileName({ sessionId, sizeBytes }: Pick<TranscriptSource, "sessionId" | "sizeBytes">): string {
+  return `${sizeBytes} ${sessionId.toLowerCase()}`;
 }

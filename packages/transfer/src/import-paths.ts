@@ -1,11 +1,13 @@
-import { assertKnownOptions, systemRandom } from "@throughline/core/internal";
+import { assertKnownOptions } from "@throughline/core/internal";
 import { ThroughlineError, type ErrorCode, type SessionStore } from "@throughline/core";
 import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
-import { importTranscript, type ImportPlaces } from "./import-transcript.ts";
+import { HandOffSearch } from "./handed-off.ts";
+import { importTranscript } from "./import-transcript.ts";
 import { importTable, type ImportOptions, type ImportSource } from "./import-types.ts";
 import { runInParallel, type LaneClaim } from "./run-in-parallel.ts";
-import { createSourceRegistry } from "./source-registry.ts";
+import { SourceClaims } from "./source-claims.ts";
+import type { ImportPlaces } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** After these errors of the store or the caller, no other source could succeed. */
@@ -34,25 +36,14 @@ export async function* importPaths(
 ): AsyncGenerator<ImportSource> {
   assertKnownOptions<ImportOptions>("importPaths", options, importTable);
   const sources = options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options);
-  const { namespace = "", dryRun: isDryRun = false } = options;
-  using registry = createSourceRegistry(store, { namespace, isDryRun, random: systemRandom });
-  const places = { store, registry };
-  await registry.look();
-  let hasFailed = false;
-  try {
-    yield* runInParallel(sources, {
-      width: lanes,
-      mostWeight: mostBytesTogether,
-      claim: claims(),
-      run: async (found) => (found.kind === "transcript" ? importGuarded(places, found, options) : otherResult(found)),
-    });
-  } catch (error) {
-    hasFailed = true;
-    throw error;
-  } finally {
-    // After a failure the run's marker stays, so the next import checks the existing sessions.
-    if (!hasFailed) await registry.finish();
-  }
+  const { namespace = "" } = options;
+  const places = { store, claims: new SourceClaims(), handOffs: new HandOffSearch(store, namespace) };
+  yield* runInParallel(sources, {
+    width: lanes,
+    mostWeight: mostBytesTogether,
+    claim: claims(),
+    run: async (found) => (found.kind === "transcript" ? importGuarded(places, found, options) : otherResult(found)),
+  });
 }
 
 /**

@@ -11,10 +11,9 @@ import { TitleFinder } from "@throughline/history/internal";
 import { decodeLine } from "@throughline/openclaw-format";
 import { growthOf, maxRestBytes, readPiece, supersededPieces, type LineGrowth } from "./continued-line.ts";
 import { followArchive } from "./follow-archive.ts";
-import { advanced } from "./import-receipt.ts";
+import { advanced, receiptOf } from "./import-receipt.ts";
 import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
 import { ImportBatch } from "./import-batch.ts";
-import { leftAloneText } from "./handed-off.ts";
 import { heldPart } from "./held-part.ts";
 import { isPutAside, sourceChanged, sourceReplaced } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
@@ -24,18 +23,13 @@ import { redactCopies, redactionsIn, redactionsOfWhole, withheldDrafts, type Red
 import type { SourceFile } from "./node/source-files.ts";
 import { sourceBytes } from "./one-line-source.ts";
 import { SessionWriter, withNotes } from "./session-writer.ts";
+import type { SourceClaims } from "./source-claims.ts";
 import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
-import type { SourceRegistry } from "./source-registry.ts";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
-import { findTarget, type ImportTarget } from "./target-session.ts";
+import { findTarget, type ImportPlaces, type ImportTarget, leftAloneFinding } from "./target-session.ts";
 import { isOdd, newFindings } from "./import-findings.ts";
 import { headerFolder, spawnFields, statedEntry } from "./stated-entry.ts";
 import { placeOf, type TranscriptSource } from "./transcript-source.ts";
-
-export interface ImportPlaces {
-  readonly store: SessionStore;
-  readonly registry: SourceRegistry;
-}
 
 /** Reads one transcript into its session, from the position where an earlier run stopped. */
 export async function importTranscript(
@@ -43,12 +37,11 @@ export async function importTranscript(
   source: TranscriptSource,
   options: ImportOptions,
 ): Promise<ImportSource> {
-  const { store, registry } = places;
+  const { store, claims } = places;
   const target = await findTarget(places, source, options);
   const run = new ImportRun(places, source, target, options);
   if (target.leftAlone !== null) return run.leftAlone(target.leftAlone);
-  const { ref, found } = target;
-  if (found !== null) registry.claim(ref.agentId, found.state.sessionId, source);
+  if (target.found !== null) claims.take(target.found.state, source);
   const redactions = await redactionsIn(store, target.others);
   const file = source.open === null ? null : await source.open();
   try {
@@ -60,7 +53,7 @@ export async function importTranscript(
 
 class ImportRun {
   private readonly store: SessionStore;
-  private readonly registry: SourceRegistry;
+  private readonly claims: SourceClaims;
   private readonly source: TranscriptSource;
   private readonly target: ImportTarget;
   private readonly options: ImportOptions;
@@ -97,14 +90,9 @@ class ImportRun {
   private findingsOfRest = Infinity;
   private readonly findings: Finding[] = [];
 
-  constructor(
-    { store, registry }: ImportPlaces,
-    source: TranscriptSource,
-    target: ImportTarget,
-    options: ImportOptions,
-  ) {
+  constructor({ store, claims }: ImportPlaces, source: TranscriptSource, target: ImportTarget, options: ImportOptions) {
     this.store = store;
-    this.registry = registry;
+    this.claims = claims;
     this.source = source;
     this.target = target;
     this.options = options;
@@ -169,19 +157,17 @@ class ImportRun {
   }
 
   leftAlone(why: NonNullable<ImportTarget["leftAlone"]>): ImportSource {
-    this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(this.source, why), this.place));
+    this.findings.push(leftAloneFinding(this.source, this.ref.key, why));
     return this.result("skipped");
   }
 
   private async create(file: SourceFile | null): Promise<void> {
-    await this.registry.begin();
     if (this.sourceBytes > 0) this.receipt = { ...this.receipt, isPartial: true };
-    const { store, registry, source, ref, receipt } = this;
-    const entryFields = { ...headerFolder(source), ...(await spawnFields(registry, source, ref)), ...this.split.entry };
+    const { store, source, ref, receipt } = this;
+    const entryFields = { ...headerFolder(source), ...(await spawnFields(store, source, ref)), ...this.split.entry };
     this.state = await createImportedSession(store, ref, source, { entryFields, receipt, file });
     this.writer = this.newWriter();
-    registry.claim(ref.agentId, this.state.sessionId, source);
-    await registry.made(this.state, receipt);
+    this.claims.take(this.state, source);
   }
 
   /** The first commit holds the entry's blobs, also when an earlier run stopped before it. */
@@ -340,8 +326,9 @@ class ImportRun {
   /** Returns true if an existing session was archived by this run. */
   private async archive(): Promise<boolean> {
     if (!this.source.isArchived || this.options.dryRun === true || this.state?.archived === true) return false;
-    const { store, registry, source, ref, receipt, isBegunBefore, writer } = this;
-    const { state, finding } = await followArchive({ store, registry, source, ref, receipt, isBegunBefore, writer });
+    const { store, source, ref, receipt, isBegunBefore, writer } = this;
+    const before = isBegunBefore && this.state !== null ? receiptOf(this.state.entry) : null;
+    const { state, finding } = await followArchive({ store, source, ref, receipt, before, writer });
     if (finding !== null) this.findings.push(finding);
     if (state === null) return false;
     this.ref = state.ref;

@@ -24,6 +24,11 @@ export interface ImportOptions {
   readonly agentId?: string;
   /** Sets the namespace of the sessions in the store. @default "" */
   readonly namespace?: string;
+  /**
+   * Leaves a source alone whose session was purged at or after this time, in UTC milliseconds of the store's clock.
+   * @default 0; Infinity with `key`, which asks for the session
+   */
+  readonly purgedSinceMs?: number;
   /** Reads and reports without writing. @default false */
   readonly dryRun?: boolean;
   /**
@@ -103,7 +108,7 @@ export interface ImportSource {
   readonly error: ThroughlineError | null;
 }
 
-const { callback, flag, orNull, signal, text } = optionKinds;
+const { callback, flag, number, orNull, signal, text } = optionKinds;
 
 export const importTable: OptionTable<ImportOptions> = {
   from: text,
@@ -111,6 +116,7 @@ export const importTable: OptionTable<ImportOptions> = {
   readKey: text,
   agentId: text,
   namespace: text,
+  purgedSinceMs: number(),
   dryRun: flag,
   storeRoot: orNull(text),
   durability: text,

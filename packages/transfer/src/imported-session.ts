@@ -6,9 +6,10 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { emptyReceipt, readReceipt } from "./import-receipt.ts";
+import { sourceIdsOf } from "./imported-from.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceFile } from "./node/source-files.ts";
-import { firstTimeMs, statesItsId, type TranscriptSource } from "./transcript-source.ts";
+import { firstTimeMs, type TranscriptSource } from "./transcript-source.ts";
 
 /** More sessions with the same id point to a mistake, so the search for a free id stops here. */
 const maxSuffix = 1000;
@@ -19,13 +20,14 @@ export function firstReceipt(
   askedKey: string | undefined,
 ): ImportReceipt {
   const { path, format, sessionId, key, entry, archivedAt } = source;
+  const [sourceId] = sourceIdsOf(source);
   const sessionFile = entry?.["sessionFile"];
   const earlier = readReceipt(entry?.["importedFrom"]);
   return emptyReceipt({
     path,
     format,
     sessionId,
-    ...(statesItsId(source) ? { statesId: true } : {}),
+    ...(sourceId.toLowerCase() === sessionId.toLowerCase() ? {} : { sourceId }),
     ...(typeof sessionFile === "string" ? { sessionFile } : {}),
     ...(refusedKey === null ? {} : { key: refusedKey }),
     ...(key === null ? {} : { sourceKey: key }),

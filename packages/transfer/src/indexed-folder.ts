@@ -2,6 +2,7 @@ import { createFinding, quote } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import {
   agentOfSessionsDir,
+  archivedFrom,
   classifySessionFile,
   type IndexedSession,
   joinPath,
@@ -66,16 +67,6 @@ async function* indexedSession(session: IndexedSession, place: IndexPlace): Asyn
 export function isRenamed(name: string, files: FolderNames): boolean {
   const base = archivedFrom(name);
   return base !== null && !files.has(base);
-}
-
-/** Returns null for a file that is not an archive. */
-function archivedFrom(name: string): string | null {
-  const { kind } = classifySessionFile(name);
-  if (kind !== "reset-archive" && kind !== "deleted-archive") return null;
-  return name.slice(
-    0,
-    name.lastIndexOf(kind === "reset-archive" ? ".jsonl.reset" : ".jsonl.deleted") + ".jsonl".length,
-  );
 }
 
 /** Finds the file of an entry among the existing ones; null when none fits. */

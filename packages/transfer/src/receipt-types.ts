@@ -8,10 +8,8 @@ export interface ImportReceipt {
   readonly format: string;
   /** Holds the session's id in the source; the store's id may differ when the id was in use. */
   readonly sessionId: string;
-  /**
-   * True when the source states the id. Absent when the id came from the file name, and in receipts of older versions.
-   */
-  readonly statesId?: true;
+  /** Holds the id by which stores find the sessions of the source. @default `sessionId` */
+  readonly sourceId?: string;
   /** Counts the bytes read from the file; `sha256` is their hash in hex. */
   readonly sizeBytes: number;
   readonly sha256: string;

@@ -1,7 +1,7 @@
 import { isAbsolute } from "node:path";
-import type { SessionRef, SessionState } from "@throughline/core";
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { sessionsFrom } from "./imported-from.ts";
 import type { SourceReader } from "./source-reader.ts";
-import type { SourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 type EntryFields = Readonly<Record<string, unknown>>;
@@ -61,12 +61,14 @@ export function headerFolder({ header, own }: TranscriptSource): EntryFields {
  * States the spawning session by its key here. If that session is not imported yet, the key that it will get is used.
  */
 export async function spawnFields(
-  registry: SourceRegistry,
-  { spawnedBy }: TranscriptSource,
-  { agentId }: SessionRef,
+  store: SessionStore,
+  source: TranscriptSource,
+  ref: SessionRef,
 ): Promise<EntryFields> {
+  const { spawnedBy, format } = source;
   if (spawnedBy === undefined) return {};
-  const made = (await registry.candidates("", spawnedBy)).filter(({ ref }) => ref.agentId === agentId);
-  const key = made[0]?.ref.key ?? `agent:${agentId}:import:direct:${spawnedBy}`;
-  return { spawnedBy: key, spawnDepth: 1 };
+  const { agentId } = ref;
+  const made = await sessionsFrom(store, { format, sourceId: spawnedBy }, ref);
+  const spawner = made.sessions.find((state) => state.ref.agentId === agentId);
+  return { spawnedBy: spawner?.ref.key ?? `agent:${agentId}:import:direct:${spawnedBy}`, spawnDepth: 1 };
 }

@@ -9,10 +9,18 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { findMadeSession, sessionsOf, type FoundSession } from "./find-made-session.ts";
+import { alike, findSession, type FoundSession } from "./find-session.ts";
+import type { HandOffSearch } from "./handed-off.ts";
 import type { ImportOptions } from "./import-types.ts";
-import type { SourceRegistry } from "./source-registry.ts";
-import { statesItsId, type TranscriptSource } from "./transcript-source.ts";
+import type { SourceClaims } from "./source-claims.ts";
+import type { TranscriptSource } from "./transcript-source.ts";
+
+/** Holds what all sources of one import share. */
+export interface ImportPlaces {
+  readonly store: SessionStore;
+  readonly claims: SourceClaims;
+  readonly handOffs: HandOffSearch;
+}
 
 export interface ImportTarget {
   readonly ref: SessionRef;
@@ -34,24 +42,23 @@ const maxSuffix = 10_000;
 
 /** @throws {ThroughlineError} SESSION_EXISTS when the caller's key belongs to another session */
 export async function findTarget(
-  { store, registry }: { readonly store: SessionStore; readonly registry: SourceRegistry },
+  { store, claims, handOffs }: ImportPlaces,
   source: TranscriptSource,
   options: ImportOptions,
 ): Promise<ImportTarget> {
   const { base, refusedKey, findings } = baseRef(source, options);
   const askedKey = options.key ?? null;
-  const search = { store, registry, source, base, askedKey };
   const nothing = { found: null, leftAlone: null, others: [], refusedKey, findings };
-  const { found, isBaseFree } = await findMadeSession(search);
+  const { found, isBaseFree, made } = await findSession({ store, claims, source, base, askedKey });
   if (found !== null) return { ...nothing, ref: found.state.ref, found };
-  const { agentId } = base;
-  const { path, sessionId } = source;
-  if (await registry.isGone({ path, agentId, askedKey, sessionId, statesId: statesItsId(source) }))
-    return { ...nothing, ref: base, leftAlone: "purged" };
-  const handedOffFrom = askedKey === null ? await registry.handedOffFrom(source) : null;
+  const { sessions = [], purgedAtMs = null } = made ?? {};
+  // A key is a request for the session, also after a purge.
+  const purgedSinceMs = options.purgedSinceMs ?? (askedKey === null ? 0 : Infinity);
+  if (purgedAtMs !== null && purgedAtMs >= purgedSinceMs) return { ...nothing, ref: base, leftAlone: "purged" };
+  const handedOffFrom = askedKey === null ? await handOffs.keyOf(source) : null;
   if (handedOffFrom !== null) return { ...nothing, ref: base, leftAlone: { handedOffFrom } };
   const ref = isBaseFree ? base : await freeRef(store, base, askedKey);
-  return { ...nothing, ref, others: await sessionsOf(search) };
+  return { ...nothing, ref, others: await alike(source, sessions) };
 }
 
 async function freeRef(store: SessionStore, base: SessionRef, askedKey: string | null): Promise<SessionRef> {
@@ -103,4 +110,17 @@ function madeRef(source: TranscriptSource, options: ImportOptions): SessionRef {
     agentId,
     namespace: options.namespace ?? "",
   });
+}
+
+/** Explains why an import creates no session for a source. */
+export function leftAloneFinding(
+  { path, sessionId }: Pick<TranscriptSource, "path" | "sessionId">,
+  key: string,
+  why: NonNullable<ImportTarget["leftAlone"]>,
+): Finding {
+  const message =
+    why === "purged"
+      ? `${quote(path)} is session ${quote(sessionId)}, which was imported and has been purged here: it stays away.`
+      : `${quote(path)} is a hand-off of ${quote(why.handedOffFrom)} and has not grown: nothing is imported.`;
+  return createFinding("SESSION_LEFT_ALONE", message, { path, key });
 }

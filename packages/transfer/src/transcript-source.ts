@@ -35,6 +35,8 @@ export interface TranscriptSource {
   readonly sessionId: string;
   /** True if lines or rows of another program state the id. @default false */
   readonly statesId?: boolean;
+  /** True if a program may give the session another id later, so that its path identifies it. @default false */
+  readonly isPlaced?: boolean;
   /** Holds the id from the file name if the name decides. */
   readonly nameSessionId: string | null;
   readonly header: TranscriptHeader | null;
@@ -88,11 +90,6 @@ export function foreignTranscript({
     ...(spawnedBy === null ? {} : { spawnedBy }),
     ...facts,
   };
-}
-
-/** True if the transcript states the session's id, and not only the file name or an index. */
-export function statesItsId({ sessionId, statesId = false, header }: TranscriptSource): boolean {
-  return statesId || header?.sessionId === sessionId;
 }
 
 export interface Peek {

@@ -210,6 +210,20 @@ describe("a session of ClawCode", () => {
     expect(ids).toEqual(["sdk-1", "own"]);
   });
 
+  it("stays purged when its session row comes after the messages, with another id", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("sessions.db");
+    const store = createMemoryStore();
+    database(
+      path,
+      `${shipped} INSERT INTO messages VALUES ('a', 'agent:main:main', NULL, 1, 'user', 'hi', NULL, NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL);`,
+    );
+    const [source] = await importAll(store, path);
+    await store.remove(refOf(source!), { purge: true });
+    database(path, "INSERT INTO sessions (key, id) VALUES ('agent:main:main', '0b83cd1e-54ce-4a39-9089-188d2669ead4')");
+    expect((await importAll(store, path)).map(({ state }) => state)).toEqual(["skipped"]);
+  });
+
   it("says of every row what was odd in it, and keeps what has no place in a record [C36]", async () => {
     using folder = fixtureFolder();
     database(

@@ -54,7 +54,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     });
   const paths = input.arguments.map((path) => namedPath(host, path));
   const store = await context.openStore("write");
-  const pass = { context, store, paths, options, reported: new Set<string>() };
+  const pass = { context, store, paths, options, startedAtMs: systemClock.nowMs(), reported: new Set<string>() };
   const first = await importPass(pass, "all");
   if (options.watch !== true) {
     if (options.dryRun !== true) await first.summary.print(context, store);
@@ -74,6 +74,7 @@ interface ImportPass {
   readonly store: SessionStore;
   readonly paths: readonly string[];
   readonly options: ImportCommandOptions;
+  readonly startedAtMs: number;
   /** Holds refusals that an earlier pass printed, so that each appears once. */
   readonly reported: Set<string>;
 }
@@ -87,7 +88,7 @@ interface PassResult {
 
 /** Imports the current content of the paths. `changed` prints only results that an earlier pass did not print. */
 async function importPass(
-  { context, store, paths, options, reported }: ImportPass,
+  { context, store, paths, options, startedAtMs, reported }: ImportPass,
   shown: "all" | "changed",
 ): Promise<PassResult> {
   const { host, output, scope, signal } = context;
@@ -100,7 +101,8 @@ async function importPass(
   let isOdd = false;
   const imported = importPaths(store, paths, {
     from: options.from ?? "auto",
-    ...(options.key === undefined ? {} : { key: options.key }),
+    // A key asks for a session that was purged before, but not for one that is purged while `--watch` runs.
+    ...(options.key === undefined ? {} : { key: options.key, purgedSinceMs: startedAtMs }),
     agentId: scope.agentId,
     namespace: scope.namespace,
     storeRoot: address.scheme === "jsonl" ? address.root : null,

@@ -1,6 +1,7 @@
 import {
   assertKnownOptions,
   createFinding,
+  listSessions,
   optionKinds,
   type OptionTable,
   runInSlices,
@@ -47,23 +48,12 @@ export async function* inspectStore(
 }
 
 /** The default includes archived sessions, because damage in them matters too. */
-export async function* sessionsOf(
+export function sessionsOf(
   store: SessionStore,
   { query, signal }: InspectStoreOptions,
 ): AsyncGenerator<SessionState, void, void> {
-  let cursor: string | null = null;
-  do {
-    const page = await store.list({
-      state: "any",
-      sort: "key",
-      limit: 1000,
-      ...query,
-      ...(cursor === null ? {} : { cursor }),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    yield* page.sessions;
-    cursor = page.nextCursor;
-  } while (cursor !== null);
+  const aborted = signal === undefined ? {} : { signal };
+  return listSessions(store, { state: "any", sort: "key", limit: 1000, ...query, ...aborted });
 }
 
 /** An error that ends the store's own check becomes a finding, because its sessions may still be readable. */
