@@ -1,385 +1,234 @@
-import { createHash, type Hash } from "node:crypto";
-import { createFinding, splitBlobs, type SplitEntry } from "@throughline/core/internal";
-import {
-  type Finding,
-  type SessionRef,
-  type SessionState,
-  type SessionStore,
-  ThroughlineError,
-} from "@throughline/core";
-import { TitleFinder } from "@throughline/history/internal";
-import { decodeLine } from "@throughline/openclaw-format";
-import { growthOf, maxRestBytes, readPiece, supersededPieces, type LineGrowth } from "./continued-line.ts";
+import { splitBlobs, type SplitEntry } from "@throughline/core/internal";
+import type { Finding, SessionRef, SessionState } from "@throughline/core";
 import { followArchive } from "./follow-archive.ts";
-import { advanced, receiptOf } from "./import-receipt.ts";
-import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
-import { ImportBatch } from "./import-batch.ts";
-import { heldPart } from "./held-part.ts";
-import { isPutAside, sourceChanged, sourceReplaced } from "./import-refusals.ts";
-import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
+import { heldPart, lostRecords } from "./held-part.ts";
+import { isPutAside, sourceReplaced } from "./import-refusals.ts";
+import { receiptOf } from "./import-receipt.ts";
+import type { ImportOptions, ImportSource } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
-import { ListEnd } from "./list-end.ts";
-import { redactCopies, redactionsIn, redactionsOfWhole, withheldDrafts, type Redactions } from "./kept-redactions.ts";
+import { redactCopies, redactionsIn, type Redactions } from "./kept-redactions.ts";
 import type { SourceFile } from "./node/source-files.ts";
-import { sourceBytes } from "./one-line-source.ts";
-import { SessionWriter, withNotes } from "./session-writer.ts";
-import type { SourceClaims } from "./source-claims.ts";
-import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
-import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
+import { SourceReading } from "./read-source.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
+import { SessionWriter } from "./session-writer.ts";
+import { headerFolder, spawnFields } from "./stated-entry.ts";
 import { findTarget, type ImportPlaces, type ImportTarget, leftAloneFinding } from "./target-session.ts";
-import { isOdd, newFindings } from "./import-findings.ts";
-import { headerFolder, spawnFields, statedEntry } from "./stated-entry.ts";
-import { placeOf, type TranscriptSource } from "./transcript-source.ts";
+import type { TranscriptSource } from "./transcript-source.ts";
 
-/** Reads one transcript into its session, from the position where an earlier run stopped. */
+/** Imports one transcript: finds its session, reads what that does not hold yet, and writes it batch by batch. */
 export async function importTranscript(
   places: ImportPlaces,
   source: TranscriptSource,
   options: ImportOptions,
 ): Promise<ImportSource> {
-  const { store, claims } = places;
   const target = await findTarget(places, source, options);
-  const run = new ImportRun(places, source, target, options);
-  if (target.leftAlone !== null) return run.leftAlone(target.leftAlone);
-  if (target.found !== null) claims.take(target.found.state, source);
-  const redactions = await redactionsIn(store, target.others);
+  if (target.leftAlone !== null) {
+    const finding = leftAloneFinding(source, target.ref.key, target.leftAlone);
+    const session = { ref: target.ref, sessionId: source.sessionId, state: "skipped" } as const;
+    return resultOf({ source, target, isDryRun: options.dryRun === true }, session, [finding]);
+  }
+  if (target.found !== null) places.claims.take(target.found.state, source);
   const file = source.open === null ? null : await source.open();
   try {
-    return await run.run(file, redactions);
+    const found: FoundSource = { places, source, target, options, file, sizeBytes: file?.sizeBytes ?? 0 };
+    return await importFound(found, await beginSession(found));
   } finally {
     await file?.close();
   }
 }
 
-class ImportRun {
-  private readonly store: SessionStore;
-  private readonly claims: SourceClaims;
-  private readonly source: TranscriptSource;
-  private readonly target: ImportTarget;
-  private readonly options: ImportOptions;
-  private readonly reader: SourceReader;
-  private readonly titles: TitleFinder = new TitleFinder();
-  private readonly hash: Hash = createHash("sha256");
-  private ref: SessionRef;
-  private state: SessionState | null;
-  private receipt: ImportReceipt;
-  /** True if an earlier or concurrent import began the session. */
-  private readonly isBegunBefore: boolean;
-  private writer: SessionWriter;
-  private redactions: Redactions = new Map();
-  private readonly batch: ImportBatch;
-  private splitEntry: SplitEntry<Readonly<Record<string, unknown>>> | null = null;
-  private headBefore: string | null = null;
-  /** Prefers the index's time; otherwise the newest time of a line. */
-  private updatedAtMs: number;
-  private sourceBytes = 0;
-  private lines = 0;
-  private records = 0;
-  /** Counts the items of the batch that surround the list of a grown document; they are no new lines. */
-  private frames = 0;
-  private derived = 0;
-  private repaired = 0;
-  private readonly lost: LostLine[] = [];
-  private lineCount = 0;
-  private recordCount: number;
-  private derivedCount: number;
-  /** Counts the lines that earlier runs read. */
-  private knownLines: number;
-  private readonly listEnd = new ListEnd(this.hash);
-  /** Findings from this number on are new: they concern the continued last line. */
-  private findingsOfRest = Infinity;
-  private readonly findings: Finding[] = [];
+/** Holds a source and the place of its session, as the search found them. */
+interface FoundSource {
+  readonly places: ImportPlaces;
+  readonly source: TranscriptSource;
+  readonly target: ImportTarget;
+  readonly options: ImportOptions;
+  /** Null when the index names a file that does not exist. */
+  readonly file: SourceFile | null;
+  readonly sizeBytes: number;
+}
 
-  constructor({ store, claims }: ImportPlaces, source: TranscriptSource, target: ImportTarget, options: ImportOptions) {
-    this.store = store;
-    this.claims = claims;
-    this.source = source;
-    this.target = target;
-    this.options = options;
-    this.ref = target.ref;
-    this.state = target.found?.state ?? null;
-    this.receipt = target.found?.receipt ?? firstReceipt(source, target.refusedKey, options.key);
-    this.isBegunBefore = target.found !== null;
-    this.writer = this.newWriter();
-    this.recordCount = this.receipt.recordCount;
-    this.derivedCount = this.receipt.derivedCount ?? 0;
-    this.knownLines = this.receipt.lineCount;
-    const { limits } = store.capabilities;
-    this.batch = new ImportBatch(limits, source.own?.revision ?? 0);
-    this.reader = createSourceReader(source, { key: target.ref.key, maxLineBytes: limits.recordBytes });
-    const updatedAt = source.entry?.["updatedAt"];
-    this.updatedAtMs = typeof updatedAt === "number" ? updatedAt : 0;
-  }
+/** Holds the session that takes the source, before anything of this run is in it. */
+interface BegunSession {
+  /** Null for a dry run that would create the session. */
+  readonly state: SessionState | null;
+  /** Counts what the session holds. */
+  readonly receipt: ImportReceipt;
+  /** True if nothing was imported before. */
+  readonly isFresh: boolean;
+  /** True if the session holds all of the source. */
+  readonly isWhole: boolean;
+  /** Holds the large fields of the index's entry, which become records of the first batch; null when it has none. */
+  readonly split: SplitEntry<Readonly<Record<string, unknown>>> | null;
+  readonly findings: readonly Finding[];
+}
 
-  private newWriter(): SessionWriter {
-    const { store, ref, state, receipt, isBegunBefore, options } = this;
-    const { path } = this.source;
-    return new SessionWriter(store, { ref, path, state, receipt, isBegunBefore, options, split: () => this.split });
-  }
+/**
+ * Creates the session of a new source, and checks that an earlier one can take the rest.
+ * @throws {ThroughlineError} SOURCE_CHANGED, SESSION_ARCHIVED, STORE_CORRUPT
+ */
+async function beginSession(found: FoundSource): Promise<BegunSession> {
+  const { places, source, target, options, file, sizeBytes } = found;
+  const { store } = places;
+  const state = target.found?.state ?? null;
+  const receipt = target.found?.receipt ?? firstReceipt(source, target.refusedKey, options.key);
+  const place = { path: source.path, key: target.ref.key };
+  const isFresh = state === null || (receipt.sizeBytes === 0 && state.head.headId === null && sizeBytes > 0);
+  if (target.found?.isSame === false) throw sourceReplaced(place, receipt.sizeBytes, sizeBytes);
+  // An import restarts behind the records that the session still holds, so that records lost since are there again.
+  const held = await heldPart({ store, source, file, state, receipt });
+  const findings = held === null ? [] : [held.finding];
+  const begun = { state, receipt: held?.receipt ?? receipt, isFresh, findings };
+  const isWhole = state !== null && begun.receipt.sizeBytes === sizeBytes;
+  if (!isWhole && state?.archived === true) throw isPutAside(place);
+  const isBegun = begun.receipt.lineCount > 0 || begun.receipt.notes !== undefined;
+  if (isBegun || options.dryRun === true || state?.archived === true) return { ...begun, isWhole, split: null };
+  // A Throughline store has already moved its large fields into records, and its seq numbers must stay.
+  const mostBytes = source.own === null ? store.capabilities.limits.batchBytes / 8 : 0;
+  const split = splitBlobs(source.entry ?? {}, mostBytes);
+  return state === null ? createSession(found, begun, split) : { ...begun, isWhole, split };
+}
 
-  /** Splits the index's entry: large fields go into records, because a batch has a size limit. */
-  private get split(): SplitEntry<Readonly<Record<string, unknown>>> {
-    const { source, store } = this;
-    // A Throughline store has already moved its large fields into records, and its seq numbers must stay.
-    const mostBytes = source.own === null ? store.capabilities.limits.batchBytes / 8 : 0;
-    return (this.splitEntry ??= splitBlobs(source.entry ?? {}, mostBytes));
-  }
+async function createSession(
+  { places, source, target, file, sizeBytes }: FoundSource,
+  begun: Omit<BegunSession, "isWhole" | "split">,
+  split: SplitEntry<Readonly<Record<string, unknown>>>,
+): Promise<BegunSession> {
+  const { store, claims } = places;
+  const receipt = sizeBytes > 0 ? { ...begun.receipt, isPartial: true as const } : begun.receipt;
+  const entryFields = { ...headerFolder(source), ...(await spawnFields(store, source, target.ref)), ...split.entry };
+  const state = await createImportedSession(store, target.ref, source, { entryFields, receipt, file });
+  claims.take(state, source);
+  return { ...begun, state, receipt, isWhole: false, split };
+}
 
-  async run(file: SourceFile | null, redactions: Redactions): Promise<ImportSource> {
-    const sizeBytes = (this.sourceBytes = file?.sizeBytes ?? 0);
-    this.redactions = redactions;
-    const isFresh =
-      this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.headId === null && sizeBytes > 0);
-    if (this.target.found?.isSame === false) throw sourceReplaced(this.place, this.receipt.sizeBytes, sizeBytes);
-    await this.beginBehindHeldPart(file);
-    const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
-    if (!isWhole && this.state?.archived === true) throw isPutAside(this.place);
-    if (this.state === null && this.options.dryRun !== true) await this.create(file);
-    this.beginWithBlobs();
-    if (!isWhole) {
-      if (file !== null) await this.readFile(file);
-      await this.restoreSavedHead();
+async function importFound(found: FoundSource, begun: BegunSession): Promise<ImportSource> {
+  const { places, source, target, options } = found;
+  const { ref } = target;
+  const isDryRun = options.dryRun === true;
+  const redactions = await redactionsIn(places.store, target.others);
+  const reading = readingOf(found, begun, redactions);
+  const writer = writerOf(found, begun);
+  const receipt = await writeBatches(found, begun, { reading, writer });
+  const saved = source.own?.savedHead ?? null;
+  // A Throughline store may have moved the head without a record, so the saved head is restored.
+  if (!begun.isWhole && saved?.lastSeq === reading.recordCount && !isDryRun)
+    await writer.moveHead(saved.headId, receipt);
+  if (redactions.size > 0 && !isDryRun) await redactCopies(places.store, ref, redactions);
+  const archived = await archive(found, begun, { writer, receipt });
+  const isMoved = target.found !== null && archived.ref !== ref;
+  const state = begun.isFresh ? "imported" : begun.isWhole && !isMoved ? "unchanged" : "grown";
+  const session = { ref: archived.ref, sessionId: begun.state?.sessionId ?? source.sessionId, state } as const;
+  const findings = [...begun.findings, ...archived.findings, ...reading.findings];
+  return resultOf({ source, target, isDryRun }, session, findings, reading);
+}
+
+function readingOf(found: FoundSource, begun: BegunSession, redactions: Redactions): SourceReading {
+  const { places, source, target, options, sizeBytes } = found;
+  const { state, receipt, split } = begun;
+  return new SourceReading({
+    store: places.store,
+    source,
+    ref: target.ref,
+    state,
+    isBegunBefore: target.found !== null,
+    receipt,
+    hasNewHead: target.found?.hasNewHead === true,
+    notes: split?.drafts ?? [],
+    redactions,
+    sourceBytes: sizeBytes,
+    signal: options.signal,
+  });
+}
+
+function writerOf({ places, source, target, options }: FoundSource, begun: BegunSession): SessionWriter {
+  const { state, receipt, split } = begun;
+  const { ref, found } = target;
+  const heldSeq = found !== null && lostRecords(found.state, found.receipt) > 0 ? found.state.head.lastSeq : null;
+  const isBegunBefore = found !== null;
+  return new SessionWriter(places.store, {
+    ref,
+    path: source.path,
+    state,
+    receipt,
+    heldSeq,
+    isBegunBefore,
+    options,
+    split,
+  });
+}
+
+/** Returns the receipt that the session holds at the end; with a dry run, the one that it would hold. */
+async function writeBatches(
+  { source, target, options, file, sizeBytes }: FoundSource,
+  begun: BegunSession,
+  { reading, writer }: { readonly reading: SourceReading; readonly writer: SessionWriter },
+): Promise<ImportReceipt> {
+  let { receipt } = begun;
+  let records = 0;
+  const report = (readBytes: number): void => {
+    // A file that grows while it is read may be larger than it was at the start.
+    const size = Math.max(readBytes, sizeBytes);
+    options.onProgress?.({ path: source.path, key: target.ref.key, readBytes, sizeBytes: size, records });
+  };
+  const isRead = !begun.isWhole && file !== null;
+  for await (const batch of isRead ? reading.batches(file) : reading.notesAlone()) {
+    if (options.dryRun !== true) receipt = await writer.write(batch);
+    else {
+      if (records === 0 && batch.drafts.length > 0) await writer.assertNotGoneOn(batch.headBefore);
+      ({ receipt } = batch);
     }
-    if (this.batch.notes.length > 0) await this.flush(this.receipt.sizeBytes, this.receipt.endsWithLineFeed);
-    if (redactions.size > 0 && this.options.dryRun !== true) await redactCopies(this.store, this.ref, redactions);
-    const isMoved = await this.archive();
-    return this.result(isFresh ? "imported" : isWhole && !isMoved ? "unchanged" : "grown");
+    records += batch.records;
+    report(batch.receipt.sizeBytes);
   }
+  if (isRead && options.dryRun !== true) await writer.stateWindow(reading.headId, reading.movesWindow);
+  if (isRead) report(sizeBytes);
+  return receipt;
+}
 
-  /** Restarts behind the records that the session still holds, so that records lost since are imported again. */
-  private async beginBehindHeldPart(file: SourceFile | null): Promise<void> {
-    const { store, source, state, receipt } = this;
-    const held = await heldPart({ store, source, file, state, receipt });
-    if (held === null) return;
-    this.receipt = held.receipt;
-    ({ lineCount: this.knownLines, recordCount: this.recordCount, derivedCount: this.derivedCount = 0 } = held.receipt);
-    this.findings.push(held.finding);
-  }
+/** Archives the session of an archived source. Returns the place of the session then. */
+async function archive(
+  { places, source, target, options }: FoundSource,
+  { state }: BegunSession,
+  { writer, receipt }: { readonly writer: SessionWriter; readonly receipt: ImportReceipt },
+): Promise<{ readonly ref: SessionRef; readonly findings: readonly Finding[] }> {
+  const { ref, found } = target;
+  if (!source.isArchived || options.dryRun === true || state?.archived === true) return { ref, findings: [] };
+  const before = found === null ? null : receiptOf(found.state.entry);
+  const archived = await followArchive({ store: places.store, source, ref, receipt, before, writer });
+  return { ref: archived.state?.ref ?? ref, findings: archived.finding === null ? [] : [archived.finding] };
+}
 
-  leftAlone(why: NonNullable<ImportTarget["leftAlone"]>): ImportSource {
-    this.findings.push(leftAloneFinding(this.source, this.ref.key, why));
-    return this.result("skipped");
-  }
+const nothingRead = { lines: 0, records: 0, derived: 0, repaired: 0, lost: [] };
 
-  private async create(file: SourceFile | null): Promise<void> {
-    if (this.sourceBytes > 0) this.receipt = { ...this.receipt, isPartial: true };
-    const { store, source, ref, receipt } = this;
-    const entryFields = { ...headerFolder(source), ...(await spawnFields(store, source, ref)), ...this.split.entry };
-    this.state = await createImportedSession(store, ref, source, { entryFields, receipt, file });
-    this.writer = this.newWriter();
-    this.claims.take(this.state, source);
-  }
-
-  /** The first commit holds the entry's blobs, also when an earlier run stopped before it. */
-  private beginWithBlobs(): void {
-    const { lineCount, notes } = this.receipt;
-    const isBegun = lineCount > 0 || notes !== undefined;
-    if (isBegun || this.options.dryRun === true || this.state?.archived === true || this.split.drafts.length === 0)
-      return;
-    this.batch.addNotes(this.split.drafts);
-  }
-
-  private async readFile(file: SourceFile): Promise<void> {
-    const pieces = supersededPieces(this.receipt);
-    const splitter = createUnitSplitter(this.store.capabilities.limits.recordBytes, this.source.layout);
-    let chunkStart = 0;
-    for await (const chunk of file.chunks()) {
-      this.assertNotAborted();
-      // The hash covers whole lines only, because a receipt is written at the end of a line.
-      let hashedTo = 0;
-      for (const unit of splitter.push(chunk)) {
-        this.listEnd.update(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
-        hashedTo = unit.endBytes - chunkStart;
-        await this.take(unit, pieces.get(this.lineCount + 1));
-        this.listEnd.takeFinal(unit);
-      }
-      this.listEnd.update(chunk.subarray(hashedTo));
-      chunkStart += chunk.length;
-    }
-    const rest = splitter.end();
-    for (const unit of rest) await this.take(unit, pieces.get(this.lineCount + 1));
-    this.reader.finish();
-    await this.flush(
-      file.sizeBytes,
-      rest.every(({ isFinal }) => isFinal),
-    );
-    if (this.batch.movesWindow && this.options.dryRun !== true) await this.writer.stateWindow(this.reader.headId);
-    this.progress(file.sizeBytes);
-  }
-
-  private async take(split: SourceUnit, pieces: readonly ContinuedLine[] = []): Promise<void> {
-    this.lineCount++;
-    const { sizeBytes, endBytes, isFinal } = split;
-    const { recordBytes } = this.store.capabilities.limits;
-    // Each earlier piece used an id, so the reader must count them to assign the same ids again.
-    for (const piece of pieces) readPiece(this.reader, split, { line: this.lineCount, sizeBytes: piece.sizeBytes });
-    const isNewHead = this.lineCount === 1 && this.target.found?.hasNewHead === true;
-    if (this.lineCount <= this.knownLines && !isNewHead) {
-      const growth = growthOf(this.source, split, this.lineCount, { receipt: this.receipt, maxBytes: recordBytes });
-      if (growth === null) return this.passOver(split, this.read(split));
-      if (!(await this.isTakenAgain(split, growth))) return;
-    }
-    const known = this.reader.findings.length;
-    const line = this.read(split);
-    this.listEnd.takeRecord(split, line.record.id);
-    // Throughline's file header is no record.
-    if (line.envelope?.seq === 0) {
-      this.receipt = { ...this.receipt, hasOwnHeader: true };
-      return;
-    }
-    // When a document's list has grown, the text around the list is read again.
-    const isFrame = split.part !== undefined && split.part !== "element" && this.knownLines > 0;
-    if (!isFrame) this.lines++;
-    if (Math.max(sizeBytes, split.part === undefined ? 0 : sourceBytes(line.source)) > recordBytes) {
-      this.lost.push({ line: this.lineCount, bytes: sizeBytes, reason: "too-long" });
-      return;
-    }
-    if (isOdd(line, this.reader.findings.slice(known))) this.repaired++;
-    const redaction = this.redactions.get(line.record.id);
-    if (redaction === undefined) for (const record of [line.record, ...(line.derived ?? [])]) this.titles.take(record);
-    this.batch.add(line, sizeBytes, redaction === undefined ? null : withheldDrafts(line, redaction, sizeBytes));
-    if (isFrame) this.frames++;
-    this.recordCount++;
-    this.derivedCount += line.derived?.length ?? 0;
-    if (line.tsMs !== null && typeof this.source.entry?.["updatedAt"] !== "number")
-      this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
-    if (this.batch.isFull) await this.flush(endBytes, isFinal);
-  }
-
-  private read(unit: SourceUnit): SourceLine {
-    return this.reader.push(decodeLine(unit.bytes), placeOf(unit, this.lineCount));
-  }
-
-  /** An earlier run stored this line; the reader needs it only for its state. */
-  private passOver(split: SourceUnit, line: SourceLine): void {
-    if (split.part === "head") this.listEnd.takeRecord(split, line.record.id);
-    // A Throughline store may have moved the head without a record, which the lines do not show.
-    this.headBefore = this.source.own === null ? line.headId : (this.state?.head.headId ?? null);
-  }
-
-  /**
-   * Handles a line that an earlier run read before it was complete. Returns true to import the whole line behind the
-   * record of its beginning. Returns false if that record still covers the line.
-   * @throws {ThroughlineError} SOURCE_CHANGED
-   */
-  private async isTakenAgain(split: SourceUnit, { sizeBytes, hasRecord, rest }: LineGrowth): Promise<boolean> {
-    const { lineCount: line } = this;
-    const others = (this.receipt.continued ?? []).filter((one) => one.line !== line || one.rest === undefined);
-    if (hasRecord && rest !== null) {
-      if (rest.length > maxRestBytes)
-        throw sourceChanged(
-          this.place,
-          this.receipt.sizeBytes,
-          "its last line, which had no end, continues with white space",
-        );
-      const whole = this.read(split);
-      this.passOver(split, whole);
-      this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: whole.record.id, rest }] };
-      return false;
-    }
-    if (hasRecord) {
-      const piece = readPiece(this.reader, split, { line, sizeBytes });
-      this.passOver(split, piece);
-      this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: piece.record.id }] };
-      this.recordCount--;
-      const grown = { source: this.source, split, line };
-      const redactions = await redactionsOfWhole(this.store, this.ref, piece.record.id, grown);
-      this.redactions = redactions ?? this.redactions;
-    }
-    this.findingsOfRest = this.reader.findings.length;
-    const message = `The line had ${sizeBytes} bytes when it was imported and goes on: it is taken again as it is now.`;
-    this.findings.push(createFinding("TAIL_CONTINUED", message, { ...this.place, line, byteOffset: split.byteOffset }));
-    return true;
-  }
-
-  private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
-    this.assertNotAborted();
-    const { batch, lineCount, recordCount, derivedCount } = this;
-    if (endBytes === this.receipt.sizeBytes && batch.drafts.length === 0) return;
-    const sha256 = this.hash.copy().digest("hex");
-    const { headId } = this.reader;
-    const counts = { lineCount, recordCount, ...(derivedCount === 0 ? {} : { derivedCount }), ...this.listEnd.receipt };
-    const read = { sizeBytes: endBytes, sha256, ...counts, endsWithLineFeed, headId };
-    const now = advanced(this.receipt, read, this.sourceBytes);
-    const receipt = withNotes(now, batch, (this.state?.head.lastSeq ?? 0) + 1);
-    const { headBefore, updatedAtMs, source, state, isBegunBefore } = this;
-    const entry = statedEntry(this.reader, this.titles.title, { source, state, isBegunBefore });
-    const lines = { headBefore, headAfter: headId, updatedAtMs, isComplete: this.lost.length === 0, entry };
-    if (this.options.dryRun === true && this.records === 0 && batch.drafts.length > 0)
-      await this.writer.assertNotGoneOn(headBefore);
-    this.receipt = this.options.dryRun === true ? receipt : await this.writer.write(batch, receipt, lines);
-    this.records += batch.lineCount - this.frames;
-    this.frames = 0;
-    this.derived += batch.drafts.length - batch.notes.length - batch.lineCount;
-    this.headBefore = this.reader.headId;
-    batch.clear();
-    this.progress(endBytes);
-  }
-
-  /** A Throughline store may have moved the head without a record, so the saved head is restored. */
-  private async restoreSavedHead(): Promise<void> {
-    const saved = this.source.own?.savedHead ?? null;
-    if (saved === null || saved.lastSeq !== this.recordCount || this.options.dryRun === true) return;
-    await this.writer.moveHead(saved.headId, this.receipt);
-  }
-
-  /** Returns true if an existing session was archived by this run. */
-  private async archive(): Promise<boolean> {
-    if (!this.source.isArchived || this.options.dryRun === true || this.state?.archived === true) return false;
-    const { store, source, ref, receipt, isBegunBefore, writer } = this;
-    const before = isBegunBefore && this.state !== null ? receiptOf(this.state.entry) : null;
-    const { state, finding } = await followArchive({ store, source, ref, receipt, before, writer });
-    if (finding !== null) this.findings.push(finding);
-    if (state === null) return false;
-    this.ref = state.ref;
-    return isBegunBefore;
-  }
-
-  private result(state: ImportSource["state"]): ImportSource {
-    const { path, format } = this.source;
-    const isArchived = this.ref.archiveId !== undefined || (this.options.dryRun === true && this.source.isArchived);
-    const told = newFindings(this.reader.findings, { knownLines: this.knownLines, fromFinding: this.findingsOfRest });
-    const findings = [...this.source.findings, ...this.target.findings, ...this.findings, ...told];
-    const sessionId = this.state?.sessionId ?? this.source.sessionId;
-    const { lines, records, derived, repaired, lost } = this;
-    return {
-      path,
-      format,
-      key: this.ref.key,
-      agentId: this.ref.agentId,
-      sessionId,
-      state,
-      archived: isArchived,
-      lines,
-      records,
-      derived,
-      repaired,
-      lost,
-      findings,
-      error: null,
-    };
-  }
-
-  private progress(readBytes: number): void {
-    this.options.onProgress?.({
-      path: this.source.path,
-      key: this.ref.key,
-      readBytes,
-      // A file that grows while it is read may be larger than it was at the start.
-      sizeBytes: Math.max(readBytes, this.sourceBytes),
-      records: this.records,
-    });
-  }
-
-  private assertNotAborted(): void {
-    if (this.options.signal?.aborted === true) {
-      throw new ThroughlineError("ABORTED", "The import was aborted; the next run goes on from there.", {
-        cause: this.options.signal.reason,
-      });
-    }
-  }
-
-  private get place(): { readonly path: string; readonly key: string } {
-    return { path: this.source.path, key: this.ref.key };
-  }
+function resultOf(
+  {
+    source,
+    target,
+    isDryRun,
+  }: { readonly source: TranscriptSource; readonly target: ImportTarget; readonly isDryRun: boolean },
+  {
+    ref,
+    sessionId,
+    state,
+  }: { readonly ref: SessionRef; readonly sessionId: string; readonly state: ImportSource["state"] },
+  findings: readonly Finding[],
+  { lines, records, derived, repaired, lost }: Pick<ImportSource, keyof typeof nothingRead> = nothingRead,
+): ImportSource {
+  return {
+    path: source.path,
+    format: source.format,
+    key: ref.key,
+    agentId: ref.agentId,
+    sessionId,
+    state,
+    archived: ref.archiveId !== undefined || (isDryRun && source.isArchived),
+    lines,
+    records,
+    derived,
+    repaired,
+    lost,
+    findings: [...source.findings, ...target.findings, ...findings],
+    error: null,
+  };
 }

@@ -1,74 +1,71 @@
 import {
   appendOnce,
+  type AppendOptions,
   type AppendResult,
   hasErrorCode,
   type SessionRef,
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { patchEntry, type SplitEntry, updateEntry } from "@throughline/core/internal";
+import { type AppendOnceOptions, patchEntry, type SplitEntry, updateEntry } from "@throughline/core/internal";
 import { contextWindow } from "./context-window.ts";
 import { supersededCount } from "./continued-line.ts";
-import { lostRecords } from "./held-part.ts";
-import type { ImportBatch } from "./import-batch.ts";
 import { receiptOf } from "./import-receipt.ts";
-import type { ImportReceipt } from "./receipt-types.ts";
 import { importOvertaken, wentItsOwnWay } from "./import-refusals.ts";
-import { newAppend } from "./new-append.ts";
 import type { ImportOptions } from "./import-types.ts";
+import { newAppend } from "./new-append.ts";
+import type { ReadBatch } from "./read-source.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 
-export interface WrittenLines {
-  readonly headBefore: string | null;
-  readonly headAfter: string | null;
-  /** Sets the activity time in the entry; 0 sets none. */
-  readonly updatedAtMs: number;
-  /** True if every line so far has a record. */
-  readonly isComplete: boolean;
-  readonly entry: Readonly<Record<string, unknown>>;
-}
-
-interface WriterOptions {
+export interface WrittenSession {
   readonly ref: SessionRef;
   readonly path: string;
   /** Null while no session exists; nothing is written then. */
   readonly state: SessionState | null;
+  /** Holds the receipt that the first batch continues. */
   readonly receipt: ImportReceipt;
+  /** Holds the session's last seq when its receipt counts more records than the session holds; null otherwise. */
+  readonly heldSeq: number | null;
   /** True if an earlier or concurrent import began the session. */
   readonly isBegunBefore: boolean;
-  readonly options: ImportOptions;
-  /** Splits the index's entry into the stored entry and the blobs that become records. */
-  readonly split: () => SplitEntry<Readonly<Record<string, unknown>>>;
+  readonly options: Pick<ImportOptions, "durability" | "signal">;
+  /** Splits the index's entry into the stored entry and the blobs that become records; null when they are stored. */
+  readonly split: SplitEntry<Readonly<Record<string, unknown>>> | null;
 }
 
 /** Writes each batch together with the receipt that counts it, so that an interrupted import can resume. */
 export class SessionWriter {
   readonly #store: SessionStore;
-  readonly #given: WriterOptions;
-  readonly #heldSeq: number | null;
+  readonly #session: WrittenSession;
   #storedReceipt: ImportReceipt;
+  #notes: ImportReceipt["notes"];
+  #resetsWindow = false;
 
-  constructor(store: SessionStore, given: WriterOptions) {
+  constructor(store: SessionStore, session: WrittenSession) {
     this.#store = store;
-    this.#given = given;
-    const { state, receipt } = given;
+    this.#session = session;
+    const { state, receipt } = session;
     // After a document grew, the import continues from an earlier position than the stored receipt.
     this.#storedReceipt = (state === null ? null : receiptOf(state.entry)) ?? receipt;
-    this.#heldSeq = state === null || lostRecords(state, receipt) === 0 ? null : state.head.lastSeq;
+    this.#notes = receipt.notes;
   }
 
   /**
    * Returns the receipt that the store now holds.
    * @throws {ThroughlineError} APPEND_CONFLICT if another writer has continued the session
    */
-  async write(batch: ImportBatch, receipt: ImportReceipt, lines: WrittenLines): Promise<ImportReceipt> {
-    if (batch.drafts.length === 0 && lines.headAfter === lines.headBefore) return this.writeReceipt(receipt);
-    const { records } = await this.#append(batch, receipt, lines);
+  async write(batch: ReadBatch): Promise<ImportReceipt> {
+    const { drafts, headBefore, headAfter } = batch;
+    const receipt = this.#placed(batch, (this.#session.state?.head.lastSeq ?? 0) + 1);
+    if (drafts.length === 0 && headAfter === headBefore) return this.writeReceipt(receipt);
+    const { records } = await this.#append(batch, receipt);
     const [first] = records;
-    const actual = first === undefined ? receipt : withNotes(receipt, batch, first.seq);
+    const actual = first === undefined ? receipt : this.#placed(batch, first.seq);
+    this.#notes = actual.notes;
     if (actual.notes?.fromSeq === receipt.notes?.fromSeq) return (this.#storedReceipt = receipt);
     // Another writer's side record came first, so the notes have other seq numbers than planned.
     const corrected = { ...this.#blobPlaces(batch, actual), importedFrom: actual };
-    await updateEntry(this.#store, this.#given.ref, (entry) => patchEntry(entry, corrected));
+    await updateEntry(this.#store, this.#session.ref, (entry) => patchEntry(entry, corrected));
     return (this.#storedReceipt = actual);
   }
 
@@ -76,9 +73,9 @@ export class SessionWriter {
    * Stores where the context at the head starts, so that a program that continues the session need not read all
    * records.
    */
-  async stateWindow(headId: string | null): Promise<void> {
-    const { ref, state, options } = this.#given;
-    if (state === null) return;
+  async stateWindow(headId: string | null, movesWindow: boolean): Promise<void> {
+    const { ref, options } = this.#session;
+    if (!movesWindow && !this.#resetsWindow) return;
     const windowFromSeq = await contextWindow(this.#store, ref, headId, signalOf(options));
     if (windowFromSeq === null) return;
     try {
@@ -92,7 +89,7 @@ export class SessionWriter {
   /** Restores a head that a Throughline store had set without a record. */
   async moveHead(headId: string | null, receipt: ImportReceipt): Promise<void> {
     const moved = { rewindTo: headId, entry: { importedFrom: receipt } };
-    await appendOnce(this.#store, this.#given.ref, [], { ...moved, ...newAppend() });
+    await appendOnce(this.#store, this.#session.ref, [], { ...moved, ...newAppend() });
   }
 
   /**
@@ -100,8 +97,7 @@ export class SessionWriter {
    * stored.
    */
   async writeReceipt(receipt: ImportReceipt): Promise<ImportReceipt> {
-    const { ref } = this.#given;
-    await updateEntry(this.#store, ref, (entry) => {
+    await updateEntry(this.#store, this.#session.ref, (entry) => {
       if (!this.#isStored(receiptOf(entry))) throw importOvertaken(this.#place);
       return patchEntry(entry, { importedFrom: receipt });
     });
@@ -110,28 +106,63 @@ export class SessionWriter {
 
   /** @throws {ThroughlineError} APPEND_CONFLICT when the conversation was continued here */
   async assertNotGoneOn(headBefore: string | null): Promise<void> {
-    const { ref, isBegunBefore } = this.#given;
+    const { ref, isBegunBefore } = this.#session;
     const state = isBegunBefore ? await this.#store.load(ref) : null;
     if (state === null || !this.#isStored(receiptOf(state.entry)) || state.head.headId === headBefore) return;
     throw wentItsOwnWay(this.#place);
   }
 
-  async #append(batch: ImportBatch, receipt: ImportReceipt, lines: WrittenLines): Promise<AppendResult> {
-    const { ref, options } = this.#given;
-    const { headBefore, headAfter, updatedAtMs, isComplete, entry } = lines;
-    const isSeqKept = isComplete && receipt.notes === undefined && supersededCount(receipt) === 0;
-    const patch = { ...entry, ...this.#blobPlaces(batch, receipt) };
-    const heads = { headBefore, headAfter, updatedAtMs };
-    const hasWindow = (this.#given.state?.head.windowSeq ?? 1) > 1;
-    const [storedReceipt, heldSeq] = [this.#storedReceipt, this.#heldSeq];
-    const place = { ...heads, receipt, isSeqKept, hasWindow, patch, storedReceipt, heldSeq };
+  async #append(batch: ReadBatch, receipt: ImportReceipt): Promise<AppendResult> {
+    const { ref } = this.#session;
     try {
-      return await appendOnce(this.#store, ref, batch.drafts, batch.appendOptions(place, options));
+      return await appendOnce(this.#store, ref, batch.drafts, this.#appendOptions(batch, receipt));
     } catch (error) {
-      if (hasErrorCode(error, "APPEND_CONFLICT")) await this.assertNotGoneOn(headBefore);
+      if (hasErrorCode(error, "APPEND_CONFLICT")) await this.assertNotGoneOn(batch.headBefore);
       if (!hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) throw error;
       throw importOvertaken(this.#place, error);
     }
+  }
+
+  #appendOptions(batch: ReadBatch, receipt: ImportReceipt): AppendOnceOptions {
+    const { options, heldSeq } = this.#session;
+    const { headBefore, headAfter, lastMainId, entryPatch, updatedAtMs, entry } = batch;
+    const { lineCount, sizeBytes, sha256 } = this.#storedReceipt;
+    const again = heldSeq === null ? "" : ` behind ${heldSeq}`;
+    const updatedAt = updatedAtMs > 0 ? { updatedAt: updatedAtMs } : {};
+    const patch = { ...entryPatch, ...entry, ...this.#blobPlaces(batch, receipt), ...updatedAt };
+    return {
+      entry: { ...patch, importedFrom: receipt },
+      expect: { head: headBefore },
+      // The key names the receipt that the batch continues. A retry after an unknown outcome uses the same key.
+      // If two imports run at once, the key lets only one continue from this receipt. The head cannot tell them apart
+      // after a batch that leaves it in place, such as a header.
+      idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}${again}`,
+      ...(headAfter === (lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
+      ...this.#window(batch, receipt),
+      ...(options.durability === undefined ? {} : { durability: options.durability }),
+      ...signalOf(options),
+    };
+  }
+
+  /** If the head moved other than forwards, it may need records that the stated window leaves out. */
+  #window(batch: ReadBatch, receipt: ImportReceipt): Pick<AppendOptions, "windowFromSeq"> {
+    const { headBefore, headAfter, lastMainId, firstParentId, isInLine, windowSeq, isComplete } = batch;
+    if (windowSeq !== null) {
+      // The source's window is valid if seq numbers equal the source's.
+      const isSeqKept = isComplete && receipt.notes === undefined && supersededCount(receipt) === 0;
+      return isSeqKept ? { windowFromSeq: windowSeq } : {};
+    }
+    const hasWindow = (this.#session.state?.head.windowSeq ?? 1) > 1;
+    const isForwards = isInLine && headAfter === (lastMainId ?? headBefore);
+    if (!hasWindow || (isForwards && (lastMainId === null || firstParentId === headBefore))) return {};
+    this.#resetsWindow = true;
+    return { windowFromSeq: 1 };
+  }
+
+  /** Adds the location of the notes to the receipt, given the seq of the batch's first record. */
+  #placed({ notes, receipt }: ReadBatch, firstSeq: number): ImportReceipt {
+    if (notes.count > 0) return { ...receipt, notes: { fromSeq: firstSeq + notes.index, count: notes.count } };
+    return this.#notes === undefined ? receipt : { ...receipt, notes: this.#notes };
   }
 
   #isStored(receipt: ImportReceipt | null): boolean {
@@ -140,24 +171,17 @@ export class SessionWriter {
   }
 
   /** Returns the entry's references to its blobs when this batch contains them. */
-  #blobPlaces(batch: ImportBatch, { notes }: ImportReceipt): Readonly<Record<string, unknown>> {
-    const { state, split } = this.#given;
-    if (batch.notes.length === 0 || notes === undefined || state === null) return {};
-    return split().placesFrom(state.sessionId, notes.fromSeq);
+  #blobPlaces(batch: ReadBatch, { notes }: ImportReceipt): Readonly<Record<string, unknown>> {
+    const { state, split } = this.#session;
+    if (batch.notes.count === 0 || notes === undefined || state === null || split === null) return {};
+    return split.placesFrom(state.sessionId, notes.fromSeq);
   }
 
   get #place(): { readonly path: string; readonly key: string } {
-    return { path: this.#given.path, key: this.#given.ref.key };
+    return { path: this.#session.path, key: this.#session.ref.key };
   }
 }
 
-function signalOf({ signal }: ImportOptions): { readonly signal?: AbortSignal } {
+function signalOf({ signal }: Pick<ImportOptions, "signal">): { readonly signal?: AbortSignal } {
   return signal === undefined ? {} : { signal };
-}
-
-/** Adds the location of the batch's notes to the receipt, given the seq of the batch's first record. */
-export function withNotes(receipt: ImportReceipt, batch: ImportBatch, firstSeq: number): ImportReceipt {
-  const { notes, notesIndex } = batch;
-  if (notes.length === 0) return receipt;
-  return { ...receipt, notes: { fromSeq: firstSeq + notesIndex, count: notes.length } };
 }
