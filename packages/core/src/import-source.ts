@@ -1,6 +1,9 @@
 import type { SessionEntry } from "./session-entry.ts";
 import type { ImportSource } from "./session-store.ts";
+import { refused } from "./refused.ts";
+import { assertAgentId, assertNamespace } from "./session-id.ts";
 import { sha256Hex } from "./sha256.ts";
+import type { PurgedSource } from "./store-facets.ts";
 
 /** Returns the source that an entry states, or null for a session that was not imported. */
 function importSourceOf(entry: SessionEntry): ImportSource | null {
@@ -29,4 +32,20 @@ export function importSourceDigest({ format, sourceId }: ImportSource): string {
 export function entrySourceDigest(entry: SessionEntry): string | null {
   const source = importSourceOf(entry);
   return source === null ? null : importSourceDigest(source);
+}
+
+/**
+ * Refuses marks of purges that no store can have written.
+ * @throws {ThroughlineError} NAMESPACE_INVALID, AGENT_ID_INVALID, INPUT_INVALID
+ */
+export function assertPurges(namespace: string, purges: readonly PurgedSource[]): void {
+  assertNamespace(namespace);
+  for (const { agentId, digest, purgedAtMs } of purges) {
+    assertAgentId(agentId);
+    if (/^[0-9a-f]{32}$/.test(digest) && Number.isSafeInteger(purgedAtMs) && purgedAtMs >= 0) continue;
+    throw refused("INPUT_INVALID", "A mark of a purge has a digest of 32 hex digits and a time in milliseconds.", {
+      digest,
+      purgedAtMs,
+    });
+  }
 }

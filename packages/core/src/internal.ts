@@ -116,7 +116,8 @@ export {
 } from "./remembered-appends.ts";
 export { renewTurn } from "./renew-turn.ts";
 export { isSameJson } from "./same-json.ts";
-export { entrySourceDigest, importSourceDigest } from "./import-source.ts";
+export type { PurgedSource, PurgesOptions } from "./store-facets.ts";
+export { assertPurges, entrySourceDigest, importSourceDigest } from "./import-source.ts";
 export { findMatches, searchSnippet } from "./search-match.ts";
 export { assertSearchQuery, parseAnyOf, parseSearch, readSearchQuery } from "./search-plan.ts";
 export type { SearchClause, SearchPlan, SearchScope } from "./search-plan.ts";

@@ -213,4 +213,35 @@ export interface MaintenanceFacet {
   rebuild?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RebuiltFile>;
   /** Writes a consistent copy to `path` while other processes write. */
   backup(path: string, options?: { readonly signal?: AbortSignal }): Promise<{ readonly sizeBytes: number }>;
+  /**
+   * Yields the marks that purges of imported sessions left in a namespace, for a copy of its sessions. Absent if the
+   * store cannot list them.
+   */
+  purges?(options?: PurgesOptions): AsyncIterable<readonly PurgedSource[]>;
+  /**
+   * Adds marks from another store to a namespace, so that an import leaves their sessions purged here too. Of two times
+   * of a source the later one stays. Absent if `purges` is.
+   * @throws {ThroughlineError} INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID
+   */
+  addPurges?(namespace: string, purges: readonly PurgedSource[]): Promise<void>;
+}
+
+/** Selects marks of purges. */
+export interface PurgesOptions {
+  /** Names the namespace. @default "" */
+  readonly namespace?: string;
+  /** Limits the marks to this agent. @default all agents */
+  readonly agentId?: string;
+  /** Aborts the read, which then throws ABORTED. */
+  readonly signal?: AbortSignal;
+}
+
+/** States when a session of a source was purged last, without the name of the source. */
+export interface PurgedSource {
+  /** Names the agent of the session. */
+  readonly agentId: string;
+  /** Holds the digest of the source's format and id: 32 hex digits. */
+  readonly digest: string;
+  /** States the time of the purge in UTC milliseconds. */
+  readonly purgedAtMs: number;
 }

@@ -14,7 +14,7 @@ import type {
   StoreLockOptions,
 } from "./session-store.ts";
 import type { ReadPayload } from "./stored-records.ts";
-import type { ForkFacet, MaintenanceFacet, SearchQuery, WatchFacet } from "./store-facets.ts";
+import type { ForkFacet, MaintenanceFacet, PurgesOptions, SearchQuery, WatchFacet } from "./store-facets.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
 
 const { any, callback, flag, listOf, number, object, objectOf, objectWith, oneOf, orNull, required, signal, text } =
@@ -124,6 +124,7 @@ export const redactTable: OptionTable<RedactOptions> = { reason: required(text),
 const watch: OptionTable<Parameters<WatchFacet["watch"]>[1]> = { afterSeq: required(bound), signal: required(signal) };
 const fork: OptionTable<Parameters<ForkFacet["fork"]>[2]> = { atSeq: bound, sessionId: required(text) };
 const verify: OptionTable<NonNullable<Parameters<MaintenanceFacet["verify"]>[0]>> = { full: flag, signal };
+const purges: OptionTable<PurgesOptions> = { namespace: text, agentId: text, signal };
 
 /** Names a method of a store that takes options. */
 export type StoreMethodName =
@@ -143,7 +144,8 @@ export type StoreMethodName =
   | "fill"
   | "verify"
   | "repair"
-  | "backup";
+  | "backup"
+  | "purges";
 
 /** Holds the options of each method of a store, with their kinds. */
 export const storeOptionTables: Readonly<Record<StoreMethodName, Readonly<Record<string, OptionKind>>>> = {
@@ -164,6 +166,7 @@ export const storeOptionTables: Readonly<Record<StoreMethodName, Readonly<Record
   verify,
   repair: signalOnly,
   backup: signalOnly,
+  purges,
 };
 
 /**

@@ -92,7 +92,8 @@ class JsonlStore implements core.SessionStore {
     const agents = (): readonly AgentSessionFiles[] =>
       namespacesIn(this.#context).flatMap((one) => this.#agentsOf({ namespace: one }));
     const rebuild = (agent: AgentSessionFiles): Promise<readonly string[]> => this.#derived.rebuild(agent);
-    this.maintenance = createMaintenance({ context: this.#context, agents, rebuild, begin, track });
+    const agentAt = (address: AgentAddress): AgentSessionFiles => this.#agentAt(address);
+    this.maintenance = createMaintenance({ context: this.#context, agents, agentAt, rebuild, begin, track });
     this.partials = createPartials({ limits, agentOf: (ref) => this.#agent(ref), begin, track });
     const { files, emit } = this.#context;
     const watches = (this.#watches = createWatches(this.#context));

@@ -1,4 +1,5 @@
 import type { Finding } from "@throughline/core";
+import type { AgentAddress } from "./agent-folder.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -8,6 +9,8 @@ import { unreadableFinding } from "./transcript-findings.ts";
 export interface MaintenanceContext {
   readonly context: StoreContext;
   agents(): readonly AgentSessionFiles[];
+  /** Returns an agent that may have no session yet. */
+  agentAt(address: AgentAddress): AgentSessionFiles;
   rebuild(agent: AgentSessionFiles): Promise<readonly string[]>;
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void;

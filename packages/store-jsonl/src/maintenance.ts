@@ -1,5 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import {
+  assertPurges,
   assertStoreOptions,
   createFinding,
   quote,
@@ -16,6 +17,7 @@ import { damagedFinding } from "./keep-damaged-view.ts";
 import { entryOf, unlessUndecodable } from "./undecodable-entry.ts";
 import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance-context.ts";
 import { stalePartials } from "./stale-partials.ts";
+import { addPurges, purgesOf } from "./carried-purges.ts";
 import { repairStore } from "./repair-store.ts";
 import { decodePatch, type SessionRow } from "./session-row.ts";
 import { TranscriptEnd } from "./transcript-end.ts";
@@ -38,6 +40,14 @@ export function createMaintenance(scope: MaintenanceContext): MaintenanceFacet {
         } catch (error) {
           throw ourError(error, path);
         }
+      }),
+    purges: (options = {}) => checked(scope, "purges", options, () => purgesOf(scope, options)),
+    addPurges: (namespace, purges) =>
+      scope.track(async () => {
+        assertPurges(namespace, purges);
+        scope.begin();
+        for (const [agentId, added] of Map.groupBy(purges, (purge) => purge.agentId))
+          await addPurges(scope.context, scope.agentAt({ namespace, agentId }), added);
       }),
   };
 }

@@ -1,6 +1,7 @@
 import type { MaintenanceFacet, SearchFacet } from "@throughline/core";
-import { assertStoreOptions, createFinding } from "@throughline/core/internal";
+import { assertPurges, assertStoreOptions, createFinding } from "@throughline/core/internal";
 import { backupStore } from "./backup-store.ts";
+import { addPurges, readPurges } from "./purged-sources.ts";
 import type { StoreContext } from "./store-context.ts";
 import { verifyStore } from "./verify-store.ts";
 
@@ -37,6 +38,21 @@ export function createMaintenance(
       const { signal } = options;
       await begin(signal);
       return backupStore(context, path, signal);
+    },
+    async *purges(options = {}) {
+      assertStoreOptions("purges", options);
+      await begin(options.signal);
+      for await (const marks of readPurges(context, { namespace: "", ...options }))
+        yield marks.map(({ namespace: _asked, ...mark }) => mark);
+    },
+    async addPurges(namespace, purges) {
+      assertPurges(namespace, purges);
+      await begin();
+      if (purges.length > 0)
+        await addPurges(
+          context,
+          purges.map((mark) => ({ ...mark, namespace })),
+        );
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { ListQuery } from "@throughline/core";
+import type { PurgedSource, PurgesOptions } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { databaseNowMs } from "./store-clock.ts";
 import type { Layout } from "./layout.ts";
@@ -54,33 +55,59 @@ export async function purgedAtMs(
   return numberOrNull(row?.["at_ms"]);
 }
 
-/** Copies the marks of a namespace and of its imports, or of all namespaces, to another schema. */
-export async function copyMarks(
+/** Holds a mark with its namespace. */
+interface PurgeMark extends PurgedSource {
+  readonly namespace: string;
+}
+
+/** Yields the marks of a namespace, or of all namespaces, in slices. */
+export async function* readPurges(
+  { schema, pool }: StoreContext,
+  { namespace, agentId, signal }: PurgesOptions,
+): AsyncGenerator<readonly PurgeMark[]> {
+  for (let after: readonly string[] = ["", "", ""]; ;) {
+    const rows = await pool.run(
+      `SELECT p.namespace, p.source_digest, p.agent_id, p.purged_at_ms FROM ${schema}.purged_sources p
+       WHERE ($1::text IS NULL OR p.namespace = $1) AND ($2::text IS NULL OR p.agent_id = $2)
+         AND (p.namespace, p.source_digest, p.agent_id) > ($3, $4, $5)
+       ORDER BY p.namespace, p.source_digest, p.agent_id LIMIT ${sliceRows}`,
+      [namespace ?? null, agentId ?? null, ...after],
+      { signal, isRead: true },
+    );
+    const marks = rows.map((row) => ({
+      namespace: String(row["namespace"]),
+      agentId: String(row["agent_id"]),
+      digest: String(row["source_digest"]),
+      purgedAtMs: numberOrNull(row["purged_at_ms"]) ?? 0,
+    }));
+    const last = marks.at(-1);
+    if (last === undefined) return;
+    yield marks;
+    after = [last.namespace, last.digest, last.agentId];
+  }
+}
+
+/** Adds marks of another store. The later time of a source stays. */
+export async function addPurges({ schema, pool, found }: StoreContext, marks: readonly PurgeMark[]): Promise<void> {
+  const { layout } = found;
+  await pool.run(insertMarks(schema, layout), [
+    marks.map(({ namespace }) => namespace),
+    marks.map(({ digest }) => digest),
+    marks.map(({ agentId }) => agentId),
+    marks.map(({ purgedAtMs }) => purgedAtMs),
+    ...(layout.name === "plain" ? [] : [marks.map((mark) => layout.values(mark)[0])]),
+  ]);
+}
+
+/** Copies the marks of a namespace, or of all namespaces, to another schema. */
+export async function copyPurges(
   from: StoreContext,
   to: StoreContext,
   namespace: string | undefined,
   check: () => void,
 ): Promise<void> {
-  for (let after: readonly unknown[] = ["", "", ""]; ;) {
+  for await (const marks of readPurges(from, namespace === undefined ? {} : { namespace })) {
     check();
-    const rows = await from.pool.run(
-      `SELECT p.namespace, p.source_digest, p.agent_id, p.purged_at_ms FROM ${from.schema}.purged_sources p
-       WHERE ($1::text IS NULL OR p.namespace IN ($1, $1 || '.imports'))
-         AND (p.namespace, p.source_digest, p.agent_id) > ($2, $3, $4)
-       ORDER BY p.namespace, p.source_digest, p.agent_id LIMIT ${sliceRows}`,
-      [namespace ?? null, ...after],
-      { isRead: true },
-    );
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    const { layout } = to.found;
-    const tenants = rows.map(
-      (row) => layout.values({ namespace: String(row["namespace"]), agentId: String(row["agent_id"]) })[0],
-    );
-    await to.pool.run(insertMarks(to.schema, layout), [
-      ...["namespace", "source_digest", "agent_id", "purged_at_ms"].map((column) => rows.map((row) => row[column])),
-      ...(layout.name === "plain" ? [] : [tenants]),
-    ]);
-    after = [last["namespace"], last["source_digest"], last["agent_id"]];
+    await addPurges(to, marks);
   }
 }

@@ -31,7 +31,7 @@ import {
   type Relocation,
 } from "./relocation.ts";
 import { movedCopyOf, withNote, withoutNote, type MovedCopy } from "./moved-copy.ts";
-import { copyMarks } from "./purged-sources.ts";
+import { copyPurges } from "./purged-sources.ts";
 import { databaseNowMs } from "./store-clock.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
@@ -110,7 +110,7 @@ export async function* relocateSessions(
     check();
     yield* moveFamily(relocation, family);
   }
-  await copyMarks(from, to, namespace, check);
+  await copyPurges(from, to, namespace, check);
   await dropLeftCopies(relocation);
 }
 

@@ -1,7 +1,8 @@
 import type { MaintenanceFacet } from "@throughline/core";
-import { assertStoreOptions } from "@throughline/core/internal";
+import { assertPurges, assertStoreOptions } from "@throughline/core/internal";
 import { backupStore } from "./backup-store.ts";
 import type { OpenOptions } from "./connection.ts";
+import { addPurges, purgesOf } from "./purged-sources.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /**
@@ -36,6 +37,16 @@ export function createMaintenance(handle: StoreHandle, options: OpenOptions): Ma
         if (opened !== undefined) handle.life.begin();
         throw error;
       }
+    },
+    async *purges(asked = {}) {
+      assertStoreOptions("purges", asked);
+      handle.life.begin(asked.signal);
+      yield* purgesOf(handle, asked);
+    },
+    addPurges: async (namespace, purges) => {
+      assertPurges(namespace, purges);
+      handle.life.begin();
+      await handle.write(({ connection }) => addPurges(connection, namespace, purges), { durability: "disk" });
     },
   };
 }

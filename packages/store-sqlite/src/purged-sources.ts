@@ -1,4 +1,5 @@
 import type { ListQuery } from "@throughline/core";
+import type { PurgedSource, PurgesOptions } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { checkedPurge, purgeChecksum } from "./row-checksums.ts";
 import type { PurgedSourceRow, SessionRow } from "./rows.ts";
@@ -43,5 +44,30 @@ export async function* purgedSources(
     if (end === undefined) return;
     yield rows;
     last = end.purge;
+  }
+}
+
+/** Yields the marks of a namespace, for another store. @throws {ThroughlineError} STORE_CORRUPT */
+export async function* purgesOf(
+  handle: StoreHandle,
+  { namespace = "", agentId, signal }: PurgesOptions,
+): AsyncGenerator<readonly PurgedSource[]> {
+  for await (const rows of purgedSources(handle, signal)) {
+    const wanted = rows.filter((row) => row.namespace === namespace && (agentId ?? row.agent_id) === row.agent_id);
+    yield wanted.map(checkedPurge).map(({ agent_id, source_digest, purged_at_ms }) => ({
+      agentId: agent_id,
+      digest: source_digest,
+      purgedAtMs: purged_at_ms,
+    }));
+  }
+}
+
+/** Adds marks of another store. The later time of a source stays. */
+export function addPurges({ statements }: Connection, namespace: string, purges: readonly PurgedSource[]): void {
+  for (const { agentId, digest, purgedAtMs } of purges) {
+    const known = statements.findPurges.all(namespace, digest).find((row) => row.agent_id === agentId);
+    if (known !== undefined && known.purged_at_ms >= purgedAtMs) continue;
+    const row = { namespace, agent_id: agentId, source_digest: digest, purged_at_ms: purgedAtMs };
+    statements.notePurge.run({ ...row, crc: purgeChecksum(row) });
   }
 }

@@ -72,6 +72,9 @@ const copyTable: OptionTable<CopyOptions> = {
  *
  * A session that cannot be read to its end is refused too, and the other sessions are copied. If this run created its
  * partial copy, that copy is removed, so that half a session never looks complete.
+ *
+ * Without `refs`, the marks that purges of imported sessions left are copied too, between stores that can list them
+ * (`maintenance.purges`).
  * @throws {ThroughlineError} INPUT_INVALID for an option, SESSION_NOT_FOUND for a ref, ABORTED, and errors of the
  *   stores
  */
@@ -89,6 +92,22 @@ export async function* copySessions(
       yield { ref: state.ref, sessionId: state.sessionId, state: "refused", records: 0, error };
     }
   }
+  if (options.refs === undefined) await copyPurges(from, to, options);
+}
+
+/** An import into the copy leaves the sessions purged that were purged in the original. */
+async function copyPurges(
+  { maintenance: from }: SessionStore,
+  { maintenance: to }: SessionStore,
+  { namespace = "", agentId, signal }: CopyOptions,
+): Promise<void> {
+  if (from?.purges === undefined || to?.addPurges === undefined) return;
+  const chosen = {
+    namespace,
+    ...(agentId === undefined ? {} : { agentId }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+  for await (const purges of from.purges(chosen)) await to.addPurges(namespace, purges);
 }
 
 /** Yields archived sessions first, because their keys may belong to sessions that are active now. */
@@ -169,6 +188,9 @@ async function takenBack(
   const now = await to.load(target.ref);
   if (now === null) return error;
   await assertSameBeginning(from, to, source, now);
+  // A purge marks the source of an imported session, and an import would then leave it out.
+  const { importedFrom: _source, ...entry } = now.entry;
+  await to.save(target.ref, entry, { ifRevision: now.revision });
   await to.remove(target.ref, { purge: true });
   return error;
 }

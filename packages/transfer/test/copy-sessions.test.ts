@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { resetSession, systemRandom } from "@throughline/core/internal";
 import type { PayloadCodec, SessionRef, SessionStore } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
+import { createSqliteStore } from "@throughline/store-sqlite";
 import { copySessions, type CopyOptions } from "@throughline/transfer";
 import { aroundCalls } from "@throughline/test-kit";
 import {
@@ -173,6 +175,39 @@ describe("copySessions", () => {
     expect(grown).toMatchObject({ state: "refused", error: { code: "CODEC_FAILED", details: { lastSeq: 4 } } });
     expect(grown?.error?.message).toContain("The target has the records up to 4.");
     expect((await to.load({ ...main, key: "agent:main:b" }))?.head.lastSeq).toBe(4);
+  });
+
+  it("leaves no mark of a purge behind when it takes back an imported session", async () => {
+    using folder = fixtureFolder({ "x.jsonl": file });
+    const lost = new Set<string>();
+    const from = createMemoryStore({ codec: codecWithout(lost), limits: { pageRecords: 1 } });
+    await importAll(from, folder.at("x.jsonl"));
+    lost.add("a");
+    const to = createMemoryStore({ limits: { batchRecords: 1 } });
+    expect(await copy(from, to)).toEqual([["refused", 0, "CODEC_FAILED"]]);
+    expect((await importAll(to, folder.at("x.jsonl"))).map(({ state }) => state)).toEqual(["imported"]);
+  });
+
+  it.each([
+    ["sqlite", "jsonl"],
+    ["jsonl", "sqlite"],
+  ] as const)("leaves purged what was purged: from %s to %s", async (fromKind, toKind) => {
+    using folder = fixtureFolder({ "x.jsonl": file });
+    const open = (kind: "sqlite" | "jsonl", name: string): SessionStore =>
+      kind === "sqlite"
+        ? createSqliteStore({ path: folder.at(`${name}.db`) })
+        : createJsonlStore({ root: folder.at(name), create: true });
+    await using from = open(fromKind, "from");
+    await using to = open(toKind, "to");
+    await using one = open(toKind, "one");
+    await importAll(from, folder.at("x.jsonl"));
+    await from.save(main, { sessionId: "first" }, { ifRevision: null });
+    await from.remove(imported, { purge: true });
+    await copy(from, to);
+    expect((await importAll(to, folder.at("x.jsonl"))).map(({ state }) => state)).toEqual(["skipped"]);
+    // One session is copied without what happened to others.
+    await copy(from, one, { refs: [main] });
+    expect((await importAll(one, folder.at("x.jsonl"))).map(({ state }) => state)).toEqual(["imported"]);
   });
 });
 

@@ -1,4 +1,5 @@
-import { copySessions } from "@throughline/transfer";
+import type { SessionStore } from "@throughline/core";
+import { type CopyOptions, copySessions } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
@@ -50,8 +51,17 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   }
   if (output.isJson) await output.end(count);
   await output.flush();
+  if (refs === null && to.maintenance?.addPurges === undefined && (await hasPurges(from, chosen)))
+    output.note("The target does not take the marks of purges: an import there brings purged sessions back.");
   if (copied > 0) await fillIndex(context, to);
   if (firstRefusal === null) return hasDamage ? findingsExitCode : 0;
   await output.flush();
   throw firstRefusal;
+}
+
+async function hasPurges(store: SessionStore, chosen: CopyOptions): Promise<boolean> {
+  const { namespace = "", agentId } = chosen;
+  const asked = agentId === undefined ? { namespace } : { namespace, agentId };
+  for await (const purges of store.maintenance?.purges?.(asked) ?? []) if (purges.length > 0) return true;
+  return false;
 }

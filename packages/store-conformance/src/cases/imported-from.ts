@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { PurgedSource, PurgesOptions } from "@throughline/core/internal";
 import type { ListQuery, SessionPage, SessionStore } from "@throughline/core";
 import { assertFails, createSession, nowMs, refOf, reopened, type NewSession } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
@@ -131,6 +132,39 @@ export const importedFromCases: readonly ConformanceCase[] = [
       await imported(store, "a");
       assert.equal(await markOf(), atMs, "a new session of the source leaves the mark");
       assert.equal(await found(store), "ab");
+    },
+  },
+  {
+    id: "imported-from/carried",
+    demand: "a store that lists the marks of purges takes those of another store, and keeps the later of two times",
+    requires: ({ maintenance }) => maintenance,
+    async run({ store: { maintenance }, store }) {
+      const { purges, addPurges } = maintenance ?? assert.fail("declared and not there");
+      if (purges === undefined || addPurges === undefined) return assert.equal(purges, addPurges, "both or none");
+      const marksOf = async (query: PurgesOptions): Promise<readonly PurgedSource[]> =>
+        (await Array.fromAsync(purges(query))).flat();
+      const timeOf = async (namespace: string): Promise<number | null | undefined> =>
+        (await store.list({ namespace, importedFrom: source })).purgedAtMs;
+      await imported(store, "a");
+      await imported(store, "b", { agentId: "other" }, { ...source, sourceId: "b" });
+      await store.remove(refOf("a"), { purge: true });
+      await store.remove(refOf("b", { agentId: "other" }), { purge: true });
+      const atMs = (await timeOf("")) ?? assert.fail("the purge has a time");
+      const [mark = assert.fail("the mark is listed"), ...others] = await marksOf({ agentId: "main" });
+      assert.deepEqual([mark.agentId, mark.purgedAtMs, others], ["main", atMs, []]);
+      assert.equal((await marksOf({})).length, 2);
+      for (const [given, kept] of [
+        [atMs, atMs],
+        [atMs - 1, atMs],
+        [atMs + 1, atMs + 1],
+      ] as const) {
+        await addPurges("tenant", [{ ...mark, purgedAtMs: given }]);
+        assert.equal(await timeOf("tenant"), kept);
+      }
+      assert.deepEqual(await marksOf({ namespace: "tenant" }), [{ ...mark, purgedAtMs: atMs + 1 }]);
+      assert.equal(await timeOf(""), atMs, "the other namespace is as before");
+      for (const wrong of [{ digest: "x" }, { purgedAtMs: Number.NaN }])
+        await assertFails(addPurges("tenant", [{ ...mark, ...wrong }]), "INPUT_INVALID");
     },
   },
   {

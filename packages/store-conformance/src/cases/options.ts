@@ -108,6 +108,11 @@ function facetMethods(
       valid: {},
       call: async (options) => maintenance.backup("/nowhere/at all", options),
     },
+    maintenance?.purges !== undefined && {
+      name: "purges",
+      valid: {},
+      call: async (options) => lastOf(maintenance.purges?.(options) ?? noResults()),
+    },
   ];
 }
 

@@ -1,4 +1,5 @@
 import type { ListQuery, SessionPage, SessionStore } from "@throughline/core";
+import { maintained } from "./maintenance-mutants.ts";
 import { noted, type Mutant, type MutantWorld } from "./mutant.ts";
 
 type BrokenHandle = NonNullable<Mutant["handle"]>;
@@ -113,6 +114,11 @@ export const importedFromMutants: readonly Mutant[] = [
       const page = await inner.list(query);
       return page.sessions.length > 1 ? marked(page, null) : page;
     }),
+  },
+  {
+    name: "a store that lists no marks of purges",
+    foundBy: "imported-from/carried",
+    handle: (inner) => maintained(inner, { purges: async function* () {}, addPurges: async () => {} }),
   },
   {
     name: "the mark of a purge ends with its handle",
