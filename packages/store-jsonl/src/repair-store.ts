@@ -1,7 +1,16 @@
 import { createFinding, quote, refused } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { appendAll, flushFolder, folderOf, makeFolders, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import {
+  appendAll,
+  copyBytes,
+  flushFolder,
+  folderOf,
+  makeFolders,
+  openIfThere,
+  readRange,
+  withFileErrors,
+} from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { repairPartials } from "./stale-partials.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
@@ -11,8 +20,6 @@ import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance-context.ts";
-
-const copyBytes = 1024 * 1024;
 
 /**
  * Writes a repaired copy beside each damaged transcript. The original is not changed, because a person decides whether

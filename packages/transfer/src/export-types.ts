@@ -76,7 +76,7 @@ export interface ExportFileOptions extends ExportOptions {
 }
 
 /** Selects the sessions that `exportAll` writes, and their format. */
-export interface ExportAllOptions extends ExportFileOptions {
+export interface ExportAllOptions extends Omit<ExportFileOptions, "sessionId"> {
   /** Exports the sessions of this namespace only. @default "" */
   readonly namespace?: string;
   /** Exports the sessions of this agent only. @default all agents */
@@ -87,8 +87,10 @@ export interface ExportAllOptions extends ExportFileOptions {
 
 export const fileTable: OptionTable<ExportFileOptions> = { ...exportTable, random: portKinds.random };
 
+const { sessionId: _oneSession, ...tableOfEach } = fileTable;
+
 export const allTable: OptionTable<ExportAllOptions> = {
-  ...fileTable,
+  ...tableOfEach,
   namespace: optionKinds.text,
   agentId: optionKinds.text,
   archived: optionKinds.flag,

@@ -166,15 +166,19 @@ interface OtherRow {
 }
 
 function otherRows(database: ForeignDatabase, { where, values }: SessionRows): OtherRow[] {
-  const read = (table: string, recordOf: (row: DatabaseRow, atMs: number) => Readonly<Record<string, unknown>>) =>
-    database.columns(table).has("session_key")
-      ? database
-          .all(`SELECT rowid AS row_number, * FROM ${table} WHERE ${where} ORDER BY rowid`, ...values)
-          .map((row) => {
-            const atMs = timeMs(row["timestamp"]);
-            return { atMs, record: (fallbackMs: number) => recordOf(row, atMs ?? fallbackMs) };
-          })
-      : [];
+  const read = (
+    table: string,
+    recordOf: (row: DatabaseRow, atMs: number) => Readonly<Record<string, unknown>>,
+  ): readonly OtherRow[] => {
+    if (!database.columns(table).has("session_key")) return [];
+    let lastMs: number | null = null;
+    const sql = `SELECT rowid AS row_number, * FROM ${table} WHERE ${where} ORDER BY rowid`;
+    return database.all(sql, ...values).map((row) => {
+      // A row without a time gets the time of the row before it.
+      const atMs = (lastMs = timeMs(row["timestamp"]) ?? lastMs);
+      return { atMs, record: (fallbackMs) => recordOf(row, atMs ?? fallbackMs) };
+    });
+  };
   const all = [...read("checkpoints", checkpointRecord), ...read("compactions", compactionRecord)];
   return all.toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
 }

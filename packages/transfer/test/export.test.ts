@@ -292,6 +292,15 @@ describe("export to files", () => {
     }
   });
 
+  it("refuses one session id for all sessions", async () => {
+    using target = fixtureFolder();
+    const options = { to: "openclaw", sessionId: "one" } as const;
+    await expect(Array.fromAsync(exportAll(createMemoryStore(), target.path, options))).rejects.toMatchObject({
+      code: "INPUT_INVALID",
+      details: { argument: "sessionId" },
+    });
+  });
+
   it("for pi names folders by working directory and files by time and id", async () => {
     const store = await importedText(jsonLines(header, message("a", null)));
     using folder = fixtureFolder();

@@ -268,6 +268,27 @@ describe("a session of ClawCode", () => {
     file.close();
   });
 
+  it("takes a checkpoint without a time for as old as the one before it", async () => {
+    using folder = fixtureFolder();
+    database(
+      folder.at("sessions.db"),
+      `${shipped}
+      INSERT INTO messages (id, session_key, timestamp, role, content) VALUES
+        ('a', 'k', 1770000001, 'user', 'x'), ('b', 'k', 1770000005, 'user', 'y');
+      INSERT INTO checkpoints (id, session_key, timestamp, summary) VALUES
+        ('p', 'k', 1770000002, 'first'), ('q', 'k', NULL, 'second');`,
+    );
+    const store = createMemoryStore();
+    const [source] = await importAll(store, folder.at("sessions.db"));
+    const found = (await recordsOf(store, refOf(source!))).slice(1).map(({ record }) => record);
+    expect(found.map(({ id, timestamp }) => [id, timestamp.slice(17, 19)])).toEqual([
+      ["a", "01"],
+      ["p", "02"],
+      ["q", "02"],
+      ["b", "05"],
+    ]);
+  });
+
   it("goes on when the row of a session, or a message of a checkpoint's second, comes later", async () => {
     using folder = fixtureFolder();
     const path = folder.at("sessions.db");
