@@ -161,7 +161,7 @@ export async function families(
     check();
     const rows = await pool.run(
       `SELECT session_no, coalesce(base_nos[1], session_no) AS root, updated_at_ms, namespace, agent_id FROM ${schema}.sessions t
-       WHERE ($1::text IS NULL OR namespace IN ($1, $1 || '.imports')) AND ${numbersBehind(layout, 2)} LIMIT 1000`,
+       WHERE ($1::text IS NULL OR namespace = $1) AND ${numbersBehind(layout, 2)} LIMIT 1000`,
       [namespace ?? null, ...after],
       { isRead: true },
     );

@@ -71,8 +71,8 @@ WHERE s.origin IS NOT NULL`,
 );
 
 /**
- * An import keeps its marks in sessions without records, in a namespace of their own (`marksNamespace` of the transfer
- * package). Lists and the view leave them out. A session with records is always shown, whatever its name is.
+ * Imports once kept marks in sessions without records, in a namespace of their own. The view leaves them
+ * out. A session with records is always shown, whatever its name is.
  */
 const isForImports = `s.last_seq = 0 AND s.agent_id = 'main' AND substr(s.namespace, -8) = '.imports'
   AND substr(s.key, 1, 19) = 'agent:main:imports:'`;

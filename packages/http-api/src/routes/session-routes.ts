@@ -5,7 +5,6 @@ import { json } from "../http/answer.ts";
 import { present } from "../http/present.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, mostOfEntry, sessionQuery, sessionSchema } from "../schemas/session.ts";
-import { assertListed } from "../security/view.ts";
 import { atMs, listOf, openObject, queryInteger } from "../schemas/values.ts";
 import { entryRoutes } from "./entry-routes.ts";
 import { sessionJson, sessionTag } from "./session-json.ts";
@@ -66,7 +65,6 @@ export const sessionRoutes: readonly RouteDefinition[] = [
       const { cursor, entry = false, limit = 50, agent: given, prefix, importedFormat, importedId, ...filters } = query;
       const importedFrom = sourceOf(importedFormat, importedId);
       const agent = given ?? view.onlyAgent ?? undefined;
-      assertListed(view, present({ agent, prefix }));
       const bound = JSON.stringify([view.identity, agent, prefix, filters, importedFrom]);
       const { namespace } = view;
       const asked = present({ ...filters, namespace, agentId: agent, keyPrefix: prefix, importedFrom, signal });

@@ -1,6 +1,5 @@
 import { createAgentScope, type SessionRef, type SessionStore } from "@throughline/core";
 import { agentOfKey, assertNamespace, refused, sessionNotFound } from "@throughline/core/internal";
-import { marksKeyStart, marksNamespace } from "@throughline/transfer/internal";
 import type { Scope } from "./scopes.ts";
 import { reservedNamespaces, type TokenInfo } from "./token-store.ts";
 
@@ -24,46 +23,12 @@ export interface View {
   assertSeen(ref: SessionRef): void;
   /** Is null when the view has several agents, so that a request must name one. */
   readonly onlyAgent: string | null;
-  /**
-   * Is true when the namespace holds the import notes of the token's own namespace. The token may access these notes
-   * only, through a few operations.
-   */
-  readonly isOfImports: boolean;
-}
-
-/**
- * Maps the operations that an import needs for its notes to scopes. Removing the note of a finished run needs only
- * `write`, so that imports work without the right to delete.
- */
-const importOperations: ReadonlyMap<string, Scope> = new Map([
-  ["listSessions", "read"],
-  ["getSession", "read"],
-  ["replaceEntry", "write"],
-  ["removeSession", "write"],
-]);
-
-/** Returns the scope that an operation needs in a view. @throws {ThroughlineError} FORBIDDEN */
-export function scopeIn(view: View, { id, scope }: { readonly id: string; readonly scope: Scope }): Scope {
-  if (!view.isOfImports) return scope;
-  const needed = importOperations.get(id);
-  if (needed !== undefined) return needed;
-  throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
-}
-
-/** In the namespace of import notes, only lists of these notes are allowed. @throws {ThroughlineError} FORBIDDEN */
-export function assertListed(
-  view: View,
-  { agent, prefix = "" }: { readonly agent?: string; readonly prefix?: string },
-): void {
-  if (!view.isOfImports || (agent === "main" && prefix.startsWith(marksKeyStart))) return;
-  throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
 }
 
 /** @throws {ThroughlineError} FORBIDDEN for a namespace that is not the token's, NAMESPACE_INVALID */
 export function createView(store: SessionStore, token: TokenInfo, named: string | undefined): View {
   const namespace = namespaceOf(token, named);
   const { agents } = token;
-  const isOfImports = namespace !== token.namespace && token.namespace !== "*";
   const scopes = new Map<string, SessionStore>();
   const isSeen = (agentId: string): boolean => agents === "*" || agents.includes(agentId);
   return {
@@ -84,9 +49,7 @@ export function createView(store: SessionStore, token: TokenInfo, named: string 
       scopes.set(agentId, scoped);
       return scoped;
     },
-    isOfImports,
     assertSeen(ref) {
-      if (isOfImports && (ref.agentId !== "main" || !ref.key.startsWith(marksKeyStart))) throw sessionNotFound(ref);
       if (agents === "*") return;
       const named = agentOfKey(ref.key);
       if (isSeen(ref.agentId) && (named === null || named === ref.agentId)) return;
@@ -95,10 +58,9 @@ export function createView(store: SessionStore, token: TokenInfo, named: string 
   };
 }
 
-function namespaceOf({ namespace: own, agents }: TokenInfo, named: string | undefined): string {
+function namespaceOf({ namespace: own }: TokenInfo, named: string | undefined): string {
   const namespace = named ?? (own === "*" ? "" : own);
-  const isOwnImports = agents === "*" && own !== "*" && namespace === marksNamespace(own);
-  if (own !== "*" && namespace !== own && !isOwnImports)
+  if (own !== "*" && namespace !== own)
     throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
   if (reservedNamespaces.has(namespace))
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });
