@@ -1,6 +1,12 @@
 import { abortedBefore, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { ThroughlineError } from "@throughline/core";
-import type { AppendOptions, AppendResult, Durability, SessionRef, SessionStore } from "@throughline/core";
+import {
+  ThroughlineError,
+  type AppendOptions,
+  type AppendResult,
+  type Durability,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
 import { DraftQueue } from "./draft-queue.ts";
 import type { DraftLine } from "./read-drafts.ts";
 

@@ -1,25 +1,12 @@
 import { decodeLine } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format/internal";
-import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
+import type { ImportReceipt } from "./import-receipt.ts";
 import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
 import type { SourceUnit } from "./source-units.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Limits the white space behind a record that the session entry keeps. */
 export const maxRestBytes = 1024;
-
-/** Maps line numbers to earlier partial imports of that line that a later record replaced, oldest first. */
-export function supersededPieces(receipt: ImportReceipt): ReadonlyMap<number, readonly ContinuedLine[]> {
-  return Map.groupBy(superseded(receipt), ({ line }) => line);
-}
-
-export function supersededCount(receipt: ImportReceipt): number {
-  return superseded(receipt).length;
-}
-
-function superseded({ continued = [] }: ImportReceipt): readonly ContinuedLine[] {
-  return continued.filter(({ rest }) => rest === undefined);
-}
 
 export interface LineGrowth {
   /** Counts the bytes of the line that the stored record covers. */

@@ -1,10 +1,12 @@
 import { ThroughlineError } from "@throughline/core";
 import { agentOfSessionsDir } from "@throughline/openclaw-format/internal";
-import { quote } from "@throughline/core/internal";
+import { quote, createFinding } from "@throughline/core/internal";
 import type { FoundSource } from "./found-source.ts";
 import { goclawDatabase, isGoclawDatabase } from "./goclaw-database.ts";
-import { openForeignDatabase } from "./node/foreign-database.ts";
+import { openForeignDatabase, type ForeignDatabase } from "./node/foreign-database.ts";
 import { isOpenclawDatabase, openclawDatabase } from "./openclaw-database.ts";
+import { foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
+import { databaseSource } from "./database-session.ts";
 
 /**
  * Detects which importable program a database belongs to; null for any other database. Opening it changes neither the
@@ -38,8 +40,6 @@ export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
     }
     if (isOpenclawDatabase(database)) return yield* openclawDatabase(database, agentOfSessionsDir(path));
     if (isGoclawDatabase(database)) return yield* goclawDatabase(database);
-    // Few imports read such a database, so its formats load on demand.
-    const { formatDatabase, formatOfDatabase } = await import("./format-database.ts");
     const format = formatOfDatabase(database);
     if (format !== null) return yield* formatDatabase(database, format);
     throw new ThroughlineError("FORMAT_UNKNOWN", `The database ${quote(path)} holds no sessions of a known program.`, {
@@ -47,5 +47,35 @@ export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
     });
   } finally {
     await database.close();
+  }
+}
+
+function formatOfDatabase(database: ForeignDatabase): ForeignFormat | null {
+  for (const format of foreignFormats.values()) {
+    const tables = Object.entries(format.database?.tables ?? {});
+    const hasAll = tables.every(([table, names]) => {
+      const columns = database.columns(table);
+      return names.every((name) => columns.has(name));
+    });
+    if (tables.length > 0 && hasAll) return format;
+  }
+  return null;
+}
+
+/** Yields the sessions of another program's database. One row, or several rows that belong together, form a line. */
+async function* formatDatabase(database: ForeignDatabase, format: ForeignFormat): AsyncGenerator<FoundSource> {
+  for (const session of format.database?.sessions(database) ?? []) {
+    const { sessionId, entry, spawnedBy, lines, unread = [] } = session;
+    const path = `${database.path}#${sessionId}`;
+    yield databaseSource({
+      databasePath: database.path,
+      format: format.name,
+      foreign: format,
+      sessionId,
+      entry,
+      lines,
+      ...(spawnedBy === null ? {} : { spawnedBy }),
+      findings: unread.map((message) => createFinding("SOURCE_UNREAD", message, { path })),
+    });
   }
 }

@@ -6,15 +6,17 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { createWorkSlices, runInSlices, serializeRecord, type Steps } from "@throughline/core/internal";
-import type {
-  AnthropicBlock,
-  AnthropicMessage,
-  AnthropicResultBlock,
-  NeutralMessage,
-  OmitReason,
-  RepairRule,
+import {
+  type AnthropicBlock,
+  type AnthropicMessage,
+  type AnthropicResultBlock,
+  type NeutralMessage,
+  type OmitReason,
+  type RepairRule,
+  contextSteps,
+  providerMappings,
+  renderSteps,
 } from "@throughline/history/internal";
-import { contextSteps, providerMappings, renderSteps } from "@throughline/history/internal";
 import type { Context } from "@throughline/history";
 import { definedFields } from "./database-session.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";

@@ -16,10 +16,8 @@ import { foreignParts } from "./export-foreign.ts";
 import { otlpLines } from "@throughline/telemetry";
 import { exportTable, workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { asPiRecord } from "./pi-message.ts";
-import { supersededCount } from "./continued-line.ts";
+import { supersededCount, importedRecords, noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
 import { UnknownRows } from "./unknown-rows.ts";
-import { importedRecords, noteSeqs, receiptChain } from "./import-receipt.ts";
-import type { ImportReceipt } from "./receipt-types.ts";
 
 /** Groups small parts into pieces of about this size, so that consumers get few large writes. */
 const pieceBytes = 64 * 1024;

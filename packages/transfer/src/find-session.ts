@@ -1,11 +1,11 @@
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { beginningOfList } from "./document-head.ts";
-import { hashPrefixes, type PrefixHashes } from "./hash-prefix.ts";
-import { importedRecords, receiptOf, receiptOfNewHead, reopenedReceipt } from "./import-receipt.ts";
+import { beginningOfList } from "./document-list.ts";
+import { importedRecords, receiptOf, receiptOfNewHead, reopenedReceipt, type ImportReceipt } from "./import-receipt.ts";
 import { sessionsFrom, sourceIdsOf, type SourceSessions } from "./imported-from.ts";
-import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceClaims } from "./source-claims.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
+import { createHash } from "node:crypto";
+import type { SourceFile } from "./node/source-files.ts";
 
 export interface SessionSearch {
   readonly store: SessionStore;
@@ -81,6 +81,7 @@ async function elsewhere(
       mayBeOf(receipt, source) &&
       !claims.isTaken(state, source),
   );
+  if (candidates.length === 0) return null;
   const hashes = await beginnings(
     source,
     candidates.flatMap(({ receipt }) => sizesOf(receipt)),
@@ -131,6 +132,7 @@ export async function alike(
   sessions: readonly SessionState[],
 ): Promise<readonly SessionState[]> {
   const made = imported(sessions).filter(({ receipt }) => mayBeOf(receipt, source));
+  if (made.length === 0) return [];
   const { sha256 } = await beginnings(
     source,
     made.map(({ receipt }) => receipt.sizeBytes),
@@ -185,3 +187,37 @@ const nothing = {
   async *chunks(): AsyncGenerator<Uint8Array> {},
   close: (): Promise<void> => Promise.resolve(),
 };
+
+export interface PrefixHashes {
+  readonly sizeBytes: number;
+  /** Returns the SHA-256 of the first bytes, in hex; null if the source has fewer bytes. */
+  readonly sha256: (sizeBytes: number) => string | null;
+}
+
+/** Hashes several prefixes of a source in one read. */
+export async function hashPrefixes(open: () => Promise<SourceFile>, sizes: readonly number[]): Promise<PrefixHashes> {
+  const source = await open();
+  try {
+    const { sizeBytes } = source;
+    const wanted = [...new Set(sizes)].filter((size) => size <= sizeBytes).toSorted((a, b) => a - b);
+    const found = new Map<number, string>();
+    const hash = createHash("sha256");
+    let at = 0;
+    const take = (chunk: Uint8Array): void => {
+      let from = 0;
+      for (const size of wanted) {
+        if (size < at + from || size > at + chunk.length || found.has(size)) continue;
+        hash.update(chunk.subarray(from, size - at));
+        from = size - at;
+        found.set(size, hash.copy().digest("hex"));
+      }
+      hash.update(chunk.subarray(from));
+      at += chunk.length;
+    };
+    take(new Uint8Array());
+    for await (const chunk of source.chunks({ toBytes: wanted.at(-1) ?? 0 })) take(chunk);
+    return { sizeBytes, sha256: (size) => found.get(size) ?? null };
+  } finally {
+    await source.close();
+  }
+}

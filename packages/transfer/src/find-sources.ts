@@ -6,20 +6,19 @@ import { type ForeignFormatName, mayLookFlat } from "@throughline/foreign-format
 import { agentOfSessionsDir, classifySessionFile, joinPath } from "@throughline/openclaw-format/internal";
 import { CompanionFiles } from "./companion-files.ts";
 import { databaseFile } from "./database-file.ts";
-import { readFolderNames, type FolderNames } from "./folder-names.ts";
-import { surveyFolder, type FolderSurvey } from "./folder-survey.ts";
+import { readFolderNames, type FolderNames, surveyFolder, type FolderSurvey } from "./folder-names.ts";
 import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat, SourceFormat } from "./import-types.ts";
 import { indexedFolder, isRenamed } from "./indexed-folder.ts";
 import { foreignBeginning, foreignFolder, foreignSources, type ForeignBeginning } from "./foreign-sources.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { isFile, openSource } from "./node/source-files.ts";
-import { isOwnPlace } from "./foreign/own-place.ts";
-import { ownAgent } from "./own-store-folder.ts";
+import { isOwnPlace, ownAgent } from "./own-store-folder.ts";
 import {
   peekTranscript,
   strangeBeginning,
   sessionIdOf,
+  transcriptSource,
   type Peek,
   type TranscriptSource,
 } from "./transcript-source.ts";
@@ -318,8 +317,7 @@ async function ownFile(path: string, peek: Peek, search: Search): Promise<Transc
     });
   }
   const ids = sessionIdOf(path, header, format === "openclaw" && agentId !== null);
-  return {
-    kind: "transcript",
+  return transcriptSource({
     path,
     format,
     sizeBytes,
@@ -327,11 +325,6 @@ async function ownFile(path: string, peek: Peek, search: Search): Promise<Transc
     key: header?.key ?? null,
     ...ids,
     header,
-    entry: null,
-    own: null,
-    isArchived: false,
-    archivedAt: null,
     open: () => openSource(path),
-    findings: [],
-  };
+  });
 }

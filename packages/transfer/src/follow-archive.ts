@@ -1,7 +1,7 @@
 import { createFinding } from "@throughline/core/internal";
 import type { Finding, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { wentOn } from "./find-session.ts";
-import type { ImportReceipt } from "./receipt-types.ts";
+import type { ImportReceipt } from "./import-receipt.ts";
 import type { SessionWriter } from "./session-writer.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 

@@ -5,7 +5,7 @@ import { detectForeignFormat, type ForeignFormat, foreignFormats } from "@throug
 import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import type { CompanionFiles } from "./companion-files.ts";
-import type { FolderSurvey } from "./folder-survey.ts";
+import type { FolderSurvey } from "./folder-names.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { databaseFile } from "./database-file.ts";
 import { openPart, partsOf } from "./file-parts.ts";
@@ -13,7 +13,7 @@ import { isDatabaseFile } from "./node/foreign-database.ts";
 import { eachSourceName, openSource, type SourceFile } from "./node/source-files.ts";
 import { treeSource } from "./tree-session.ts";
 import { createUnitSplitter } from "./source-units.ts";
-import { placeOf, foreignTranscript, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
+import { placeOf, transcriptSource, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
 export interface ForeignBeginning {
   readonly format: ForeignFormat;
@@ -95,7 +95,8 @@ async function foreignSource(
   const entry = await companions.entryOf(format, path, sessionId ?? "");
   const findings = await companions.findingsOf(format, path, sessionId ?? "");
   const strayTitles = await companions.strayTitlesFor(format, path);
-  return foreignTranscript({
+  return transcriptSource({
+    format: format.name,
     foreign: format,
     strayTitles,
     findings,
@@ -105,7 +106,7 @@ async function foreignSource(
     sessionId: usableSessionId(sessionId ?? nameOf(path), path),
     statesId: sessionId !== null,
     entry,
-    spawnedBy,
+    ...(spawnedBy === null ? {} : { spawnedBy }),
     open: layout.unit === "text" ? async () => inWholeLines(await open()) : open,
   });
 }

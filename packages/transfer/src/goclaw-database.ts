@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createFinding, systemClock } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
-import { guarded, type FoundSource } from "./found-source.ts";
+import type { FoundSource } from "./found-source.ts";
 import { findOddities } from "./goclaw-oddities.ts";
 import { checkpointRecord, compactionRecord, createMessageRows, isoTime, rowId, timeMs } from "./goclaw-rows.ts";
 import type { DatabaseLine } from "./line-source.ts";
@@ -28,25 +28,17 @@ export async function* goclawDatabase(database: ForeignDatabase): AsyncGenerator
     // A session row may appear after its messages, so neither the location nor the lines depend on it.
     const ownId = `goclaw-${hash(key ?? "")}`;
     const sessionId = textOf(state?.["id"]) ?? ownId;
-    const source = databaseSource({
+    yield databaseSource({
       databasePath: database.path,
       format: "goclaw",
-      agentId: null,
       key,
       sessionId,
       place: ownId,
       entry: { sessionId, ...entryOf(state) },
       lines: () => linesOf({ database, rows: rowsOf(key), ownId, settledMs }),
-      isArchived: false,
-      archivedAtMs: null,
       findings: [...(state === null ? [unindexed(database.path, key)] : []), ...(oddities.get(key ?? "") ?? [])],
     });
-    yield* guarded(source.path, one(source));
   }
-}
-
-async function* one(source: FoundSource): AsyncGenerator<FoundSource> {
-  yield source;
 }
 
 interface SessionRows {

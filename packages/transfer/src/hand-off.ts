@@ -25,7 +25,7 @@ import { noteHandOff } from "./handed-off.ts";
 import { importedRecords, receiptOf } from "./import-receipt.ts";
 import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { writeNewFile } from "./node/target-files.ts";
-import { rootOf } from "./program-places.ts";
+import { rootOf } from "./foreign/foreign-places.ts";
 
 /** Names a program that can continue a session. */
 export type HandOffTarget = HandOffFormat | "pi" | "openclaw";

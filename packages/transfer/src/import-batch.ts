@@ -1,6 +1,5 @@
 import type { AppendDraft, RecordDraft, SessionRecord } from "@throughline/core";
-import type { StoreLimits } from "@throughline/core/internal";
-import { bulkBatchOf, isSideRecord } from "@throughline/core/internal";
+import { type StoreLimits, bulkBatchOf, isSideRecord } from "@throughline/core/internal";
 import { isBoundary } from "./context-window.ts";
 import type { SourceLine } from "./source-reader.ts";
 

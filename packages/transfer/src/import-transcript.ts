@@ -3,15 +3,13 @@ import type { Finding, SessionRef, SessionState } from "@throughline/core";
 import { followArchive } from "./follow-archive.ts";
 import { heldPart, lostRecords } from "./held-part.ts";
 import { isPutAside, sourceReplaced } from "./import-refusals.ts";
-import { receiptOf } from "./import-receipt.ts";
+import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import type { ImportOptions, ImportSource } from "./import-types.ts";
-import { createImportedSession, firstReceipt } from "./imported-session.ts";
+import { createImportedSession, firstReceipt, headerFolder, spawnFields } from "./imported-session.ts";
 import { redactCopies, redactionsIn, type Redactions } from "./kept-redactions.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { SourceReading } from "./read-source.ts";
-import type { ImportReceipt } from "./receipt-types.ts";
 import { SessionWriter } from "./session-writer.ts";
-import { headerFolder, spawnFields } from "./stated-entry.ts";
 import { findTarget, type ImportPlaces, type ImportTarget, leftAloneFinding } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 

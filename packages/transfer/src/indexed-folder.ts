@@ -15,7 +15,7 @@ import { readJsonObject } from "./database-session.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { openSource, readSourceText } from "./node/source-files.ts";
 import { createTopics, topicFileOf } from "./indexed-topics.ts";
-import { peekTranscript, sessionIdOf, usableSessionId } from "./transcript-source.ts";
+import { peekTranscript, sessionIdOf, transcriptSource, usableSessionId } from "./transcript-source.ts";
 
 export async function* indexedFolder(
   folder: string,
@@ -100,8 +100,7 @@ async function* indexed(
   }
   const { header, sizeBytes } = fileName === null ? { header: null, sizeBytes: 0 } : await peekTranscript(path);
   const nameSessionId = classifySessionFile(fileName ?? "").sessionId;
-  yield {
-    kind: "transcript",
+  yield transcriptSource({
     path,
     format,
     sizeBytes,
@@ -113,12 +112,9 @@ async function* indexed(
     nameSessionId: format === "claw0" ? null : nameSessionId,
     header,
     entry: await withSidecar(session.entry, { folder, fileName, files }),
-    own: null,
-    isArchived: false,
-    archivedAt: null,
     open: fileName === null ? null : () => openSource(path),
     findings,
-  };
+  });
 }
 
 /**
@@ -162,8 +158,7 @@ export async function* unindexed(
   const { header, sizeBytes } = await peekTranscript(path);
   const findings = isArchived ? [] : [createFinding("SESSION_UNINDEXED", "No index names this transcript.", { path })];
   const ids = sessionIdOf(path, header, format === "openclaw");
-  yield {
-    kind: "transcript",
+  yield transcriptSource({
     path,
     format,
     agentId,
@@ -171,12 +166,10 @@ export async function* unindexed(
     ...ids,
     key: header?.key ?? topicKey,
     header,
-    entry: null,
-    own: null,
     isArchived,
     isCopy: isArchived && !isRenamed(name, files),
     archivedAt,
     open: () => openSource(path),
     findings,
-  };
+  });
 }

@@ -12,7 +12,7 @@ export type { RecordPlace } from "./findings/merge-findings.ts";
 export { foreignPlaces, openclawState, placesAt, programTranscripts } from "./foreign/foreign-places.ts";
 export type { ForeignPlace, ProgramTranscripts } from "./foreign/foreign-places.ts";
 export { explainForeignStore, foreignDatabaseError } from "./foreign/foreign-store.ts";
-export { isOwnPlace } from "./foreign/own-place.ts";
+export { isOwnPlace } from "./own-store-folder.ts";
 export { sqliteFileOf } from "./foreign/sqlite-file.ts";
 export type { SqliteFile } from "./foreign/sqlite-file.ts";
 export { handOff } from "./hand-off.ts";

@@ -1,5 +1,4 @@
-import type { AppendOnceOptions } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/internal";
+import { type AppendOnceOptions, systemRandom } from "@throughline/core/internal";
 
 /** Creates a key for an append without records, because such an append has no content to identify a retry by. */
 export function newAppend(): Pick<AppendOnceOptions, "idempotencyKey" | "isNewKey"> {

@@ -3,7 +3,7 @@ import { zstdDecompressSync } from "node:zlib";
 import { createFinding, isAgentId, quote } from "@throughline/core/internal";
 import { type Finding, ThroughlineError } from "@throughline/core";
 import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
-import { guarded, type FoundSource } from "./found-source.ts";
+import type { FoundSource } from "./found-source.ts";
 import type { DatabaseLine } from "./line-source.ts";
 import type { DatabaseRow, ForeignDatabase } from "./node/foreign-database.ts";
 
@@ -33,7 +33,7 @@ export async function* openclawDatabase(
   database: ForeignDatabase,
   pathAgent: string | null,
 ): AsyncGenerator<FoundSource> {
-  const findings = checkSchema(database);
+  assertSchema(database);
   const agentId = agentOf(database) ?? pathAgent;
   const place = { databasePath: database.path, format: "openclaw-sqlite", agentId } as const;
   // Archives come first: an archived session releases its key to its successor.
@@ -45,7 +45,7 @@ export async function* openclawDatabase(
     if (row === null) continue;
     const sessionId = String(row["session_id"]);
     const path = `${database.path}#${sessionId}`;
-    const source = databaseSource({
+    yield databaseSource({
       ...place,
       key: textOf(row["session_key"]),
       sessionId,
@@ -55,9 +55,8 @@ export async function* openclawDatabase(
       isArchived: true,
       isCopy: archive["has_window"] === 1,
       archivedAtMs: numberOf(row["created_at"]),
-      findings,
+      findings: [],
     });
-    yield* guarded(path, once(source));
   }
   const rowOf = windowReader(database);
   for (const window of windowKeys(database)) {
@@ -69,7 +68,7 @@ export async function* openclawDatabase(
     const archivedAtMs = isCurrent
       ? numberOf(row["archived_at"])
       : (numberOf(row["ended_at"]) ?? numberOf(row["updated_at"]));
-    const source = databaseSource({
+    yield databaseSource({
       ...place,
       key: textOf(row["session_key"]),
       sessionId,
@@ -77,18 +76,13 @@ export async function* openclawDatabase(
       lines: row["has_window"] === 1 ? () => windowLines(database, sessionId) : null,
       isArchived: !isCurrent || archivedAtMs !== null,
       archivedAtMs,
-      findings: finding === null ? findings : [...findings, finding],
+      findings: finding === null ? [] : [finding],
     });
-    yield* guarded(source.path, once(source));
   }
 }
 
-async function* once(source: FoundSource): AsyncGenerator<FoundSource> {
-  yield source;
-}
-
 /** A newer schema may keep lines in tables that this reader ignores, so it is refused rather than imported in part. */
-function checkSchema(database: ForeignDatabase): readonly Finding[] {
+function assertSchema(database: ForeignDatabase): void {
   const version = Number(database.all("PRAGMA user_version")[0]?.["user_version"] ?? 0);
   const missing = Object.entries(needed).flatMap(([table, names]) => {
     const columns = database.columns(table);
@@ -103,7 +97,6 @@ function checkSchema(database: ForeignDatabase): readonly Finding[] {
       remedy: "Export the sessions with OpenClaw itself, or upgrade Throughline; the database was not changed.",
     });
   }
-  return [];
 }
 
 function agentOf(database: ForeignDatabase): string | null {

@@ -4,9 +4,11 @@ import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/o
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { unindexed } from "./indexed-folder.ts";
-import { openSource } from "./node/source-files.ts";
+import { openSource, isFile, isInside, isSamePath } from "./node/source-files.ts";
 import { readOwnEntries, type OwnEntry } from "./own-entries.ts";
-import { peekTranscript } from "./transcript-source.ts";
+import { peekTranscript, transcriptSource } from "./transcript-source.ts";
+import { join } from "node:path";
+import { isDatabaseFile } from "./node/foreign-database.ts";
 
 /**
  * Yields the sessions of one agent of a JSON Lines store. The entries log is authoritative; transcripts that it does
@@ -52,22 +54,29 @@ async function* ownSession(
   const path = joinPath(folder, fileName);
   const isMissing = !names.has(fileName);
   const { header, sizeBytes } = isMissing ? { header: null, sizeBytes: 0 } : await peekTranscript(path);
-  const ids = { sessionId: own.sessionId, nameSessionId: null };
   // A session without appends has no file.
-  yield {
-    kind: "transcript",
+  yield transcriptSource({
     path,
     format: "jsonl",
     sizeBytes,
     agentId,
     key: own.key,
-    ...ids,
+    sessionId: own.sessionId,
     header,
     entry: own.entry,
     own,
     isArchived: own.isArchived,
-    archivedAt: null,
     open: isMissing ? null : () => openSource(path),
-    findings: [],
-  };
+  });
+}
+
+/**
+ * True if a path belongs to a JSON Lines store: its root, or a folder or transcript in `agents` or `namespaces`. A
+ * database there belongs to OpenClaw, and folders beside these two do not belong to the store.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
+ */
+export async function isOwnPlace(path: string, storeRoot: string): Promise<boolean> {
+  if (await isSamePath(path, storeRoot)) return true;
+  const own = await Promise.all(["agents", "namespaces"].map((name) => isInside(path, join(storeRoot, name))));
+  return own.includes(true) && !((await isFile(path)) && (await isDatabaseFile(path)));
 }

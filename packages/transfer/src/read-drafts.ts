@@ -7,8 +7,7 @@ import {
   systemClock,
   systemRecordIds,
 } from "@throughline/core/internal";
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import type { RecordDraft } from "@throughline/core";
+import { hasErrorCode, ThroughlineError, type RecordDraft } from "@throughline/core";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format/internal";
 

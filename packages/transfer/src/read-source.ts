@@ -10,20 +10,19 @@ import {
 } from "@throughline/core";
 import { TitleFinder } from "@throughline/history/internal";
 import { decodeLine } from "@throughline/openclaw-format";
-import { growthOf, maxRestBytes, readPiece, supersededPieces, type LineGrowth } from "./continued-line.ts";
+import { growthOf, maxRestBytes, readPiece, type LineGrowth } from "./continued-line.ts";
+import { supersededPieces, advanced, type ContinuedLine, type ImportReceipt } from "./import-receipt.ts";
 import { ImportBatch, type BatchLines } from "./import-batch.ts";
 import { isOdd, newFindings } from "./import-findings.ts";
-import { advanced } from "./import-receipt.ts";
 import { sourceChanged } from "./import-refusals.ts";
 import type { LostLine } from "./import-types.ts";
 import { redactionsOfWhole, withheldDrafts, type Redactions } from "./kept-redactions.ts";
-import { ListEnd } from "./list-end.ts";
+import { ListEnd } from "./document-list.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { sourceBytes } from "./one-line-source.ts";
-import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
 import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
-import { statedEntry } from "./stated-entry.ts";
+import { statedEntry } from "./imported-session.ts";
 import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
 /** Says where the reading of a source begins. */

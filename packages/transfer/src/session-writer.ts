@@ -9,13 +9,11 @@ import {
 } from "@throughline/core";
 import { type AppendOnceOptions, patchEntry, type SplitEntry, updateEntry } from "@throughline/core/internal";
 import { contextWindow } from "./context-window.ts";
-import { supersededCount } from "./continued-line.ts";
-import { receiptOf } from "./import-receipt.ts";
+import { supersededCount, receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import { importOvertaken, wentItsOwnWay } from "./import-refusals.ts";
 import type { ImportOptions } from "./import-types.ts";
 import { newAppend } from "./new-append.ts";
 import type { ReadBatch } from "./read-source.ts";
-import type { ImportReceipt } from "./receipt-types.ts";
 
 export interface WrittenSession {
   readonly ref: SessionRef;

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Finding } from "@throughline/core";
-import type { RecordSource } from "@throughline/core/internal";
-import { isSessionId } from "@throughline/core/internal";
+import { type RecordSource, isSessionId } from "@throughline/core/internal";
 import {
   agentOfSessionsDir,
   classifySessionFile,
@@ -61,33 +60,23 @@ export interface TranscriptSource {
   readonly findings: readonly Finding[];
 }
 
-/** Builds a source of another program, which has no facts that only Throughline or OpenClaw sources state. */
-export function foreignTranscript({
-  foreign,
-  spawnedBy,
-  findings = [],
-  ...facts
-}: Pick<
-  TranscriptSource,
-  "path" | "sessionId" | "statesId" | "sizeBytes" | "entry" | "open" | "layout" | "strayTitles"
-> & {
-  readonly foreign: ForeignFormat;
-  readonly spawnedBy: string | null;
-  readonly findings?: readonly Finding[];
-}): TranscriptSource {
+type NeededFacts = "path" | "format" | "sizeBytes" | "sessionId" | "open";
+
+/** Builds a source from what is known of it; the other facts are those of a lone file. */
+export function transcriptSource(
+  facts: Pick<TranscriptSource, NeededFacts> & Partial<Omit<TranscriptSource, "kind" | NeededFacts>>,
+): TranscriptSource {
   return {
     kind: "transcript",
-    format: foreign.name,
-    foreign,
     agentId: null,
     key: null,
     nameSessionId: null,
     header: null,
+    entry: null,
     own: null,
     isArchived: false,
     archivedAt: null,
-    findings,
-    ...(spawnedBy === null ? {} : { spawnedBy }),
+    findings: [],
     ...facts,
   };
 }

@@ -5,7 +5,7 @@ import type { FormatTree, TreeFiles, TreePlace } from "@throughline/foreign-form
 import { createLineSource, lineBytes } from "./line-source.ts";
 import { readIfThere } from "./companion-files.ts";
 import { eachSourceName } from "./node/source-files.ts";
-import { foreignTranscript, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
+import { transcriptSource, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
 const files: TreeFiles = {
   names: async (folder) => {
@@ -27,14 +27,15 @@ const files: TreeFiles = {
 export async function treeSource(format: ForeignFormat, tree: FormatTree, place: TreePlace): Promise<TranscriptSource> {
   const { path, sessionId } = place;
   const { entry, spawnedBy, lines, unread = [] } = await tree.session(files, place);
-  return foreignTranscript({
+  return transcriptSource({
+    format: format.name,
     foreign: format,
     path,
     sizeBytes: null,
     sessionId: usableSessionId(sessionId, path),
     statesId: true,
     entry,
-    spawnedBy,
+    ...(spawnedBy === null ? {} : { spawnedBy }),
     findings: unread.map((message) => createFinding("SOURCE_UNREAD", message, { path })),
     open: async () => createLineSource(path, await lineBytes(lines()), lines),
   });

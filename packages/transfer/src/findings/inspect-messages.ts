@@ -5,12 +5,11 @@ import {
   type OptionTable,
   runSteps,
   type Steps,
+  type FindingCode,
 } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
-import type { FindingCode } from "@throughline/core/internal";
 import type { Context } from "@throughline/history";
-import type { TargetName } from "@throughline/history/internal";
-import { historyTargets, renderSteps, validationSteps } from "@throughline/history/internal";
+import { type TargetName, historyTargets, renderSteps, validationSteps } from "@throughline/history/internal";
 
 /** Holds the options of `inspectMessages`. */
 interface InspectMessagesOptions {

@@ -5,13 +5,11 @@ import {
   runSteps,
   type Steps,
   throughlineKind,
+  type FindingCode,
 } from "@throughline/core/internal";
-import { hasErrorCode } from "@throughline/core";
-import type { Finding, StoredRecord } from "@throughline/core";
-import type { FindingCode } from "@throughline/core/internal";
+import { hasErrorCode, type Finding, type StoredRecord } from "@throughline/core";
 import type { Context } from "@throughline/history";
-import type { RepairRule } from "@throughline/history/internal";
-import { contextSteps, providerMappings, renderSteps, walkSteps } from "@throughline/history/internal";
+import { type RepairRule, contextSteps, providerMappings, renderSteps, walkSteps } from "@throughline/history/internal";
 import { replaySteps } from "./inspect-messages.ts";
 
 /** These repairs point to a problem in the log. The other repairs only convert good records to a provider's shapes. */

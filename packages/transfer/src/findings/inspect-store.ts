@@ -7,8 +7,16 @@ import {
   runInSlices,
 } from "@throughline/core/internal";
 import { setImmediate as pause } from "node:timers/promises";
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import type { Finding, ListQuery, MaintenanceFacet, SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import {
+  hasErrorCode,
+  ThroughlineError,
+  type Finding,
+  type ListQuery,
+  type MaintenanceFacet,
+  type SessionState,
+  type SessionStore,
+  type StoredRecord,
+} from "@throughline/core";
 import { recordSteps } from "./inspect-records.ts";
 import { lightRecord } from "./light-record.ts";
 import { mergeSteps } from "./merge-findings.ts";

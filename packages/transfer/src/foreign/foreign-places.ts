@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
 import { foreignFormats } from "@throughline/foreign-formats";
 import type { FormatPlace } from "@throughline/foreign-formats/internal";
-import { rootOf, type UserPlaces } from "../program-places.ts";
+import { joinPath } from "@throughline/openclaw-format/internal";
 
 /** Describes a location with sessions of another program, from file metadata alone. */
 export interface ForeignPlace {
@@ -190,4 +190,22 @@ function namesIn(folder: string): readonly { readonly name: string; readonly isD
     // The folder is missing or not readable. The user did not name it, so this is no error.
     return [];
   }
+}
+
+export interface ProgramPlace {
+  /** Names environment variables for the folder; the first one that is set counts. */
+  readonly variables: readonly string[];
+  /** Holds the path below the user's home. */
+  readonly home: string;
+}
+
+export interface UserPlaces {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly userHome: string;
+}
+
+export function rootOf({ variables, home }: ProgramPlace, { environment, userHome }: UserPlaces): string {
+  const named = variables.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
+  if (named === undefined) return joinPath(userHome, home);
+  return named === "~" || named.startsWith("~/") ? joinPath(userHome, named.slice(1)) : named;
 }
