@@ -10,6 +10,8 @@ import { fingerprintOf } from "./transcript-summaries.ts";
  * several lists cover all.
  */
 const sampleSize = 256;
+/** A list by source reads up to this many sessions that the index does not have yet. */
+const fewSessions = 64;
 /** A mark older than this counts as left by a process that died, so it is deleted. */
 const markLifeMs = 600_000;
 
@@ -31,7 +33,11 @@ export function listAgent(
   const byIndex =
     source === null && agent.log.isIndexed ? listByIndex(context, agent, query, wanted, looked) : undefined;
   const found = byIndex ?? (source === null ? listAll(agent, query, looked) : listBySource(agent, source, looked));
-  const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.adoption.hasNewNotes;
+  // A list by source reads few sessions, and an import asks for many sources, so it leaves a few for the next list.
+  const isNews =
+    source === null
+      ? agent.log.unindexed.size > 0 || looked.size > 0 || agent.adoption.hasNewNotes
+      : agent.log.unindexed.size > fewSessions;
   if (isNews && agent.updateIndex([...looked.values()].filter((seen) => seen !== null)))
     agent.index.unmarkOlder(looked.keys(), context.clock.nowMs() - markLifeMs);
   return { found, isAll: byIndex === undefined };
