@@ -159,7 +159,7 @@ function rank(found: FoundSession, source: TranscriptSource): number {
     (state.ref.archiveId !== undefined) === source.isArchived,
   ];
   const sum = signs.reduce((value, sign) => value * 2 + (sign ? 1 : 0), 0);
-  // Of equal matches the one that holds most of the source wins.
+  // The session that holds most of the source wins among equal matches.
   return sum + receipt.sizeBytes / (found.sourceBytes + 1);
 }
 
