@@ -188,14 +188,14 @@ const nothing = {
   close: (): Promise<void> => Promise.resolve(),
 };
 
-export interface PrefixHashes {
+interface PrefixHashes {
   readonly sizeBytes: number;
   /** Returns the SHA-256 of the first bytes, in hex; null if the source has fewer bytes. */
   readonly sha256: (sizeBytes: number) => string | null;
 }
 
 /** Hashes several prefixes of a source in one read. */
-export async function hashPrefixes(open: () => Promise<SourceFile>, sizes: readonly number[]): Promise<PrefixHashes> {
+async function hashPrefixes(open: () => Promise<SourceFile>, sizes: readonly number[]): Promise<PrefixHashes> {
   const source = await open();
   try {
     const { sizeBytes } = source;

@@ -28,7 +28,7 @@ export async function importTranscript(
   if (target.found !== null) places.claims.take(target.found.state, source);
   const file = source.open === null ? null : await source.open();
   try {
-    const found: FoundSource = { places, source, target, options, file, sizeBytes: file?.sizeBytes ?? 0 };
+    const found: PlacedSource = { places, source, target, options, file, sizeBytes: file?.sizeBytes ?? 0 };
     return await importFound(found, await beginSession(found));
   } finally {
     await file?.close();
@@ -36,7 +36,7 @@ export async function importTranscript(
 }
 
 /** Holds a source and the place of its session, as the search found them. */
-interface FoundSource {
+interface PlacedSource {
   readonly places: ImportPlaces;
   readonly source: TranscriptSource;
   readonly target: ImportTarget;
@@ -65,7 +65,7 @@ interface BegunSession {
  * Creates the session of a new source, and checks that an earlier one can take the rest.
  * @throws {ThroughlineError} SOURCE_CHANGED, SESSION_ARCHIVED, STORE_CORRUPT
  */
-async function beginSession(found: FoundSource): Promise<BegunSession> {
+async function beginSession(found: PlacedSource): Promise<BegunSession> {
   const { places, source, target, options, file, sizeBytes } = found;
   const { store } = places;
   const state = target.found?.state ?? null;
@@ -88,7 +88,7 @@ async function beginSession(found: FoundSource): Promise<BegunSession> {
 }
 
 async function createSession(
-  { places, source, target, file, sizeBytes }: FoundSource,
+  { places, source, target, file, sizeBytes }: PlacedSource,
   begun: Omit<BegunSession, "isWhole" | "split">,
   split: SplitEntry<Readonly<Record<string, unknown>>>,
 ): Promise<BegunSession> {
@@ -100,7 +100,7 @@ async function createSession(
   return { ...begun, state, receipt, isWhole: false, split };
 }
 
-async function importFound(found: FoundSource, begun: BegunSession): Promise<ImportSource> {
+async function importFound(found: PlacedSource, begun: BegunSession): Promise<ImportSource> {
   const { places, source, target, options } = found;
   const { ref } = target;
   const isDryRun = options.dryRun === true;
@@ -121,7 +121,7 @@ async function importFound(found: FoundSource, begun: BegunSession): Promise<Imp
   return resultOf({ source, target, isDryRun }, session, findings, reading);
 }
 
-function readingOf(found: FoundSource, begun: BegunSession, redactions: Redactions): SourceReading {
+function readingOf(found: PlacedSource, begun: BegunSession, redactions: Redactions): SourceReading {
   const { places, source, target, options, sizeBytes } = found;
   const { state, receipt, split } = begun;
   return new SourceReading({
@@ -139,7 +139,7 @@ function readingOf(found: FoundSource, begun: BegunSession, redactions: Redactio
   });
 }
 
-function writerOf({ places, source, target, options }: FoundSource, begun: BegunSession): SessionWriter {
+function writerOf({ places, source, target, options }: PlacedSource, begun: BegunSession): SessionWriter {
   const { state, receipt, split } = begun;
   const { ref, found } = target;
   const heldSeq = found !== null && lostRecords(found.state, found.receipt) > 0 ? found.state.head.lastSeq : null;
@@ -158,7 +158,7 @@ function writerOf({ places, source, target, options }: FoundSource, begun: Begun
 
 /** Returns the receipt that the session holds at the end; with a dry run, the one that it would hold. */
 async function writeBatches(
-  { source, target, options, file, sizeBytes }: FoundSource,
+  { source, target, options, file, sizeBytes }: PlacedSource,
   begun: BegunSession,
   { reading, writer }: { readonly reading: SourceReading; readonly writer: SessionWriter },
 ): Promise<ImportReceipt> {
@@ -186,7 +186,7 @@ async function writeBatches(
 
 /** Archives the session of an archived source. Returns the place of the session then. */
 async function archive(
-  { places, source, target, options }: FoundSource,
+  { places, source, target, options }: PlacedSource,
   { state }: BegunSession,
   { writer, receipt }: { readonly writer: SessionWriter; readonly receipt: ImportReceipt },
 ): Promise<{ readonly ref: SessionRef; readonly findings: readonly Finding[] }> {
