@@ -37,7 +37,8 @@ export async function* importPaths(
   assertKnownOptions<ImportOptions>("importPaths", options, importTable);
   const sources = options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options);
   const { namespace = "" } = options;
-  const places = { store, claims: new SourceClaims(), handOffs: new HandOffSearch(store, namespace) };
+  using sourceClaims = new SourceClaims();
+  const places = { store, claims: sourceClaims, handOffs: new HandOffSearch(store, namespace) };
   yield* runInParallel(sources, {
     width: lanes,
     mostWeight: mostBytesTogether,
