@@ -54,11 +54,12 @@ export async function* purgesOf(
 ): AsyncGenerator<readonly PurgedSource[]> {
   for await (const rows of purgedSources(handle, signal)) {
     const wanted = rows.filter((row) => row.namespace === namespace && (agentId ?? row.agent_id) === row.agent_id);
-    yield wanted.map(checkedPurge).map(({ agent_id, source_digest, purged_at_ms }) => ({
-      agentId: agent_id,
-      digest: source_digest,
-      purgedAtMs: purged_at_ms,
-    }));
+    if (wanted.length > 0)
+      yield wanted.map(checkedPurge).map(({ agent_id, source_digest, purged_at_ms }) => ({
+        agentId: agent_id,
+        digest: source_digest,
+        purgedAtMs: purged_at_ms,
+      }));
   }
 }
 
