@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, sta
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SessionStore } from "@throughline/core";
+import { hasErrorCode, type SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { type GatewayServing, serveGateway } from "./gateway-serving.ts";
 import { createLeavingStore, type LeavingStore } from "./leaving-store.ts";
@@ -27,7 +27,7 @@ afterEach(async () => {
 async function start(
   store: SessionStore,
   spoolFolder: string,
-  onStoreDown: "spool" | "pass" = "spool",
+  onStoreDown: "spool" | "pass" | "refuse" = "spool",
 ): Promise<GatewayServing> {
   const gateway = await serveGateway(
     { fallback: () => "It is noted." },
@@ -74,6 +74,42 @@ describe.each(["spool", "pass"] as const)("the journal, with onStoreDown %s", (o
     expect(body["count"]).toBe(1);
     await expect.poll(() => files("left")).toEqual([]);
   });
+});
+
+it("keeps the name that the client heard for a session that the next process begins", async () => {
+  const serving = await start(leaving.store, join(folder, "spool"));
+  leaving.leave("hangs");
+  const answer = await fetch(`${serving.url}/anthropic/v1/messages`, {
+    method: "POST",
+    headers: { "x-api-key": serving.token, "anthropic-version": "2023-06-01" },
+    body: JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: "Note this." }] }),
+  });
+  await answer.text();
+  cpSync(join(folder, "spool"), join(folder, "left"), { recursive: true });
+  const next = await start(createMemoryStore(), join(folder, "left"));
+  const [call] = await next.calls(1);
+  expect(answer.headers.get("throughline-session")).toBe(call?.session);
+});
+
+it("stores a call once, beside the attempt that it repeats, although its file was left", async () => {
+  const first = await start(leaving.store, join(folder, "spool"));
+  first.simulator.enqueue({ kind: "error", status: 500 });
+  await ask(first, first.token);
+  const [failed] = await first.calls(1);
+  // Another process knows nothing of that attempt, and is killed when it has stored the repeat.
+  const second = await start(leaving.store, join(folder, "second"));
+  leaving.leave("hangs");
+  await ask(second, first.token);
+  cpSync(join(folder, "second"), join(folder, "left"), { recursive: true });
+  leaving.comeBack();
+  await second.calls(2);
+  const third = await start(inner, join(folder, "left"));
+  await expect.poll(() => files("left")).toEqual([]);
+  const calls = await third.calls(2);
+  expect(calls.map(({ session, outcome }) => [session, outcome])).toEqual([
+    [failed?.session, "failed"],
+    [failed?.session, "answered"],
+  ]);
 });
 
 it("is empty when the store has the calls, and the server says how far it is behind", async () => {
@@ -137,4 +173,38 @@ it("does not keep the end from a client whose provider leaves the connection ope
     if (text.includes("event: message_stop")) break;
   }
   await expect.poll(() => raw.outcomes()).toEqual(["answered"]);
+});
+
+it("refuses no call without a journal while a short turn is open in its session", { tags: ["slow"] }, async () => {
+  let refusals = 0;
+  const store = new Proxy(inner, {
+    get(target, name): unknown {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      if (name !== "append") return member.bind(target) as unknown;
+      return async (...given: Parameters<SessionStore["append"]>) =>
+        target.append(...given).catch((error: unknown) => {
+          if (hasErrorCode(error, "SESSION_BUSY")) refusals += 1;
+          throw error;
+        });
+    },
+  });
+  const serving = await start(store, join(folder, "spool"), "refuse");
+  await ask(serving, serving.token);
+  const [call] = await serving.calls(1);
+  const path = `/sessions/${call?.session}/turns`;
+  const { body } = await serving.serving.ask("POST", path, { body: { owner: "another", leaseMs: 60_000 } });
+  const history = [
+    { role: "user", content: "Note this." },
+    { role: "assistant", content: "It is noted." },
+  ];
+  const answering = fetch(`${serving.url}/anthropic/v1/messages`, {
+    method: "POST",
+    headers: { "x-api-key": serving.token, "anthropic-version": "2023-06-01" },
+    body: JSON.stringify({ model: "m", max_tokens: 9, messages: [...history, { role: "user", content: "And now?" }] }),
+  });
+  await expect.poll(() => refusals).toBeGreaterThan(0);
+  expect(serving.simulator.requests).toHaveLength(1);
+  await serving.serving.ask("POST", `${path}/${String(body["fence"])}/close`, { body: {} });
+  expect((await answering).status).toBe(200);
 });

@@ -125,3 +125,17 @@ describe("a call that waits in the spool", () => {
     expect(holding()).toEqual([]);
   });
 });
+
+it("a call that is answered while its session is purged does not bring it back", async () => {
+  const at = await start();
+  await ask(at, [question]);
+  const key = (await at.calls(1))[0]?.session ?? "";
+  at.simulator.enqueue({ kind: "answer", content: "Noted.", delayMs: 500 });
+  const answering = ask(at, more);
+  await expect.poll(() => at.simulator.requests.length).toBe(2);
+  await at.serving.ask("DELETE", `/sessions/${key}?purge=true&force=true`);
+  await answering;
+  await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+  expect((await at.serving.ask("GET", "/sessions")).body["count"]).toBe(0);
+  expect(holding()).toEqual([]);
+});

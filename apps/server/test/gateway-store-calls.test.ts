@@ -135,14 +135,16 @@ async function operationsOf(work: () => Promise<unknown>): Promise<readonly stri
 let size = 100;
 const converse = ({ token }: GatewayServing): Conversation => new Conversation(token, size++);
 
-const goesOn = ["append session", "append session", "load session"];
-const begins = [...goesOn, "load note", "save note", "save note", "save session"].toSorted();
+const goesOn = ["append session", "load session"];
+/** @param isFirst whether this process knows no other conversation that begins alike */
+const begins = (isFirst: boolean): readonly string[] =>
+  ["append session", ...(isFirst ? ["load note"] : []), "save note", "save note", "save session"].toSorted();
 
 describe("what a call asks the store for", () => {
-  it("is seven statements where a conversation begins, and three where it goes on", { tags: ["slow"] }, async () => {
+  it("is five statements where a conversation begins, and two where it goes on", { tags: ["slow"] }, async () => {
     const gateway = await serveHere();
     const one = converse(gateway);
-    expect(await operationsOf(() => one.say("A question of its own.", gateway))).toEqual(begins);
+    expect(await operationsOf(() => one.say("A question of its own.", gateway))).toEqual(begins(true));
     for (const text of ["And then?", "And after that?"])
       expect(await operationsOf(() => one.say(text, gateway))).toEqual(goesOn);
     expect(await one.stored()).toHaveLength(1);
@@ -156,7 +158,7 @@ describe("what a call asks the store for", () => {
       for (const one of others) await one.say("Read the file.", gateway);
     });
     const last = converse(gateway);
-    expect(await operationsOf(() => last.say("Read the file.", gateway))).toEqual(begins);
+    expect(await operationsOf(() => last.say("Read the file.", gateway))).toEqual(begins(false));
     expect(await operationsOf(() => last.say("And now?", gateway))).toEqual(goesOn);
     expect((await sessionKeys()).length - before.length).toBe(19);
   });
@@ -175,12 +177,12 @@ describe("what a call asks the store for", () => {
       await first.say("2 + 2", gateway);
       await first.stored();
       const asked = await operationsOf(() => behind().say("3 + 3", gateway));
-      expect(asked.filter((each) => each === "load note")).toHaveLength(2);
+      expect(asked).toEqual(goesOn);
     },
   );
 
   it(
-    "is three statements where a response is followed by its id, or a client names its session",
+    "is two statements where a response is followed by its id, or a client names its session",
     { tags: ["slow"] },
     async () => {
       const gateway = await serveHere();
@@ -202,14 +204,47 @@ describe("what a call asks the store for", () => {
       const messages: Said[] = [{ role: "user", content: "Hello" }];
       const named = (): Promise<unknown> =>
         send("anthropic/v1/messages", { model: "m", max_tokens: 9, messages }, { "x-claude-code-session-id": "cc-1" });
-      expect(await operationsOf(named)).toEqual(["load session", "save session", ...goesOn].toSorted());
+      expect(await operationsOf(named)).toEqual([...goesOn, "save session"].toSorted());
       messages.push({ role: "user", content: "Are you there?" });
       expect(await operationsOf(named)).toEqual(goesOn);
     },
   );
 });
 
+it("asks the store for nothing before its answer ends, and names its session", { tags: ["slow"] }, async () => {
+  const gateway = await serveHere();
+  const one = converse(gateway);
+  for (const content of ["What is first?", "And second?"]) {
+    gateway.simulator.enqueue({ kind: "answer", content: "It takes its time.", eventDelayMs: 20 });
+    asked = [];
+    one.history.push({ role: "user", content });
+    const answer = await fetch(`${gateway.url}/anthropic/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": gateway.token, "anthropic-version": "2023-06-01" },
+      body: JSON.stringify({ model: "claude-opus-5", max_tokens: 9, stream: true, messages: one.history }),
+    });
+    expect(asked).toEqual([]);
+    await answer.text();
+    one.history.push({ role: "assistant", content: "It takes its time." });
+    const [stored = ""] = await one.stored();
+    expect(answer.headers.get("throughline-session")).toBe(stored);
+    // The question has the time of the request, although both were stored together.
+    const [said, heard] = (await recordsOf(stored)).filter(({ id }) => id.startsWith("m")).slice(-2);
+    expect(said?.tsMs).toBeLessThan((heard?.tsMs ?? 0) - 20);
+  }
+});
+
 describe("the name of the session", () => {
+  it("is the same for the next call while the store has neither", { tags: ["slow"] }, async () => {
+    const gateway = await serveHere();
+    const one = converse(gateway);
+    delays = { "append session": 300, "load note": 300, "save note": 300, "save session": 300 };
+    const first = await one.say("Quick.", gateway);
+    expect(first).toContain("direct:");
+    expect(await one.say("And quicker.", gateway)).toBe(first);
+    expect(await one.stored()).toEqual([first]);
+  });
+
   it(
     "comes with the answer of a conversation that goes on, however long the store takes",
     { tags: ["slow"] },

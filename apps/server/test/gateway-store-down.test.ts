@@ -152,7 +152,8 @@ describe("spool", () => {
     const other = await ask({ ...serving, token: await tokenOf(serving) }, "elsewhere");
     expect(other).toMatch(/^Said /);
     await serving.calls(2);
-    expect([files().length, await readiness(serving)]).toEqual([1, "degraded\n"]);
+    await expect.poll(files, { timeout: 10_000 }).toHaveLength(1);
+    expect(await readiness(serving)).toBe("degraded\n");
     history = held;
     const closed = await serving.serving.ask("POST", `${path}/${String(body["fence"])}/close`, { body: {} });
     expect(closed.status).toBe(200);

@@ -1,66 +1,15 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { SessionRef } from "@throughline/core";
 import { agentOfKey, refused, systemRandom } from "@throughline/core/internal";
-import { type ChainMatch, isContinued, type SplitRequest, unitIds, type WireNode } from "./wire/index.ts";
-import type { WaitingLookup } from "./calls-in-storing.ts";
-import { isAside, isCompaction, keyPart, namedSession } from "./session-ids.ts";
-import type { KnownSession } from "./session-logs.ts";
+import {
+  type Conversation,
+  knownIn,
+  type RunningCalls,
+  type SessionChoice,
+  type SessionPlace,
+  type SessionRequest,
+} from "./running-calls.ts";
+import { followedReply, isAside, isCompaction, keyPart, namedSession } from "./session-ids.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
-
-export interface ChosenSession {
-  readonly ref: SessionRef;
-  readonly session: KnownSession | null;
-  /** Is null when the request starts at its first message. */
-  readonly from: WireNode | null;
-  /** Is null when the log was not searched, so that a later step has to search. */
-  readonly match: ChainMatch | null;
-  readonly lane: "main" | "side" | "agent";
-  /** States the session head before the client shortened its history. The shortened history is in this request. */
-  readonly compactionOf: string | null;
-  readonly entry: Readonly<Record<string, unknown>>;
-  /** Is true when no header or id names the session, so that only its messages identify it. */
-  readonly isAnonymous: boolean;
-  /** Is true when the session comes from memory. Another process may have changed or removed it since it was read. */
-  readonly isRemembered: boolean;
-}
-
-const begin = {
-  session: null,
-  from: null,
-  match: null,
-  lane: "main",
-  compactionOf: null,
-  entry: {},
-  isAnonymous: true,
-  isRemembered: false,
-} as const;
-
-export interface SessionRequest {
-  readonly scope: GatewayScope;
-  readonly headers: IncomingHttpHeaders;
-  readonly split: SplitRequest;
-  readonly requestSha256: string;
-  /** Whether the token may name every session in its scope, instead of only the sessions that it created. */
-  readonly mayWrite: boolean;
-}
-
-/** States whether this process has an open request in a session: another body, only the same body, or null for none. */
-export type IsAsked = (key: string, requestSha256: string) => "other" | "same" | null;
-
-/** The APIs name the previous reply in different members. */
-function followedReply(split: SplitRequest): string | null {
-  const previous = split.member("previous_response_id");
-  if (typeof previous === "string") return previous;
-  for (const name of ["thread", "diagnostics"]) {
-    const value = split.member(name);
-    const id =
-      typeof value === "object" && value !== null
-        ? (value as Readonly<Record<string, unknown>>)["previous_message_id"]
-        : null;
-    if (typeof id === "string") return id;
-  }
-  return null;
-}
+import { unitIds } from "./wire/index.ts";
 
 /**
  * Resolves the header `throughline-session` to a session key. @throws {ThroughlineError} FORBIDDEN when the token may
@@ -85,195 +34,209 @@ export function keyOf({ agentId, tokenId }: GatewayScope, part: string): string 
   return `agent:${agentId}:gateway:direct:${tokenId}-${part}`;
 }
 
-export interface SessionReads {
-  /** Stops waiting after a timeout, because a slow store must not block the choice. */
-  settled(ref: SessionRef): Promise<void>;
-  remembered(ref: SessionRef): KnownSession | null;
-  /** Waits for `settled` first, so that the read includes the calls of this process. */
-  read(ref: SessionRef): Promise<KnownSession | null>;
+/** Names a session by what a request says of itself. */
+interface RequestName {
+  readonly key: string;
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** Null leaves open whether the request belongs in the session or beside it. */
+  readonly lane: "side" | "agent" | null;
 }
 
 /**
- * Returns a name that serializes choices: calls with one name choose their sessions one after the other. Null means
- * that the choice depends on the first message only.
+ * The sources are in order of certainty: header, product, ids, body. Unreadable requests go into the session that a
+ * header names, or else into one session per token.
+ */
+function nameIn({ scope, headers, split, mayWrite }: SessionRequest): RequestName | null {
+  const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
+  const isUnread = split.unread !== null;
+  const named = namedSession(headers, isUnread ? null : split);
+  if (isUnread) {
+    const key = given ?? keyOf(scope, named === null ? "unread" : keyPart(named.id));
+    return { key, entry: {}, lane: "side" };
+  }
+  if (given !== null)
+    return { key: given, entry: { clientSessionId: String(headers["throughline-session"]) }, lane: null };
+  if (named === null || named.isShared) return null;
+  const key = keyOf(scope, keyPart(named.id));
+  const entry = { clientSessionId: named.id };
+  if (named.agentId === null && named.parentId === null) return { key, entry, lane: null };
+  const child = named.agentId === null ? key : `${key}-${keyPart(named.agentId)}`;
+  const spawnedBy = named.parentId === null ? key : keyOf(scope, keyPart(named.parentId));
+  return { key: child, entry: { ...entry, spawnedBy }, lane: "agent" };
+}
+
+/** Decides whether a request belongs in a named session or beside it. */
+function positionIn(main: Conversation, request: SessionRequest): "in" | "compaction" | "beside" {
+  const { headers, split } = request;
+  const { session, calls } = main;
+  // A client may ask for a title before the main agent sends its first request, so the session may be empty.
+  if (session?.log.isEmpty !== false && calls.length === 0) return isAside(headers, split) ? "beside" : "in";
+  if (hasReply(main, followedReply(split))) return "in";
+  const tools =
+    session?.log.tools ?? calls.find(({ choice }) => choice.lane === "main")?.request.split.partHash("tools");
+  const { known, isAnswered } = knownIn(split, main);
+  const isSameAgent = tools != null && split.partHash("tools") === tools;
+  // A title request repeats the main agent's question without its tools, so it must not continue the session.
+  const isOther = known > 0 && !isAnswered && tools != null && !isSameAgent;
+  if (known > 0 && !isOther) return "in";
+  // The same tools mean the same agent with a shortened history. Different tools mean a title request or a probe.
+  if (!isOther && (isCompaction(headers) || isSameAgent)) return "compaction";
+  return "beside";
+}
+
+function hasReply({ session, calls }: Conversation, id: string | null): boolean {
+  if (id === null) return false;
+  return session?.log.reply(id) != null || calls.some(({ ended }) => ended?.reply?.draft?.message.responseId === id);
+}
+
+/** Returns the place of a conversation. A session that only running calls know has one place for all of them. */
+function placeIn(
+  { ref, session, calls }: Conversation,
+  { basis, ...more }: Pick<SessionPlace, "basis" | "entry" | "isAnonymous">,
+): SessionPlace {
+  if (session === null) return calls[0]?.choice.place ?? { key: ref.key, sessionId: null, basis, ...more };
+  return { key: ref.key, sessionId: session.sessionId, basis: "known", ...more };
+}
+
+/** @param basis the basis of the place if this process does not know the session */
+function inNamed(
+  { key, entry, lane }: RequestName,
+  conversation: Conversation,
+  position: ReturnType<typeof positionIn>,
+  basis: SessionPlace["basis"],
+): SessionChoice {
+  const isBeside = position === "beside";
+  const place = placeIn(conversation, {
+    basis,
+    entry: isBeside ? { ...entry, spawnedBy: key } : entry,
+    isAnonymous: false,
+  });
+  return { place, lane: lane ?? (isBeside ? "side" : "main"), isCompaction: position === "compaction" };
+}
+
+function inAnonymous(conversation: Conversation, isAnonymous = true): SessionChoice {
+  const place = placeIn(conversation, { basis: "known", entry: {}, isAnonymous });
+  return { place, lane: "main", isCompaction: false };
+}
+
+function inNew(key: string, basis: SessionPlace["basis"]): SessionChoice {
+  const place = { key, sessionId: null, basis, entry: {}, isAnonymous: true };
+  return { place, lane: "main", isCompaction: false };
+}
+
+/** Returns a key for a new session that nothing names. */
+export function newKey(scope: GatewayScope): string {
+  return keyOf(scope, systemRandom.uuid());
+}
+
+/**
+ * Chooses a session from what this process knows, without the store. The basis of the place states whether the store
+ * has to be asked later.
  *
  * @throws {ThroughlineError} FORBIDDEN
  */
-export function choiceName({ scope, headers, split, mayWrite }: SessionRequest): string | null {
-  const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
-  if (given !== null) return given;
-  const named = namedSession(headers, split.unread === null ? split : null);
-  if (named !== null && !named.isShared) return keyOf(scope, keyPart(named.id));
-  if (split.unread !== null) return keyOf(scope, "unread");
-  return followedReply(split) ?? unitIds(split).firstReply;
-}
-
-/**
- * Finds the session that a request names or continues. The sources are tried in order of certainty: header, product,
- * ids, body, replies.
- */
-export async function continuedSession(
-  request: SessionRequest,
-  reads: SessionReads,
-  lookup: WaitingLookup,
-  isAsked: IsAsked,
-): Promise<ChosenSession | null> {
-  const { scope, headers, split } = request;
-  if (split.unread !== null) return unreadSession(request, reads);
-  const given = sessionOfHeader(headers["throughline-session"], scope, request.mayWrite);
-  if (given !== null)
-    return inNamed(request, reads, given, { clientSessionId: String(headers["throughline-session"]) });
-  const named = namedSession(headers, split);
-  if (named !== null && !named.isShared) {
-    const key = keyOf(scope, keyPart(named.id));
-    const own = { clientSessionId: named.id };
-    if (named.agentId === null && named.parentId === null) return inNamed(request, reads, key, own);
-    const child = named.agentId === null ? key : `${key}-${keyPart(named.agentId)}`;
-    const spawnedBy = named.parentId === null ? key : keyOf(scope, keyPart(named.parentId));
-    return { ...(await inNamed(request, reads, child, { ...own, spawnedBy })), lane: "agent" };
-  }
-  return (await byReply(request, reads, lookup)) ?? byFirstReply(request, reads, lookup, isAsked);
-}
-
-/**
- * Chooses the session of a request that continues no known session. An unanswered session with the same start is
- * reused, because the request may be a retry; otherwise a new session starts.
- */
-export async function begunSession(
-  request: SessionRequest,
-  reads: SessionReads,
-  lookup: SessionLookup,
-  isAsked: IsAsked,
-): Promise<ChosenSession> {
+export function chooseFromMemory(request: SessionRequest, running: RunningCalls, lookup: SessionLookup): SessionChoice {
   const { scope, split } = request;
-  const { first } = unitIds(split);
-  const keys = first === null ? [] : await lookup.find(scope, "first-message", first);
-  const open = keys.map((key) => refOf(scope, key)).filter((ref) => !isFollowed(request, reads.remembered(ref)));
-  const sessions = await Promise.all(open.map((ref) => reads.read(ref)));
-  const found = longest(request, sessions, isAsked);
-  return found ?? { ...begin, ref: refOf(scope, keyOf(scope, systemRandom.uuid())) };
+  const name = nameIn(request);
+  if (name !== null) {
+    const main = running.conversation(scope, name.key);
+    const position = name.lane === null ? positionIn(main, request) : "in";
+    const side = position === "beside" ? running.conversation(scope, `${name.key}-side`) : main;
+    const isKnown = main.session !== null || main.calls.length > 0;
+    return inNamed(name, side, position, isKnown ? "known" : "begun");
+  }
+  const followed = followedReply(split);
+  if (followed !== null) {
+    const all = running.candidates(scope, lookup.remembered(scope, "response", followed));
+    const found = all.find((one) => hasReply(one, followed));
+    return found === undefined ? inNew(newKey(scope), "unknown") : inAnonymous(found, false);
+  }
+  const { first, firstReply } = unitIds(split);
+  const replied = firstReply === null ? [] : lookup.remembered(scope, "first-reply", firstReply);
+  const alike = first === null ? [] : lookup.remembered(scope, "first-message", first);
+  const all = running.candidates(scope, [...replied, ...alike]);
+  const found = longest(request, all);
+  if (found !== null && (firstReply === null || knownIn(split, found).isAnswered)) return inAnonymous(found);
+  const isKnown = all.some((one) => knownIn(split, one).known > 0);
+  return inNew(newKey(scope), firstReply !== null ? "unknown" : isKnown ? "known" : "begun");
 }
 
-/**
- * Returns whether the log already continues after every message of the request. Logs only grow, so this answer never
- * expires and the store is not read.
- */
-function isFollowed({ split, requestSha256 }: SessionRequest, session: KnownSession | null): boolean {
-  if (session === null || isRetry(session, requestSha256)) return false;
-  const { node, nodes } = session.log.match(split);
-  return node !== null && node.children.length > 0 && !nodes.some(({ isReply }) => isReply);
+export interface SessionReads {
+  /** Returns a session as the store has it now, with the calls that run in it. */
+  read(key: string): Promise<Conversation>;
+  /** Returns what this process knows of a session. */
+  remembered(key: string): Conversation;
+  /** Returns whether the session has the call already, because its file was left in the journal. */
+  isStored(conversation: Conversation): boolean;
+  readonly lookup: SessionLookup;
+  /** Whether the choice waits for the note of a reply that another node may be storing. */
+  readonly mayWait: boolean;
 }
 
-/** Puts unreadable requests into the session that a header names, or else into one session per token. */
-async function unreadSession(
-  { scope, headers, mayWrite }: SessionRequest,
-  reads: SessionReads,
-): Promise<ChosenSession> {
-  const id = namedSession(headers, null)?.id;
-  const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
-  const ref = refOf(scope, given ?? keyOf(scope, id === undefined ? "unread" : keyPart(id)));
-  return { ...begin, ref, session: await reads.read(ref), lane: "side", isAnonymous: false };
-}
-
-function refOf({ namespace, agentId }: GatewayScope, key: string): SessionRef {
-  return { namespace, agentId, key };
-}
-
-async function inNamed(
-  request: SessionRequest,
-  reads: SessionReads,
-  key: string,
-  entry: Readonly<Record<string, unknown>>,
-): Promise<ChosenSession> {
-  const { scope, headers, split } = request;
-  const ref = refOf(scope, key);
-  const reply = followedReply(split);
-  const recalled = await recalledSession(request, reads, ref, reply);
-  const session = recalled ?? (await reads.read(ref));
-  const chosen = { ...begin, ref, session, entry, isAnonymous: false, isRemembered: recalled !== null };
-  const inSide = async (): Promise<ChosenSession> => {
-    const side = refOf(scope, `${key}-side`);
-    const beside = { ref: side, session: await reads.read(side), entry: { ...entry, spawnedBy: key } };
-    return { ...chosen, ...beside, lane: "side", isRemembered: false };
-  };
-  // A client may ask for a title before the main agent sends its first request, so the session may be empty.
-  if (session === null || session.log.isEmpty) return isAside(headers, split) ? inSide() : chosen;
-  const { log } = session;
-  const from = reply === null ? null : log.reply(reply);
-  const match = log.match(split);
-  const { known, nodes } = match;
-  const isSameAgent = log.tools !== null && split.partHash("tools") === log.tools;
-  // A title request repeats the main agent's question without its tools, so it must not continue the session.
-  const isOther = known > 0 && !nodes.some(({ isReply }) => isReply) && log.tools !== null && !isSameAgent;
-  if (from !== null) return { ...chosen, from };
-  if (known > 0 && !isOther) return { ...chosen, match };
-  // The same tools mean the same agent with a shortened history. Different tools mean a title request or a probe.
-  if (!isOther && (isCompaction(headers) || isSameAgent)) return { ...chosen, compactionOf: session.headId };
-  return inSide();
-}
-
-/**
- * Returns the session from memory if memory suffices for the choice: every reply in the request is known, and its new
- * messages follow them. A change by another process is detected when the call is stored.
- */
-async function recalledSession(
-  { split }: SessionRequest,
-  reads: SessionReads,
-  ref: SessionRef,
-  replyId: string | null,
-): Promise<KnownSession | null> {
-  await reads.settled(ref);
-  const session = reads.remembered(ref);
-  if (session === null) return null;
-  const from = replyId === null ? null : session.log.reply(replyId);
-  if (replyId !== null && from === null) return null;
-  const match = session.log.match(split, from);
-  return (from !== null || match.known > 0) && isContinued(split, match) ? session : null;
+/** Finds the session of a request in the store. Null when a new session begins. */
+export async function findInStore(request: SessionRequest, reads: SessionReads): Promise<SessionChoice | null> {
+  const name = nameIn(request);
+  if (name === null)
+    return (
+      (await byReply(request, reads)) ?? (await byFirstReply(request, reads)) ?? (await byFirstMessage(request, reads))
+    );
+  const main = await reads.read(name.key);
+  const position = name.lane === null ? positionIn(main, request) : "in";
+  return inNamed(name, position === "beside" ? await reads.read(`${name.key}-side`) : main, position, "known");
 }
 
 async function byReply(
-  request: SessionRequest,
-  reads: SessionReads,
-  lookup: SessionLookup,
-): Promise<ChosenSession | null> {
-  const { scope, split } = request;
+  { scope, split }: SessionRequest,
+  { read, lookup, mayWait }: SessionReads,
+): Promise<SessionChoice | null> {
   const id = followedReply(split);
   if (id === null) return null;
-  const known = lookup.remembered(scope, "response", id).at(0);
-  const [key] = known === undefined ? await lookup.find(scope, "response", id) : [known];
-  if (key === undefined) return null;
-  const ref = refOf(scope, key);
-  const recalled = await recalledSession(request, reads, ref, id);
-  const session = recalled ?? (await reads.read(ref));
-  const from = session?.log.reply(id) ?? null;
-  if (session === null || from === null) return null;
-  return { ...begin, ref, session, from, isAnonymous: false, isRemembered: recalled !== null };
+  const remembered = lookup.remembered(scope, "response", id);
+  const noted = remembered.length > 0 ? remembered : await lookup.find(scope, "response", id);
+  const keys = noted.length === 0 && mayWait ? await lookup.awaited(scope, "response", id) : noted;
+  for (const key of keys.slice(0, 1)) {
+    const conversation = await read(key);
+    if (hasReply(conversation, id)) return inAnonymous(conversation, false);
+  }
+  return null;
 }
 
-async function byFirstReply(
-  request: SessionRequest,
-  reads: SessionReads,
-  lookup: WaitingLookup,
-  isAsked: IsAsked,
-): Promise<ChosenSession | null> {
+async function byFirstReply(request: SessionRequest, reads: SessionReads): Promise<SessionChoice | null> {
   const { scope, split } = request;
-  const { firstReply } = unitIds(split);
+  const { lookup, mayWait } = reads;
+  const { first, firstReply } = unitIds(split);
   if (firstReply === null) return null;
-  const known = lookup.remembered(scope, "first-reply", firstReply).map((key) => refOf(scope, key));
-  const recalled = await Promise.all(known.map((ref) => recalledSession(request, reads, ref, null)));
-  const chosen = longest(request, recalled, isAsked);
-  if (chosen !== null) return { ...chosen, isRemembered: true };
-  const readAll = (keys: readonly string[]): Promise<(KnownSession | null)[]> =>
-    Promise.all(keys.map((key) => reads.read(refOf(scope, key))));
-  const found = longest(request, await readAll(await lookup.find(scope, "first-reply", firstReply)), isAsked);
-  if (found !== null) return found;
+  const among = async (keys: readonly string[]): Promise<Conversation | null> =>
+    longest(request, await Promise.all(keys.map((key) => reads.read(key))));
+  const found = await among(await lookup.find(scope, "first-reply", firstReply));
+  if (found !== null) return inAnonymous(found);
   // A client may send example answers of its own. Their sessions have no reply note, so only the first message finds
   // them.
+  const example = first === null ? null : await among(await lookup.find(scope, "first-message", first));
+  if (example !== null && knownIn(split, example).isAnswered) return inAnonymous(example);
+  const awaited = mayWait ? await among(await lookup.awaited(scope, "first-reply", firstReply)) : null;
+  return awaited === null ? null : inAnonymous(awaited);
+}
+
+/** Finds an unanswered session with the same start, because the request may be a retry. */
+async function byFirstMessage(request: SessionRequest, reads: SessionReads): Promise<SessionChoice | null> {
+  const { scope, split } = request;
+  const { lookup, remembered, read, isStored } = reads;
   const { first } = unitIds(split);
-  const alike = first === null ? [] : await readAll(await lookup.find(scope, "first-message", first));
-  const example = longest(request, alike, isAsked);
-  if (example?.match?.nodes.some(({ isReply }) => isReply) === true) return example;
-  return longest(request, await readAll(await lookup.awaited(scope, "first-reply", firstReply)), isAsked);
+  const keys = first === null ? [] : await lookup.find(scope, "first-message", first);
+  const open = keys.filter((key) => isStored(remembered(key)) || !isOver(request, remembered(key)));
+  const conversations = await Promise.all(open.map((key) => read(key)));
+  const found = conversations.find(isStored) ?? longest(request, conversations);
+  return found === null ? null : inAnonymous(found);
+}
+
+/**
+ * Returns whether the conversation already continues after every message of the request. Conversations only grow, so
+ * this answer never expires and the store is not read.
+ */
+function isOver(request: SessionRequest, conversation: Conversation): boolean {
+  const { known, isFollowed, isAnswered } = knownIn(request.split, conversation);
+  return conversation.session !== null && known > 0 && isFollowed && !isAnswered && !isRetry(request, conversation);
 }
 
 /**
@@ -281,34 +244,33 @@ async function byFirstReply(
  * session that shares only user messages may belong to another conversation. It qualifies when no call has answered it
  * and none is running.
  */
-function longest(
-  { split, requestSha256 }: SessionRequest,
-  sessions: readonly (KnownSession | null)[],
-  isAsked: IsAsked,
-): ChosenSession | null {
-  let best: { readonly chosen: ChosenSession; readonly known: number } | null = null;
-  for (const session of sessions) {
-    if (session === null) continue;
-    const { ref } = session;
-    const match = session.log.match(split);
-    const { known, node, nodes } = match;
-    const isAnswered = nodes.some((one) => one.isReply);
-    const isOpen = node !== null && (node.children.length === 0 || isRetry(session, requestSha256));
-    const asked = isAsked(ref.key, requestSha256);
-    // A question without an ended call may be running in another process, so the session must not be reused.
-    const isLeft = asked === "same" || (asked === null && session.log.hasCalls);
-    const mayFollow = isAnswered || (isOpen && isLeft);
-    if (known === 0 || !mayFollow || known <= (best?.known ?? 0)) continue;
-    best = { chosen: { ...begin, ref, session, match }, known };
+function longest(request: SessionRequest, conversations: readonly Conversation[]): Conversation | null {
+  let best: { readonly conversation: Conversation; readonly known: number } | null = null;
+  for (const conversation of conversations) {
+    const { known, isAnswered, isFollowed } = knownIn(request.split, conversation);
+    const isOpen = !isFollowed || isRetry(request, conversation);
+    const mayFollow = isAnswered || (isOpen && isLeft(request, conversation));
+    if (known > 0 && mayFollow && known > (best?.known ?? 0)) best = { conversation, known };
   }
-  return best?.chosen ?? null;
+  return best?.conversation ?? null;
+}
+
+/** A question without an ended call may be running in another process, so its session must not be reused. */
+function isLeft({ requestSha256 }: SessionRequest, { session, calls }: Conversation): boolean {
+  const asked = calls.filter(({ ended }) => ended === null);
+  if (asked.length > 0) return asked.every((call) => call.request.requestSha256 === requestSha256);
+  return session?.log.hasCalls === true || calls.length > 0;
 }
 
 /**
  * Returns whether the same body was sent before without an answer. An answered call with another body means that the
  * session belongs to a different conversation.
  */
-function isRetry({ log }: KnownSession, requestSha256: string): boolean {
-  const again = log.callOf(requestSha256);
-  return again !== null && again.outcome !== "answered" && !log.hasAnsweredOther(requestSha256);
+function isRetry({ requestSha256 }: SessionRequest, { session, calls }: Conversation): boolean {
+  const again = session?.log.callOf(requestSha256) ?? null;
+  const isSame = ({ request }: (typeof calls)[number]): boolean => request.requestSha256 === requestSha256;
+  const isAnswered = calls.some((call) => call.ended?.outcome === "answered" && !isSame(call));
+  if (isAnswered || session?.log.hasAnsweredOther(requestSha256) === true) return false;
+  const newest = calls.findLast(isSame);
+  return newest === undefined ? again !== null && again.outcome !== "answered" : newest.ended?.outcome !== "answered";
 }

@@ -122,7 +122,8 @@ export async function assertOwnIds(
 
 async function isOwn(id: string, scope: GatewayScope, lookup: SessionLookup): Promise<boolean> {
   if (lookup.remembered(scope, "response", id).length > 0) return true;
-  return (await lookup.find(scope, "response", id)).length > 0;
+  const keys = await lookup.find(scope, "response", id);
+  return keys.length > 0 || (await lookup.awaited(scope, "response", id)).length > 0;
 }
 
 /**
@@ -148,8 +149,15 @@ interface GivenAnswer {
   readonly key: string;
 }
 
-/** Notes the ids of provider resources in an answer, so that later requests of the token may name them. */
-export async function noteGiven(lookup: SessionLookup, { api, reply, scope, key }: GivenAnswer): Promise<void> {
+/**
+ * Notes the ids of provider resources in an answer, so that later requests of the token may name them.
+ *
+ * @returns the storing of the notes, which are remembered before
+ */
+export async function noteGiven(
+  lookup: SessionLookup,
+  { api, reply, scope, key }: GivenAnswer,
+): Promise<{ readonly stored: Promise<unknown> }> {
   const { type, text } = reply;
   const tops = given[api];
   const parts = /^text\/event-stream/i.test(type) ? readEvents(text).map(({ data }) => data) : [text];
@@ -158,5 +166,10 @@ export async function noteGiven(lookup: SessionLookup, { api, reply, scope, key 
     const found = tops.length > 0 && giving.test(part) ? await storedIdsIn(part) : null;
     for (const { id, top } of found ?? []) if (id !== null && tops.includes(top)) ids.add(id);
   }
-  for (const id of [...ids].slice(0, mostGiven)) await lookup.note(scope, "response", id, key);
+  const noted = [...ids].slice(0, mostGiven);
+  for (const id of noted) lookup.remember(scope, "response", id, key);
+  const store = async (): Promise<void> => {
+    for (const id of noted) await lookup.note(scope, "response", id, key);
+  };
+  return { stored: store() };
 }

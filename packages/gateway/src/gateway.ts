@@ -4,13 +4,12 @@ import { monotonicMs } from "@throughline/core/internal";
 import type { TokenEstimator } from "@throughline/tokens";
 import type { BodyBudget } from "./http/body-budget.ts";
 import type { TurnRules } from "@throughline/session/internal";
-import { within } from "./within.ts";
 import { admitCall, type GatewayRequest, routeOf } from "./admit-call.ts";
 import type { GatewayLog } from "./gateway-log.ts";
 import { createGatewayMetrics, type MetricsRegistry, type UnstoredCalls } from "./gateway-metrics.ts";
 import { type GatewaySettings, journalOf, type Upstream } from "./gateway-options.ts";
 import { Guard, type PassedCall } from "./guard.ts";
-import { type CallKeeper, createCallKeeper, mostBusyMs, mostBusyUnkeptMs } from "./keep-calls.ts";
+import { CallKeeper } from "./keep-calls.ts";
 import { writeProviderError } from "./provider-error.ts";
 import { receiveCall, type ReceivingParts } from "./receive-call.ts";
 import { CallRecording } from "./record-call.ts";
@@ -19,7 +18,6 @@ import { askUpstream, relayAnswer, type RelayParts } from "./relay-call.ts";
 import { createUpstreamConnections } from "./relay.ts";
 import type { HeldBody } from "./request-body.ts";
 import type { SessionLookup } from "./session-lookup.ts";
-import { mostStoreWaitMs } from "./store-waits.ts";
 import { Turns } from "./turns.ts";
 
 /** Answers the calls of a server that checks and traces its requests itself. */
@@ -62,28 +60,26 @@ const pruneEveryMs = 3_600_000;
 
 export async function createGatewayHandlers(options: GatewaySettings, parts: GatewayParts): Promise<GatewayHandlers> {
   const { upstreams, store, turnRules, bodies, clock, log, estimator, summarizers } = parts;
-  const journal = journalOf(options);
   const isRefusing = options.onStoreDown === "refuse";
   const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(parts.metrics);
-  const recorder = new Recorder({
-    store,
-    clock,
-    busyWaitMs: journal?.keepsFailed === true ? mostBusyMs : mostBusyUnkeptMs,
-  });
+  const recorder = new Recorder({ store, clock });
   const { logs, lookup } = recorder;
   const turns = new Turns({ store, turnRules, clock, logs, lookup });
   const guard = new Guard({ clock, log, metrics, estimator, summarizers });
-  const keeper = await createCallKeeper({ clock, recorder, metrics, log, journal });
+  const keeper = await CallKeeper.open({ clock, recorder, metrics, log, place: journalOf(options) });
   const recording = new CallRecording({ upstreams, store, turnRules, recorder, turns, keeper, clock, metrics, log });
   const pruning = pruneRegularly({ lookup, keeper, clock, log });
-  const steps = { bodies, keeper, connections, lookup, logs, guard, recording, metrics, clock, isRefusing };
+  const steps = { bodies, keeper, connections, lookup, recorder, guard, recording, metrics, clock, isRefusing };
   return {
     upstreamOf: (target) => upstreams.get(/^\/([a-z0-9-]+)(?:[/?]|$)/.exec(target)?.[1] ?? "") ?? null,
     answer: (asked) => answerCall(asked, steps),
     refuse: refuseCall,
     forget: (ref) => recorder.forget(ref),
-    erased: (ref, isPurged) => keeper.erase(ref, isPurged),
+    erased(ref, isPurged) {
+      if (isPurged) recorder.purged(ref);
+      return keeper.erase(ref, isPurged);
+    },
     get isWaiting() {
       return keeper.isWaiting || keeper.isLosing;
     },
@@ -93,11 +89,7 @@ export async function createGatewayHandlers(options: GatewaySettings, parts: Gat
     async close() {
       clearInterval(pruning);
       connections.close();
-      recorder.limitBusyWait(mostStoreWaitMs);
-      await recording.settled();
-      await keeper.close();
-      // Do not wait long for calls in the journal: the next process stores them.
-      await (keeper.isWaiting ? within(clock, recorder.settled(), mostStoreWaitMs) : recorder.settled());
+      await keeper.close(recording.settled());
     },
   };
 }

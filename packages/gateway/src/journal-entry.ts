@@ -12,8 +12,10 @@ import type { GatewayScope } from "./session-lookup.ts";
  */
 export interface JournaledCall {
   readonly scope: GatewayScope;
+  /** Is the key of the session that the call begins, if it begins one. Files of earlier versions lack this member. */
+  readonly key?: string;
   /**
-   * Is set when the session was chosen before the store went away. The call must then not go to a newer session of the
+   * Is set when the session was known before the store went away. The call must then not go to a newer session of the
    * key.
    */
   readonly session: CallSession | null;
@@ -67,12 +69,12 @@ export function callOf(bytes: Buffer): JournaledCall {
 }
 
 /** Reads only the head of a file of the journal, because the bodies may be large. Null when the file has no valid head. */
-export async function headOf(path: string): Promise<Pick<JournaledCall, "scope" | "session"> | null> {
+export async function headOf(path: string): Promise<Pick<JournaledCall, "scope" | "key" | "session"> | null> {
   const file = await open(path, "r");
   try {
     for await (const line of file.readLines()) {
-      const { scope, session = null } = JSON.parse(line) as FileHead;
-      return typeof scope?.namespace === "string" ? { scope, session } : null;
+      const { scope, key, session = null } = JSON.parse(line) as FileHead;
+      return typeof scope?.namespace === "string" ? { scope, session, ...(key === undefined ? {} : { key }) } : null;
     }
     return null;
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { WireNode } from "./wire/index.ts";
-import type { SessionRequest } from "./choose-session.ts";
+import type { SessionRequest } from "./running-calls.ts";
 import type { KnownSession } from "./session-logs.ts";
 
 export type TurnRequest = SessionRequest;

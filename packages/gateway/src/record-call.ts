@@ -14,11 +14,12 @@ import type { CallKeeper, KeptCall } from "./keep-calls.ts";
 import { newCallId } from "./new-call-id.ts";
 import { keptHeaders } from "./raw-headers.ts";
 import type { ReceivedCall } from "./receive-call.ts";
-import type { OpenCall, Recorder } from "./recorder.ts";
+import type { Recorder } from "./recorder.ts";
 import { encodingOf } from "./request-body.ts";
+import type { RunningCall } from "./running-calls.ts";
 import { credentialsIn, keptQuery } from "./secrets.ts";
 import type { GatewayScope } from "./session-lookup.ts";
-import { assertBegun, beginTurn, denialOf } from "./store-waits.ts";
+import { assertStored, beginTurn, denialOf } from "./store-waits.ts";
 import type { GatewayTurn, Turns } from "./turns.ts";
 
 export interface RecordedCall {
@@ -30,8 +31,8 @@ export interface RecordedCall {
   readonly scope: GatewayScope;
   readonly mayWrite: boolean;
   readonly headers: IncomingHttpHeaders;
-  /** Is null when the call has to wait behind other calls for the store. */
-  readonly open: OpenCall | null;
+  /** Is null for a call in stateful mode. */
+  readonly running: RunningCall | null;
   /** Whether the client may not hear the end of an answer that the gateway itself fails to read. */
   readonly isStrict: boolean;
 }
@@ -79,14 +80,14 @@ export class CallRecording {
     if (mode === "stateful") {
       assertHasHistory(sent);
       const turn = await beginTurn(turns, clock, asked, sent.recordId);
-      return { ...call, sent: { ...sent, ...asTurn(turn) }, turn, open: null, isStrict: true };
+      return { ...call, sent: { ...sent, ...asTurn(turn) }, turn, running: null, isStrict: true };
     }
-    // While calls wait for the store, a new call waits behind them, so that records keep their order.
-    if (keeper.isBehind) return { ...call, open: null };
-    const open = recorder.open(asked, sent.recordId);
-    if (isStrict) await assertBegun(clock, open);
-    if (mode === "guard") await this.#assertMaySend({ ...call, open }, open);
-    return { ...call, open };
+    const running = recorder.begin(asked, sent.recordId);
+    // The store may know the session by the time of the answer. The code that stores the call reports an error.
+    if (!keeper.isBehind) recorder.locate(running, mode === "guard").catch(() => {});
+    if (isStrict) await assertStored(keeper, recorder, running, clock);
+    if (mode === "guard") await this.#assertMaySend({ ...call, running }, running);
+    return { ...call, running };
   }
 
   /** Keeps a call that got no answer. */
@@ -96,9 +97,7 @@ export class CallRecording {
 
   /** Keeps a call whose answer has ended. The client may hear the end when `isKept` has resolved to true. */
   end(call: RecordedCall, came: Came, rebuilt: RebuiltCall | null): EndedAnswer {
-    const ended = this.#ended(call, this.#keep(call, came, rebuilt));
-    this.#parts.recorder.addStoring(call.scope, call.open, ended.stored);
-    return ended;
+    return this.#ended(call, this.#keep(call, came, rebuilt));
   }
 
   /** Resolves when every call that has ended is in the journal or the store, or counted as lost. */
@@ -106,9 +105,8 @@ export class CallRecording {
     while (this.#keeping.size > 0) await Promise.allSettled(this.#keeping);
   }
 
-  async #assertMaySend(call: RecordedCall, open: OpenCall): Promise<void> {
-    const { clock, store, turnRules } = this.#parts;
-    const denied = await denialOf(clock, open, { store, turnRules, scope: call.scope });
+  async #assertMaySend(call: RecordedCall, running: RunningCall): Promise<void> {
+    const denied = await denialOf(running, this.#parts);
     if (denied === null) return;
     void this.fail(call, denied);
     throw denied;
@@ -137,36 +135,40 @@ export class CallRecording {
     return tracked;
   }
 
-  async #keep(
-    { sent, turn, isStrict, ...rest }: RecordedCall,
-    came: Came,
-    rebuilt: RebuiltCall | null,
-  ): Promise<KeptCall> {
-    const { upstreams, keeper, clock, metrics } = this.#parts;
+  async #keep(call: RecordedCall, came: Came, rebuilt: RebuiltCall | null): Promise<KeptCall> {
+    const { upstreams, keeper, clock, metrics, recorder } = this.#parts;
+    const { sent, turn, running, ...rest } = call;
     const upstream = upstreams.get(sent.upstream) ?? null;
     const credentials = credentialsIn(rest.headers, upstream?.apiKey ?? null);
     const ended = await readGuardedCall(sent, came, rebuilt, { clock, credentials }).catch(async (error: unknown) => {
       // Without this the turn would keep the session busy until the process ends.
       await turn?.abandon();
+      if (running !== null) recorder.release(running);
       throw error;
     });
     countCall(metrics, sent, ended);
-    const kept =
-      turn === null
-        ? await keeper.keep({ ...rest, ...ended })
-        : { isKept: await turn.end(ended), stored: Promise.resolve() };
-    if (upstream?.credentials !== "server") return kept;
-    const noted = this.#tracked(this.#noteIds({ sent, turn, isStrict, ...rest }, ended));
-    return { ...kept, stored: Promise.allSettled([kept.stored, noted]) };
+    const noted = upstream?.credentials === "server" ? await this.#noteIds(call, ended) : null;
+    if (running === null)
+      return { isKept: turn === null || (await turn.end(ended)), stored: noted?.stored ?? Promise.resolve() };
+    recorder.hear(running, ended);
+    const kept = await keeper.keep({ ...rest, ...ended, running });
+    return { ...kept, stored: Promise.allSettled([kept.stored, noted?.stored]) };
   }
 
-  async #noteIds({ sent, turn, open, scope }: RecordedCall, { reply }: ReadCalls): Promise<void> {
-    if (reply === null) return;
+  /** Remembers the ids of an answer before its client can use them, and starts to store their notes. */
+  async #noteIds(
+    { sent, turn, running, scope }: RecordedCall,
+    { reply }: ReadCalls,
+  ): Promise<{ readonly stored: Promise<unknown> } | null> {
+    if (reply === null) return null;
     const { recorder, log } = this.#parts;
-    const key = turn?.key ?? open?.place?.key ?? "";
-    await noteGiven(recorder.lookup, { api: sent.api, reply, scope, key }).catch((error: unknown) =>
-      log.failed("The ids of an answer could not be noted: its client cannot name them.", error),
-    );
+    const failed = (error: unknown): null => {
+      log.failed("The ids of an answer could not be noted: its client cannot name them.", error);
+      return null;
+    };
+    const key = turn?.key ?? running?.choice.place.key ?? "";
+    const noted = await noteGiven(recorder.lookup, { api: sent.api, reply, scope, key }).catch(failed);
+    return noted === null ? null : { stored: this.#tracked(noted.stored.catch(failed)) };
   }
 }
 

@@ -4,12 +4,11 @@ import { AnswerCopy, mostCopied } from "./answer-copy.ts";
 import { writeHead } from "./answer-head.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { type Guard, passUnchanged, type PassedCall } from "./guard.ts";
-import type { CallKeeper } from "./keep-calls.ts";
 import { type ReceivedCall, sendBody, sendMade } from "./receive-call.ts";
 import type { CallRecording, EndedAnswer, RecordedCall } from "./record-call.ts";
+import type { Recorder } from "./recorder.ts";
 import { relayBody, type RelayEnd, type UpstreamConnections } from "./relay.ts";
 import type { HeldBody } from "./request-body.ts";
-import type { SessionLogs } from "./session-logs.ts";
 import { logOf, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
 import { within } from "./within.ts";
@@ -17,9 +16,8 @@ import { within } from "./within.ts";
 export interface RelayParts {
   readonly connections: UpstreamConnections;
   readonly guard: Guard;
-  readonly logs: SessionLogs;
+  readonly recorder: Recorder;
   readonly recording: CallRecording;
-  readonly keeper: CallKeeper;
   readonly metrics: GatewayMetrics;
   readonly clock: Clock;
 }
@@ -31,10 +29,10 @@ export interface RelayParts {
 export function askUpstream(
   call: ReceivedCall,
   recorded: RecordedCall | null,
-  { connections, guard, logs, clock }: RelayParts,
+  { connections, guard, recorder, clock }: RelayParts,
 ): Promise<PassedCall> {
   const { upstream, scope, mode, body, early, gone } = call;
-  const turn = recorded?.turn ?? null;
+  const { turn = null, running = null } = recorded ?? {};
   const first = (): ReturnType<typeof sendBody> =>
     early ?? (turn === null ? sendBody(connections, call, body) : sendMade(connections, call, turn.body, false));
   if (mode === "record" || recorded === null || recorded.sent.split.unread !== null) return passUnchanged(first());
@@ -44,7 +42,8 @@ export function askUpstream(
     send: (own) => (own === null ? first() : sendMade(connections, call, own, true)),
     ask: (method, target, text) => sendMade(connections, { ...call, method, target }, Buffer.from(text), true),
     signal: gone.signal,
-    log: () => logOf(clock, logs, scope, turn === null ? (recorded.open?.session ?? null) : turn.key),
+    log: () =>
+      logOf(clock, recorder.logs, scope, running === null ? (turn?.key ?? null) : recorder.locate(running, true)),
   });
 }
 
@@ -73,9 +72,7 @@ export async function relayAnswer(
       copy.take(chunk);
       if (copy.bytes <= mostCopied) held.share?.add(chunk.length);
     },
-    hold: isHeldBack(call, recorded, parts.keeper)
-      ? { isLast: endOf(outgoing), until: () => end("whole").isKept }
-      : null,
+    hold: recorded === null ? null : { isLast: endOf(outgoing), until: () => end("whole").isKept },
   });
   held.until = within(clock, end(how).stored, mostHeldMs);
   if (recorded === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: how });
@@ -85,21 +82,16 @@ const unrecorded: EndedAnswer = { isKept: Promise.resolve(true), stored: Promise
 /** Limits how long the body of a call counts in the budget while the store does not answer. */
 const mostHeldMs = 2000;
 
-/** Is true when the client may see the end of the answer only after the call is in the journal or the store. */
-function isHeldBack({ isStrict }: ReceivedCall, recorded: RecordedCall | null, keeper: CallKeeper): boolean {
-  return recorded !== null && (isStrict || recorded.turn !== null || keeper.hasJournal);
-}
-
 /** Writes the head with the name of the session. */
 async function relayHead(
   { response, secret, sentMs, beganMs }: ReceivedCall,
   recorded: RecordedCall | null,
   { peeked, rebuilt }: PassedCall,
-  { clock, metrics }: RelayParts,
+  { clock, recorder, metrics }: RelayParts,
 ): Promise<void> {
   const headMs = monotonicMs();
-  const { turn = null, open = null } = recorded ?? {};
-  const session = turn?.key ?? (open === null ? null : await nameOf(clock, open));
+  const { turn = null, running = null } = recorded ?? {};
+  const session = turn?.key ?? (running === null ? null : await nameOf(clock, recorder, running));
   const addedMs = monotonicMs() - headMs + sentMs - beganMs;
   writeHead(response, peeked.answer, {
     session,

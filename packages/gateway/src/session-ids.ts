@@ -106,6 +106,21 @@ export function isAside(headers: IncomingHttpHeaders, split: SplitRequest): bool
   return split.member("max_tokens") === 1 || fieldsOf(split.member("output_config"))["format"] !== undefined;
 }
 
+/** Returns the id of the reply that a request follows, or null. The APIs name it in different members. */
+export function followedReply(split: SplitRequest): string | null {
+  const previous = split.member("previous_response_id");
+  if (typeof previous === "string") return previous;
+  for (const name of ["thread", "diagnostics"]) {
+    const value = split.member(name);
+    const id =
+      typeof value === "object" && value !== null
+        ? (value as Readonly<Record<string, unknown>>)["previous_message_id"]
+        : null;
+    if (typeof id === "string") return id;
+  }
+  return null;
+}
+
 const plainId = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 
 /** Turns a client's id into a part of a session key. Other ids are hashed, because some stores ignore case in keys. */

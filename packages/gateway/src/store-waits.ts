@@ -1,11 +1,12 @@
-import { type Clock, hasErrorCode, type SessionStore } from "@throughline/core";
+import { type Clock, hasErrorCode, type SessionState, type SessionStore } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import type { WireLog } from "./wire/index.ts";
 import type { TurnRules } from "@throughline/session/internal";
 import { within } from "./within.ts";
 import { type CallKeeper, isStoreAway } from "./keep-calls.ts";
 import type { TurnRequest } from "./question-place.ts";
-import type { OpenCall } from "./recorder.ts";
+import type { Recorder } from "./recorder.ts";
+import type { RunningCall } from "./running-calls.ts";
 import type { SessionLogs } from "./session-logs.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import type { GatewayTurn, Turns } from "./turns.ts";
@@ -18,23 +19,23 @@ const mostNameWaitMs = 50;
  */
 export const mostStoreWaitMs = 5000;
 
-/** @throws {ThroughlineError} STORE_UNREACHABLE when the request cannot be stored in time, FORBIDDEN */
-export async function assertBegun(clock: Clock, { session, abandon }: OpenCall): Promise<void> {
+/** @throws {ThroughlineError} STORE_UNREACHABLE when the question cannot be stored in time */
+export async function assertStored(
+  keeper: CallKeeper,
+  recorder: Recorder,
+  call: RunningCall,
+  clock: Clock,
+): Promise<void> {
+  let cause: unknown;
   try {
-    if ((await within(clock, session, mostStoreWaitMs)) !== null) return;
-    abandon();
-  } catch (cause) {
-    if (hasErrorCode(cause, "FORBIDDEN")) throw cause;
-    throw refused(
-      "STORE_UNREACHABLE",
-      "The call cannot be stored, so it is not passed on.",
-      { retryAfterMs: 1000 },
-      cause,
-    );
+    const storing = keeper.whileBusy(() => recorder.storeQuestion(call), mostStoreWaitMs);
+    if ((await within(clock, storing, mostStoreWaitMs)) === true) return;
+  } catch (error) {
+    cause = error;
   }
-  throw refused("STORE_UNREACHABLE", "The call cannot be stored in time, so it is not passed on.", {
-    retryAfterMs: 1000,
-  });
+  recorder.release(call);
+  const message = "The call cannot be stored in time, so it is not passed on.";
+  throw refused("STORE_UNREACHABLE", message, { retryAfterMs: 1000 }, cause);
 }
 
 /** @throws {ThroughlineError} STORE_UNREACHABLE when calls already wait for the store and the spool has no room */
@@ -45,9 +46,10 @@ export function assertNotBehind({ isBehind }: CallKeeper): void {
 }
 
 interface DenialParts {
+  readonly clock: Clock;
   readonly store: SessionStore;
+  readonly recorder: Recorder;
   readonly turnRules: TurnRules;
-  readonly scope: GatewayScope;
 }
 
 /**
@@ -55,13 +57,16 @@ interface DenialParts {
  * in time.
  */
 export async function denialOf(
-  clock: Clock,
-  { name }: OpenCall,
-  { store, turnRules, scope: { namespace, agentId } }: DenialParts,
+  call: RunningCall,
+  { clock, store, recorder, turnRules }: DenialParts,
 ): Promise<unknown> {
+  const { namespace, agentId } = call.request.scope;
+  const load = async (): Promise<Pick<SessionState, "ref" | "entry">> => {
+    const ref = { namespace, agentId, key: (await recorder.locate(call, true)) ?? call.choice.place.key };
+    return (await store.load(ref)) ?? { ref, entry: { ...call.choice.place.entry, channel: "gateway", sessionId: "" } };
+  };
   try {
-    const loading = name.then((key) => store.load({ namespace, agentId, key }));
-    const state = await within(clock, loading, mostStoreWaitMs);
+    const state = await within(clock, load(), mostStoreWaitMs);
     if (state !== null) turnRules.assertMaySend(state);
     return null;
   } catch (error) {
@@ -71,9 +76,10 @@ export async function denialOf(
 }
 
 /** Gives up after a short wait, because the client's answer is ready. Null leaves the header out. */
-export async function nameOf(clock: Clock, { name }: OpenCall): Promise<string | null> {
+export async function nameOf(clock: Clock, recorder: Recorder, call: RunningCall): Promise<string | null> {
+  if (call.choice.place.basis !== "unknown") return call.choice.place.key;
   try {
-    return await within(clock, name, mostNameWaitMs);
+    return await within(clock, recorder.locate(call, false), mostNameWaitMs);
   } catch {
     // The code that stores the call reports the error, so it is ignored here.
     return null;
@@ -85,11 +91,12 @@ export async function logOf(
   clock: Clock,
   logs: SessionLogs,
   { namespace, agentId }: GatewayScope,
-  key: string | Promise<string> | null,
+  key: string | null | Promise<string | null>,
 ): Promise<WireLog | null> {
-  if (key === null) return null;
   try {
-    const reading = Promise.resolve(key).then((known) => logs.read({ namespace, agentId, key: known }));
+    const reading = Promise.resolve(key).then((known) =>
+      known === null ? null : logs.read({ namespace, agentId, key: known }),
+    );
     return (await within(clock, reading, mostStoreWaitMs))?.log ?? null;
   } catch {
     // The code that stores the call reports the error, so it is ignored here.

@@ -2,7 +2,7 @@
 export type { CompactedHistory } from "./exchange-data.ts";
 export { planCall, planFrame, planRebuiltFrame } from "./plan-call.ts";
 export type { CallPlan, KnownText } from "./plan-call.ts";
-export { planReply } from "./plan-reply.ts";
+export { planReply, replyId } from "./plan-reply.ts";
 export type { ReplyPlan } from "./plan-reply.ts";
 export { readEvents } from "./read-events.ts";
 export { readReply } from "./read-reply.ts";
@@ -13,6 +13,6 @@ export { bodyText, splitRequest } from "./split-request.ts";
 export type { SplitRequest } from "./split-request.ts";
 export { unreadRequest } from "./unread-request.ts";
 export type { WireApi } from "./wire-api.ts";
-export { WireLog, chainIds, isContinued, unitIds } from "./wire-log.ts";
+export { WireLog, chainIds, isReplyAt, unitId, unitIds } from "./wire-log.ts";
 export type { ChainMatch } from "./wire-log.ts";
 export type { WireNode } from "./wire-node.ts";

@@ -13,13 +13,23 @@ export interface ReplyPlan {
   readonly node: WireNode;
 }
 
+/** Returns the id of the record of a reply. @param parent the message before the reply */
+export function replyId(api: WireApi, parent: Pick<WireNode, "hash"> | null, reply: ReplyDraft): string {
+  return `m${chainHash(parent?.hash ?? rootHash, [storedForm(reply)], api)}`;
+}
+
+/** The round trip gives the message the form that a store returns, so that both have the same hash. */
+function storedForm({ message }: ReplyDraft): unknown {
+  return JSON.parse(JSON.stringify(message)) as unknown;
+}
+
 /** Plans the record of the reply to a request. */
 export function planReply(log: WireLog, api: WireApi, tip: WireNode | null, reply: ReplyDraft): ReplyPlan {
-  // The round trip gives the message the form that a store returns, so that both have the same hash.
-  const message = JSON.parse(JSON.stringify(reply.message)) as unknown;
-  const hash = chainHash(tip?.hash ?? rootHash, [message], api);
-  const id = `m${hash}`;
+  const id = replyId(api, tip, reply);
   const known = log.node(id);
   if (known !== null) return { draft: null, node: known };
-  return { draft: { ...reply, id, parentId: tip?.lastId ?? null }, node: new WireNode(tip, id, hash, [message]) };
+  return {
+    draft: { ...reply, id, parentId: tip?.lastId ?? null },
+    node: new WireNode(tip, id, id.slice(1), [storedForm(reply)]),
+  };
 }

@@ -300,13 +300,9 @@ export function draftsOf({ api, units }: SplitRequest, index: number): readonly 
   return drafts;
 }
 
-/** Returns true when the request has messages that the log lacks and none of them is a reply. */
-export function isContinued(split: SplitRequest, { known }: Pick<ChainMatch, "known">): boolean {
-  if (known >= split.units.length) return false;
-  for (let index = known; index < split.units.length; index++)
-    if (!draftsOf(split, index).every((draft) => "message" in draft && draft.message.role !== "assistant"))
-      return false;
-  return true;
+/** Returns whether a message of a request is a reply of the model. */
+export function isReplyAt(split: SplitRequest, index: number): boolean {
+  return draftsOf(split, index).some((draft) => "message" in draft && draft.message.role === "assistant");
 }
 
 /** Caches message ids by parent, because each id is requested several times. */
@@ -346,8 +342,7 @@ export function unitIds(split: SplitRequest): { readonly first: string | null; r
   for (const index of split.units.keys()) {
     const id: string = unitId(split, index, parent);
     first ??= id;
-    if (draftsOf(split, index).some((draft) => "message" in draft && draft.message.role === "assistant"))
-      return { first, firstReply: id };
+    if (isReplyAt(split, index)) return { first, firstReply: id };
     parent = { hash: id.slice(1) };
   }
   return { first, firstReply: null };
