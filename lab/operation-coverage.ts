@@ -1,12 +1,14 @@
 import { Session, type Profiler } from "node:inspector/promises";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createServer } from "../apps/server/src/index.ts";
 import type { AppendDraft, SessionStore } from "../packages/core/src/index.ts";
+import { createGateway } from "../packages/gateway/src/index.ts";
 import { offline } from "../packages/models/src/offline-model.ts";
 import { createSessions } from "../packages/session/src/index.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
@@ -72,6 +74,40 @@ const operations: Readonly<Record<string, (store: SessionStore, folder: string) 
     };
     return { run, end: () => server.close() };
   },
+  gateway: async (store) => {
+    const reply = { id: "m", type: "message", role: "assistant", model: "m", content: [{ type: "text", text: "Hi." }] };
+    const provider = createHttpServer((request, response) => {
+      request.resume().on("end", () => response.writeHead(200, json).end(JSON.stringify(reply)));
+    });
+    const folder = mkdtempSync(join(tmpdir(), "throughline-coverage-spool-"));
+    const gateway = await createGateway({
+      store,
+      spoolFolder: folder,
+      upstreams: { claude: { api: "anthropic", baseUrl: await addressOf(provider) } },
+      authenticate: () => ({ id: "ada", namespace: "", agents: "*", scopes: ["gateway:claude"] }),
+    });
+    const server = createHttpServer((request, response) => void gateway.handle(request, response));
+    const url = await addressOf(server);
+    const messages: object[] = [];
+    // The next call of a conversation, until the store has it.
+    const run = async (): Promise<void> => {
+      messages.push({ role: "user", content: "Hello?" });
+      const body = JSON.stringify({ model: "m", max_tokens: 9, messages });
+      const answer = await fetch(`${url}/claude/v1/messages`, { method: "POST", headers: json, body });
+      messages.push({ role: "assistant", content: ((await answer.json()) as typeof reply).content });
+      while (gateway.unstored.calls > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    const end = async (): Promise<void> => {
+      for (const one of [server, provider]) {
+        one.close();
+        one.closeAllConnections();
+      }
+      await gateway.close();
+      await store.close();
+      rmSync(folder, { recursive: true });
+    };
+    return { run, end };
+  },
 };
 
 /** Returns a transcript of Claude Code with 26 records: questions and answers in turn. */
@@ -86,6 +122,13 @@ function claudeCodeLines(sessionId: string): string {
     return JSON.stringify({ type: role, ...ids, ...times, message });
   });
   return `${lines.join("\n")}\n`;
+}
+
+const json = { "content-type": "application/json" };
+
+async function addressOf(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as { readonly port: number }).port}`;
 }
 
 type Entered = ReadonlyMap<string, readonly string[]>;
