@@ -80,8 +80,28 @@ export interface RebuiltParts {
   readonly compacted: CompactedHistory | null;
 }
 
-/** @param of the SHA-256 of the client's request */
-export function rebuiltParts(
+/**
+ * Returns the records of a call, and those of its second attempt if the gateway made one. The reply belongs to the last
+ * attempt.
+ *
+ * @param known the messages of the client's request
+ * @param of the SHA-256 of the client's request
+ */
+export function attemptRecords(
+  { call, rebuilt }: { readonly call: EndedCall; readonly rebuilt: RebuiltAttempt | null },
+  place: CallPlace,
+  { known, of, ...parts }: CallParts & Pick<RebuiltParts, "known" | "of">,
+): readonly RecordDraft[] {
+  if (rebuilt === null) return callRecords(call, place, parts);
+  const unanswered = { ...place, replyId: null, responseId: null, reply: null };
+  const second = { ...place, attempt: place.attempt + 1 };
+  return [
+    ...callRecords(call, unanswered, parts),
+    ...callRecords(rebuilt.call, second, { ...parts, rebuilt: rebuiltParts(of, rebuilt, known) }),
+  ];
+}
+
+function rebuiltParts(
   of: string,
   { call, body, action, changes, compacted }: RebuiltAttempt,
   known: readonly KnownText[],
@@ -92,7 +112,7 @@ export function rebuiltParts(
   return { split, known, of, action, changes, compacted: compacted ?? null };
 }
 
-export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts): readonly RecordDraft[] {
+function callRecords(call: EndedCall, place: CallPlace, parts: CallParts): readonly RecordDraft[] {
   const { plan, log, rebuilt } = parts;
   const { recordId, errorBody, unknownEvents, requestEncoding, query, responseHeaders, ...facts } = call;
   const { compactionOf, replyId, responseId, lane, callId, attempt } = place;

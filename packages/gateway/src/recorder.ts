@@ -1,7 +1,7 @@
 import type { AssistantMessage, Clock, RecordDraft, SessionRef, SessionStore } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import { KeyedQueues, systemRandom } from "@throughline/core/internal";
-import { callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt, rebuiltParts } from "./call-record.ts";
+import { attemptRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt } from "./call-record.ts";
 import { chooseFromMemory, findInStore, newKey } from "./choose-session.ts";
 import { firstBatch, storable } from "./draft-sizes.ts";
 import { letOthersRun } from "./large-requests.ts";
@@ -14,7 +14,7 @@ import {
   type SessionRequest,
 } from "./running-calls.ts";
 import { lastReplyBefore } from "./question-place.ts";
-import { followedReply } from "./session-ids.ts";
+import { followedReply, namedReply } from "./session-ids.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { createSessionLookup, saveUnlessChanged, type SessionLookup } from "./session-lookup.ts";
 import {
@@ -110,7 +110,7 @@ export class Recorder {
   hear(call: RunningCall, { call: { outcome }, read }: CallEnd): void {
     const { request, choice } = call;
     call.ended = { outcome, reply: read };
-    const id = followedId(request, read);
+    const id = namedReply(request.split, read);
     if (id !== null) this.lookup.remember(request.scope, "response", id, choice.place.key);
   }
 
@@ -296,28 +296,20 @@ export class Recorder {
     const reply = draft === null ? null : planReply(log, call.api, plan.tip, draft);
     const message = (draft?.message ?? null) as (AssistantMessage & { readonly responseId?: string }) | null;
     const { callId, attempt } = identityOf(running, log);
-    const compactionOf = isCompaction ? headId : null;
-    const unanswered = { callId, attempt, lane, compactionOf, replyId: null, responseId: null, reply: null };
-    const answered = {
-      ...unanswered,
+    const place = {
+      callId,
+      attempt,
+      lane,
+      compactionOf: isCompaction ? headId : null,
       replyId: reply?.node.id ?? null,
       // The record of the reply holds the id when this call stored that record.
       responseId: reply?.draft == null ? (message?.responseId ?? null) : null,
       reply: message,
     };
-    const parts = { plan, split, log };
     const known = plan.nodes.map((node, index) => ({ node, text: split.units[index]?.text ?? null }));
-    const sentAgain = rebuilt === null ? null : rebuiltParts(call.requestSha256, rebuilt, known);
-    const second =
-      sentAgain === null || rebuilt === null
-        ? []
-        : callRecords(rebuilt.call, { ...answered, attempt: attempt + 1 }, { ...parts, rebuilt: sentAgain });
-    const drafts = [
-      ...(reply?.draft == null ? [] : [reply.draft]),
-      ...callRecords(call, sentAgain === null ? answered : unanswered, parts),
-      ...second,
-    ];
-    return { drafts, reply };
+    const parts = { plan, split, log, known, of: call.requestSha256 };
+    const records = attemptRecords({ call, rebuilt }, place, parts);
+    return { drafts: reply?.draft == null ? records : [reply.draft, ...records], reply };
   }
 
   async #noteReply({ request, choice }: RunningCall, planned: ReplyPlan | null, end: CallEnd | null): Promise<void> {
@@ -327,7 +319,7 @@ export class Recorder {
     const { node } = planned;
     if (isAnonymous && lastReplyBefore(node.parent) === null)
       await this.lookup.note(scope, "first-reply", node.id, key);
-    const id = followedId(request, end.read);
+    const id = namedReply(request.split, end.read);
     if (id !== null) await this.lookup.note(scope, "response", id, key);
   }
 }
@@ -336,12 +328,6 @@ export class Recorder {
 function askedAt(drafts: readonly RecordDraft[], { startedMs }: EndedCall): readonly RecordDraft[] {
   const timestamp = new Date(startedMs).toISOString();
   return drafts.map((draft) => ({ ...draft, timestamp }));
-}
-
-/** Returns the id by which a later request may follow a reply, or null. */
-function followedId({ split }: SessionRequest, read: ReadReply | null): string | null {
-  const isFollowed = split.api === "openai-responses" || split.member("thread") !== undefined;
-  return isFollowed ? (read?.draft?.message.responseId ?? null) : null;
 }
 
 function runningCall(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { SplitRequest } from "./wire/index.ts";
+import type { ReadReply, SplitRequest } from "./wire/index.ts";
 
 /**
  * Names a conversation by the client's own id. The id is only a name inside the token's scope, so it grants no access.
@@ -119,6 +119,12 @@ export function followedReply(split: SplitRequest): string | null {
     if (typeof id === "string") return id;
   }
   return null;
+}
+
+/** Returns the id by which a later request may name the reply to a request, or null. */
+export function namedReply(split: SplitRequest, read: ReadReply | null): string | null {
+  const isNamed = split.api === "openai-responses" || split.member("thread") !== undefined;
+  return isNamed ? (read?.draft?.message.responseId ?? null) : null;
 }
 
 const plainId = /^[a-z0-9][a-z0-9._-]{0,99}$/;

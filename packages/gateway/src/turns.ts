@@ -31,12 +31,12 @@ import {
   withoutMembers,
 } from "./wire/index.ts";
 import { apiTargets, historyTargetOf } from "./api-targets.ts";
-import { callRecords, rebuiltParts } from "./call-record.ts";
+import { attemptRecords } from "./call-record.ts";
 import { keyOf, sessionOfHeader } from "./choose-session.ts";
 import type { ReadCalls } from "./ended-call.ts";
 import { blockTypes, withOwnForms } from "./own-forms.ts";
 import { stateMembers } from "./gateway-rights.ts";
-import { keyPart } from "./session-ids.ts";
+import { keyPart, namedReply } from "./session-ids.ts";
 import { isOvertaken, type KnownSession, type SessionLogs } from "./session-logs.ts";
 import type { SessionLookup } from "./session-lookup.ts";
 import type { TurnRules } from "@throughline/session/internal";
@@ -221,9 +221,8 @@ export class Turns {
       if (!hasErrorCode(error, "TURN_FENCED")) await this.#close(turn, [], "failed", "without").catch(() => {});
       throw error;
     }
-    const { responseId = null } = read?.draft?.message ?? {};
-    const isFollowed = call.api === "openai-responses" || request.split.member("thread") !== undefined;
-    if (isFollowed && responseId !== null) await lookup.note(request.scope, "response", responseId, ref.key);
+    const responseId = namedReply(request.split, read);
+    if (responseId !== null) await lookup.note(request.scope, "response", responseId, ref.key);
     // A successful answer that could not be parsed is not stored, so the client must not see it as complete.
     return read?.draft != null || !isAnswered;
   }
@@ -239,31 +238,20 @@ export class Turns {
     const draft = read?.draft ?? null;
     const planned = draft === null ? null : planReply(log, call.api, tip, draft);
     const message = draft?.message ?? null;
-    const { responseId = null } = message ?? {};
-    const unanswered = {
+    const place = {
       callId,
       attempt: 0,
       lane: "main",
       compactionOf: null,
-      replyId: null,
-      responseId: null,
-      reply: null,
+      replyId: planned?.node.id ?? null,
+      responseId: message?.responseId ?? null,
+      reply: message,
     };
-    const answered = { ...unanswered, replyId: planned?.node.id ?? null, responseId, reply: message };
-    const parts = { plan: { tip, nodes }, split: request.split, log };
     const of = request.requestSha256;
     const first = { split, known, of, action: null, changes: [], compacted: null };
-    return [
-      ...(planned?.draft == null ? [] : [planned.draft]),
-      ...callRecords(call, rebuilt === null ? answered : unanswered, { ...parts, rebuilt: first }),
-      ...(rebuilt === null
-        ? []
-        : callRecords(
-            rebuilt.call,
-            { ...answered, attempt: 1 },
-            { ...parts, rebuilt: rebuiltParts(of, rebuilt, known) },
-          )),
-    ];
+    const parts = { plan: { tip, nodes }, split: request.split, log, known, of, rebuilt: first };
+    const records = attemptRecords({ call, rebuilt }, place, parts);
+    return planned?.draft == null ? records : [planned.draft, ...records];
   }
 
   async #known(ref: SessionRef): Promise<KnownSession> {
