@@ -121,7 +121,9 @@ export class FetchReply extends Writable implements Reply {
   }
 }
 
-/** Has the code of Node for a stream that ends too early, by which hosts know it from a failure. */
+/** Is Node's code for a stream that ends too early, by which hosts know it from a failure of their own. */
+const endsTooEarly = "ERR_STREAM_PREMATURE_CLOSE";
+
 function cutOff(): Error {
-  return Object.assign(new Error("The answer was ended before it was whole."), { code: "ERR_STREAM_PREMATURE_CLOSE" });
+  return Object.assign(new Error("The answer was ended before it was whole."), { code: endsTooEarly });
 }
