@@ -61,6 +61,7 @@ function memoryFolder(): string | null {
  */
 const apiHosts: readonly string[] = ["express", "hono"];
 const routeTests: readonly string[] = [
+  "approvals",
   "body-budget",
   "delete-sessions",
   "entry-bounds",
