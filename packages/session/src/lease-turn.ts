@@ -13,6 +13,7 @@ import {
 } from "@throughline/core";
 import { defaultIdempotency, loadExisting } from "@throughline/core/internal";
 import { beginTurn, keyedTurnId, type TurnPlace } from "./begin-turn.ts";
+import { sharedSeq } from "./pending-approvals.ts";
 import { processOwners } from "./process-owners.ts";
 import { notRunResults, readNewestCalls } from "./left-results.ts";
 import type { InterruptedTurn } from "./turn-mark.ts";
@@ -195,9 +196,14 @@ class HeadPlace implements TurnPlace {
     await this.readCalls();
   }
 
-  /** A turn that was never closed, or whose calls wait for a decision, may have left calls that did not run. */
+  /**
+   * A turn that was never closed, or whose calls wait for a decision, may have left calls that did not run. So may the
+   * turn at which a session was forked.
+   */
   async readCalls(): Promise<void> {
-    const mayHaveCalls = this.#head.turn !== null || this.#entry["waiting"] !== undefined;
+    const { turn, lastSeq } = this.#head;
+    const isNewFork = lastSeq > 0 && sharedSeq(this.#entry) === lastSeq;
+    const mayHaveCalls = turn !== null || isNewFork || this.#entry["waiting"] !== undefined;
     this.facts = mayHaveCalls ? await readNewestCalls(this.#store, this.#ref) : new WindowFacts();
   }
 }

@@ -15,9 +15,7 @@ export interface ApprovalPlace {
  * cannot, and a session that was archived or rewound since cannot either.
  */
 export function isDecidable({ head, entry, facts }: ApprovalPlace): boolean {
-  const { forkedFrom } = entry;
-  const sharedSeq = isFields(forkedFrom) && typeof forkedFrom["atSeq"] === "number" ? forkedFrom["atSeq"] : 0;
-  if (facts.openCalls.seq <= sharedSeq) return false;
+  if (facts.openCalls.seq <= sharedSeq(entry)) return false;
   const state = facts.turn?.mark.state;
   return state !== "done" && (state !== "waiting" || waitingCalls({ entry, head }) !== null);
 }
@@ -39,4 +37,9 @@ export function pendingApprovals(place: ApprovalPlace): readonly PendingApproval
         turnId: question?.turnId ?? turn?.mark.turnId ?? "",
       };
     });
+}
+
+/** Returns the seq of the last record that a fork shares with its origin; 0 for any other session. */
+export function sharedSeq({ forkedFrom }: SessionEntry): number {
+  return isFields(forkedFrom) && typeof forkedFrom["atSeq"] === "number" ? forkedFrom["atSeq"] : 0;
 }

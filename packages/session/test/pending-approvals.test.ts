@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { SessionStore } from "@throughline/core";
+import { readWindow, sessionRef, type SessionStore, userMessage } from "@throughline/core";
+import { systemClock, systemRandom } from "@throughline/core/internal";
 import { createHistory, planRewind } from "@throughline/history";
 import { historyTargets } from "@throughline/history/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
+import { leaseTurn } from "../src/lease-turn.ts";
 import { createAgentSessions } from "../src/whole-turn/agent-sessions.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { key, modelId } from "./session-fixture.ts";
@@ -180,6 +182,17 @@ describe("a turn whose calls wait for a decision", () => {
     expect(second.paid).toEqual([]);
     for (const result of resultsIn(second.fixture)) expect(result).toContain("It was not run.");
     expect((await second.open()).pendingApprovals).toHaveLength(2);
+  });
+
+  it("is refused in a fork that a program without a handle continues", async () => {
+    const store = await waitingStore();
+    const second = program(store);
+    const row = await second.fixture.sessions.fork(key);
+    const ref = sessionRef({ key: row.key });
+    const ports = { clock: systemClock, random: systemRandom };
+    await leaseTurn(store, ref, { ...ports, owner: "other", leaseMs: 30_000, drafts: [userMessage("Hello?")] });
+    const texts = (await readWindow(store, ref)).records.map(({ record }) => JSON.stringify(record));
+    expect(texts.filter((text) => text.includes("The call was not run."))).toHaveLength(2);
   });
 
   it("is over after a reset, and after its session was restored", async () => {
