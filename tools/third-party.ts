@@ -1,5 +1,4 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -36,20 +35,22 @@ function pageOf(about: string, notices: readonly Notice[]): string {
   return `# Parts made by others\n\n${about} Written by \`tools/third-party.ts\`.\n\n${parts.join("\n")}`;
 }
 
-const vocabularyNotices =
-  "The vocabularies of this package were made from those of the package below. It has them from Anthropic " +
+const tokenNotices =
+  "The prices of this package are those of `@pydantic/genai-prices`. " +
+  "The vocabularies of this package were made from those of `ai-tokenizer`. It has them from Anthropic " +
   "(`@anthropic-ai/tokenizer`, copyright 2023 Anthropic, PBC) and OpenAI (`tiktoken`, copyright 2022 OpenAI, Shantanu Jain), " +
   "which both gave them under the terms of the MIT License.";
 
 /** The pages, by their path in the repository. `bundled` are the folders of the packages in the command line. */
 export function noticePages(bundled: readonly string[]): Readonly<Record<string, string>> {
-  const tokenizer = createRequire(join(repositoryRoot, "packages/tokens/package.json")).resolve("ai-tokenizer");
-  const root = tokenizer.slice(0, tokenizer.lastIndexOf("/ai-tokenizer/") + "/ai-tokenizer".length);
+  const sources = ["@pydantic/genai-prices", "ai-tokenizer"].map((name) =>
+    noticeOf(join(repositoryRoot, "packages/tokens/node_modules", name)),
+  );
   const notices = [...new Map(bundled.map(noticeOf).map((notice) => [notice.name, notice])).values()];
-  const sorted = [...notices, noticeOf(root)].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const sorted = [...notices, ...sources].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return {
     "apps/cli/THIRD_PARTY.md": pageOf("The command line is one bundle. It has code of these packages in it.", sorted),
-    "packages/tokens/THIRD_PARTY.md": pageOf(vocabularyNotices, [noticeOf(root)]),
+    "packages/tokens/THIRD_PARTY.md": pageOf(tokenNotices, sources),
   };
 }
 

@@ -1,93 +1,128 @@
-/**
- * Holds prices in US dollars per million tokens. Null means that the provider names no price, so a call that needs it
- * has no known cost.
- */
-export interface ModelPrice {
+import { canonicalModelId } from "./model-name.ts";
+import { asOf, rows } from "./price-snapshot.ts";
+
+/** Holds prices in US dollars per million tokens. */
+export interface TokenPrices {
   /** Prices prompt tokens that no cache served. */
   readonly input: number;
   /** Prices tokens that the model wrote. */
   readonly output: number;
-  /** Prices prompt tokens that a cache served. */
-  readonly cacheRead: number | null;
-  /** Prices tokens written to a cache for the provider's usual time. */
-  readonly cacheWrite: number | null;
-  /** Prices tokens written to a cache for one hour. */
-  readonly cacheWrite1h: number | null;
-  /** Replaces the price of the whole call once its prompt, cached or not, exceeds `aboveTokens`. */
-  readonly longPrompt?: {
-    /** States the longest prompt at the usual price, in tokens. */
+  /** Prices prompt tokens that a cache served. @default `input` */
+  readonly cacheRead?: number;
+  /** Prices tokens written to a cache for the provider's usual time. @default `input` */
+  readonly cacheWrite?: number;
+  /** Prices tokens written to a cache for one hour. @default `cacheWrite` */
+  readonly cacheWrite1h?: number;
+}
+
+/** Holds the prices of a model, and those of its longer prompts. */
+export interface ModelPrice extends TokenPrices {
+  /** Replaces the prices of a whole call by the length of its prompt, in ascending order. @default none */
+  readonly longPrompts?: readonly (TokenPrices & {
+    /** States the longest prompt at the price before, in tokens. */
     readonly aboveTokens: number;
-    /** Sets the prices of calls with a longer prompt. */
-    readonly price: ModelPrice;
+  })[];
+}
+
+/**
+ * Maps model names in any spelling to prices. A name that ends with `*` stands for every name that begins so, except for
+ * other versions.
+ */
+export type ModelPrices = Readonly<Record<string, ModelPrice>>;
+
+let read: ModelPrices | null = null;
+
+/**
+ * Returns the prices of a dated catalogue. Models whose price depends on batch, priority, region or the hour have their
+ * standard price, because a usage does not state these. They are read on first use, because few commands need them.
+ */
+function catalogue(): ModelPrices {
+  return (read ??= Object.fromEntries(rows.flatMap(readRow)));
+}
+
+/** States the day of the catalogue, as `YYYY-MM-DD`. It does not update itself. */
+export const pricesAsOf: string = asOf;
+
+/** Lists the names that the catalogue prices. */
+export function catalogueNames(): readonly string[] {
+  return Object.keys(catalogue()).filter((name) => !name.endsWith("*"));
+}
+
+function readRow(row: string): readonly (readonly [string, ModelPrice])[] {
+  const end = row.indexOf(": ");
+  const [usual = "", ...longer] = row.slice(0, end).split(" >");
+  const longPrompts = longer.map((step) => {
+    const [aboveTokens, prices = ""] = step.split(" ");
+    return { aboveTokens: Number(aboveTokens), ...readPrices(prices) };
+  });
+  const price = { ...readPrices(usual), ...(longPrompts.length === 0 ? {} : { longPrompts }) };
+  return row
+    .slice(end + 2)
+    .split(" ")
+    .map((name) => [name, price] as const);
+}
+
+function readPrices(text: string): TokenPrices {
+  const [input = 0, output = 0, cacheRead, cacheWrite, cacheWrite1h] = text
+    .split("/")
+    .map((price) => (price === "" ? undefined : Number(price)));
+  return {
+    input,
+    output,
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
   };
 }
 
-/** Lists prices by model. A model that is not listed has no known price. */
-export interface PriceTable {
-  /** States the day when the prices were looked up, as `YYYY-MM-DD`. The table does not update itself. */
-  readonly asOf: string;
-  /** Cites the pages that state the prices. */
-  readonly source: string;
-  /** Maps model ids in any spelling to prices. If several spellings name one model, the last entry counts. */
-  readonly models: Readonly<Record<string, ModelPrice>>;
+/** Holds prices by names in one spelling. */
+interface PriceIndex {
+  readonly exact: ReadonlyMap<string, ModelPrice>;
+  /** Holds the beginnings of names, the longest first. */
+  readonly beginnings: readonly (readonly [string, ModelPrice])[];
 }
+
+const indexes = new WeakMap<ModelPrices, PriceIndex>();
 
 /**
- * Anthropic's cache prices are multiples of the input price: 0.1 to read unless stated, 1.25 to write, 2 for an hour.
+ * Returns the price of a model in any spelling, or null when neither the caller's prices nor the catalogue list it. The
+ * caller's prices go first. A name with a date has its own price if it is listed, else that of the name without it.
  */
-function claude(input: number, output: number, cacheRead: number = input / 10): ModelPrice {
-  return { input, output, cacheRead, cacheWrite: input * 1.25, cacheWrite1h: input * 2 };
+export function findPrice(modelId: string, prices: ModelPrices): ModelPrice | null {
+  return priceIn(indexOf(prices), modelId) ?? priceIn(indexOf(catalogue()), modelId);
 }
 
-/** OpenAI and Google bill nothing for filling their caches. */
-function plain(input: number, output: number, cacheRead: number | null): ModelPrice {
-  return { input, output, cacheRead, cacheWrite: 0, cacheWrite1h: null };
+function priceIn({ exact, beginnings }: PriceIndex, modelId: string): ModelPrice | null {
+  const id = canonicalModelId(modelId);
+  const found = exact.get(dashed(modelId)) ?? exact.get(id);
+  if (found !== undefined) return found;
+  return beginnings.find(([start]) => id.startsWith(start) && isSameVersion(id.slice(start.length)))?.[1] ?? null;
 }
 
-/**
- * Lists known prices. Models whose price depends on batch, priority or region have their standard price, because this
- * package does not see these settings. Models whose price for long prompts is missing in the source are left out.
- */
-export const defaultPrices: PriceTable = {
-  asOf: "2026-10-24",
-  source:
-    "Claude: platform.claude.com/docs/en/about-claude/pricing, as of 2026-10-24. GPT, o-series: model table of ai-tokenizer 1.0.6, released 2026-05-08.",
-  models: {
-    "claude-fable-5-1": claude(10, 50, 0.25),
-    "claude-fable-5": claude(10, 50),
-    "claude-opus-5-5": claude(4, 20, 0.2),
-    "claude-opus-5": claude(5, 25),
-    "claude-opus-4-8": claude(5, 25),
-    "claude-opus-4-7": claude(5, 25),
-    "claude-opus-4-6": claude(5, 25),
-    "claude-opus-4-5": claude(5, 25),
-    "claude-opus-4-1": claude(15, 75),
-    "claude-opus-4": claude(15, 75),
-    "claude-sonnet-5-5": claude(2, 10, 0.1),
-    "claude-sonnet-5": claude(2, 10),
-    "claude-sonnet-4-6": claude(3, 15),
-    "claude-sonnet-4-5": claude(3, 15),
-    "claude-sonnet-4": claude(3, 15),
-    "claude-haiku-5-5": {
-      ...claude(0.1, 0.5),
-      longPrompt: { aboveTokens: 100_000, price: claude(0.5, 2.5) },
-    },
-    "claude-haiku-4-5": claude(1, 5),
-    "claude-3-5-haiku": claude(0.8, 4),
-    "gpt-4o": plain(2.5, 10, 1.25),
-    "gpt-4o-mini": plain(0.15, 0.6, 0.075),
-    "gpt-4.1": plain(2, 8, 0.5),
-    "gpt-4.1-mini": plain(0.4, 1.6, 0.1),
-    "gpt-5": plain(1.25, 10, 0.125),
-    "gpt-5-mini": plain(0.25, 2, 0.025),
-    "gpt-5-nano": plain(0.05, 0.4, 0.005),
-    "gpt-5-pro": plain(15, 120, null),
-    "gpt-5-codex": plain(1.25, 10, 0.125),
-    "gpt-5.1-codex": plain(1.25, 10, 0.125),
-    "gpt-5.1-codex-mini": plain(0.25, 2, 0.025),
-    o1: plain(15, 60, 7.5),
-    o3: plain(2, 8, 0.5),
-    "o3-mini": plain(1.1, 4.4, 0.55),
-    "o4-mini": plain(1.1, 4.4, 0.275),
-  },
-};
+/** Reads each table once, because every call of a session asks for the price of its model. */
+function indexOf(prices: ModelPrices): PriceIndex {
+  let index = indexes.get(prices);
+  if (index === undefined) {
+    const named = Object.entries(prices).map(([name, price]) => [name.replace(/\*$/, ""), price, name] as const);
+    const beginnings = named
+      .filter(([, , name]) => name.endsWith("*"))
+      .map(([name, price]) => [canonicalModelId(name), price] as const)
+      .toSorted(([one], [other]) => other.length - one.length);
+    const exact = new Map(named.map(([name, price]) => [dashed(name), price]));
+    index = { exact, beginnings };
+    indexes.set(prices, index);
+  }
+  return index;
+}
+
+function dashed(modelId: string): string {
+  return modelId
+    .toLowerCase()
+    .slice(modelId.lastIndexOf("/") + 1)
+    .replaceAll(".", "-");
+}
+
+/** `claude-sonnet-5` does not price `claude-sonnet-5-5`, and `gpt-4` does not price `gpt-4o`. */
+function isSameVersion(rest: string): boolean {
+  return /^[-@:]/.test(rest) && !/^-\d{1,2}(?!\d)/.test(rest);
+}

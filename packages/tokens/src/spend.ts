@@ -1,6 +1,6 @@
 import type { CallUsage } from "@throughline/core/internal";
-import { canonicalModelId, type ModelName } from "./model-name.ts";
-import { defaultPrices, type ModelPrice, type PriceTable } from "./price-table.ts";
+import type { ModelName } from "./model-name.ts";
+import { findPrice, type ModelPrices, type TokenPrices } from "./price-table.ts";
 
 /** Holds the US dollars of one or more calls. */
 interface Cost {
@@ -17,49 +17,30 @@ interface Cost {
 }
 
 /**
- * Returns the cost of a call in US dollars. Returns null for a model without a known price, or if the call used a class
- * of tokens whose price is unknown. The result is never a guess.
+ * Returns the cost of a call in US dollars, or null for a model without a known price. A class without a price of its
+ * own has that of the input.
+ * @param prices prices that go before those of the catalogue
  */
-export function costOf(usage: CallUsage, model: ModelName, prices: PriceTable = defaultPrices): Cost | null {
-  const listed = pricesById(prices).get(canonicalModelId(model.modelId));
-  if (listed === undefined) return null;
-  const { longPrompt } = listed;
-  const price = longPrompt !== undefined && usage.promptTokens > longPrompt.aboveTokens ? longPrompt.price : listed;
-  return costAt(price, usage);
+export function costOf(usage: PricedUsage, model: ModelName, prices: ModelPrices = noPrices): Cost | null {
+  const listed = findPrice(model.modelId, prices);
+  if (listed === null) return null;
+  return costAt(listed.longPrompts?.findLast(({ aboveTokens }) => usage.promptTokens > aboveTokens) ?? listed, usage);
 }
 
-const pricesByTable = new WeakMap<PriceTable, ReadonlyMap<string, ModelPrice>>();
+/** Holds the counts that decide the cost of a call. */
+export type PricedUsage = Omit<CallUsage, "occupancyTokens" | "reasoning">;
 
-/** Reads each table once, because every call of a session asks for the price of its model. */
-function pricesById(prices: PriceTable): ReadonlyMap<string, ModelPrice> {
-  let byId = pricesByTable.get(prices);
-  if (byId === undefined) {
-    byId = new Map(Object.entries(prices.models).map(([id, price]) => [canonicalModelId(id), price]));
-    pricesByTable.set(prices, byId);
-  }
-  return byId;
-}
+const noPrices: ModelPrices = {};
 
-function costAt(price: ModelPrice, usage: CallUsage): Cost | null {
-  const cacheRead = usdOf(usage.cacheRead, price.cacheRead);
-  const shortWrite = usdOf(usage.cacheWrite - usage.cacheWrite1h, price.cacheWrite);
-  const hourWrite = usdOf(usage.cacheWrite1h, price.cacheWrite1h);
-  if (cacheRead === null || shortWrite === null || hourWrite === null) return null;
-  const inputUsd = (usage.input * price.input) / 1e6;
-  const outputUsd = (usage.output * price.output) / 1e6;
-  const cacheWriteUsd = shortWrite + hourWrite;
-  return {
-    inputUsd,
-    outputUsd,
-    cacheReadUsd: cacheRead,
-    cacheWriteUsd,
-    totalUsd: inputUsd + outputUsd + cacheRead + cacheWriteUsd,
-  };
-}
-
-function usdOf(tokens: number, priceUsd: number | null): number | null {
-  if (tokens <= 0) return 0;
-  return priceUsd === null ? null : (tokens * priceUsd) / 1e6;
+function costAt(price: TokenPrices, usage: PricedUsage): Cost {
+  const { input, output, cacheRead = input, cacheWrite = input, cacheWrite1h = cacheWrite } = price;
+  const inputUsd = (usage.input * input) / 1e6;
+  const outputUsd = (usage.output * output) / 1e6;
+  const cacheReadUsd = (usage.cacheRead * cacheRead) / 1e6;
+  const shortWrite = Math.max(0, usage.cacheWrite - usage.cacheWrite1h);
+  const cacheWriteUsd = (shortWrite * cacheWrite + usage.cacheWrite1h * cacheWrite1h) / 1e6;
+  const totalUsd = inputUsd + outputUsd + cacheReadUsd + cacheWriteUsd;
+  return { inputUsd, outputUsd, cacheReadUsd, cacheWriteUsd, totalUsd };
 }
 
 /**

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { addSpend, costOf, nothingSpent } from "../src/spend.ts";
-import { defaultPrices } from "../src/price-table.ts";
+import { catalogueNames, pricesAsOf } from "../src/price-table.ts";
 import { occupancyAfter } from "../src/occupancy.ts";
 import { readUsage } from "@throughline/core/internal";
 import type { CallUsage } from "@throughline/core/internal";
-import type { PriceTable } from "../src/price-table.ts";
+import type { ModelPrices } from "../src/price-table.ts";
 
 const opus = { provider: "anthropic", modelId: "claude-opus-4-5-20251101" };
 
@@ -30,29 +30,70 @@ describe("costOf", () => {
   });
 
   it("takes the price of the prompt's length, cached or not", () => {
-    const haiku = { provider: "anthropic", modelId: "claude-haiku-5-5" };
-    expect(costOf(usage({ input: 50_000, cacheRead: 50_000 }), haiku)?.inputUsd).toBeCloseTo(0.005);
-    expect(costOf(usage({ input: 50_000, cacheRead: 50_001 }), haiku)?.inputUsd).toBeCloseTo(0.025);
+    const gemini = { provider: "google", modelId: "gemini-2.5-pro" };
+    expect(costOf(usage({ input: 150_000, cacheRead: 50_000 }), gemini)?.inputUsd).toBeCloseTo(0.1875);
+    expect(costOf(usage({ input: 150_000, cacheRead: 50_001 }), gemini)?.inputUsd).toBeCloseTo(0.375);
   });
 
-  it("knows nothing of a model that is not listed, and of a class without a price", () => {
-    expect(costOf(usage({}), { provider: null, modelId: "no-such-model" })).toBeNull();
-    expect(costOf(usage({ cacheRead: 5 }), { provider: "openai", modelId: "gpt-5-pro" })).toBeNull();
-    expect(costOf(usage({}), { provider: "openai", modelId: "gpt-5-pro" })).not.toBeNull();
+  it("knows nothing of a model that is not listed, nor of a later version of one", () => {
+    for (const modelId of ["no-such-model", "claude-opus-4-5-1", "gpt-5o", "claude-sonnet-5-9"])
+      expect(costOf(usage({}), { provider: null, modelId }), modelId).toBeNull();
+  });
+
+  it("takes the price of the input for a class without one", () => {
+    expect(costOf(usage({ cacheRead: 1_000_000 }), { provider: "openai", modelId: "gpt-5-pro" })?.cacheReadUsd).toBe(
+      15,
+    );
   });
 
   it("takes the caller's price before its own, under any spelling of the model", () => {
-    const price = { input: 1, output: 1, cacheRead: null, cacheWrite: null, cacheWrite1h: null };
-    const prices: PriceTable = {
-      ...defaultPrices,
-      models: { ...defaultPrices.models, "anthropic/claude-opus-4.5": price },
+    const prices: ModelPrices = {
+      "anthropic/claude-opus-4.5": { input: 1, output: 1 },
+      "local*": { input: 0, output: 0 },
     };
     expect(costOf(usage({ input: 1_000_000 }), opus, prices)?.totalUsd).toBeCloseTo(1);
+    expect(costOf(usage({ input: 1_000_000 }), { provider: null, modelId: "local-qwen" }, prices)?.totalUsd).toBe(0);
   });
 
-  it("is dated and names its source", () => {
-    expect(defaultPrices.asOf).toMatch(/^\d{4}-\d{2}-\d{2}$/);
-    expect(defaultPrices.source).toContain("platform.claude.com");
+  it.each([
+    ["claude-3-opus-20240229", 15],
+    ["claude-haiku-4.5", 1],
+    ["us.anthropic.claude-opus-4-5-20251101-v1:0", 5],
+    ["gpt-5.2-codex", 1.75],
+    ["gpt-5.1-codex-max", 1.25],
+    ["gpt-4o-2024-05-13", 5],
+    ["gpt-4o-2024-08-06", 2.5],
+    ["gemini-3-flash-preview", 0.5],
+    ["gemini-2.5-flash-preview-09-2025", 0.3],
+  ])("prices the input of %s", (modelId, inputUsd) => {
+    expect(costOf(usage({ input: 100_000 }), { provider: null, modelId })?.inputUsd).toBeCloseTo(inputUsd / 10);
+  });
+
+  it("gives the prices that the catalogue calculates for each name and length", async () => {
+    const { calcPrice } = await import("@pydantic/genai-prices");
+    const differing = catalogueNames().flatMap((modelId) =>
+      [1000, 128_001, 250_000, 300_000].flatMap((prompt) => {
+        const counts = usage({ input: prompt - 700, output: 500, cacheRead: 400, cacheWrite: 300, cacheWrite1h: 100 });
+        const ours = costOf(counts, { provider: null, modelId })?.totalUsd;
+        const theirs = calcPrice(
+          {
+            input_tokens: prompt,
+            output_tokens: 500,
+            cache_read_tokens: 400,
+            cache_write_tokens: 300,
+            cache_write_1h_tokens: 100,
+          },
+          modelId,
+          {
+            // DeepSeek has other prices in certain hours. The catalogue has two companies that sell GLM.
+            timestamp: new Date(`${pricesAsOf}T20:00:00Z`),
+            ...(modelId.startsWith("glm-5.") ? { providerId: "zai" } : {}),
+          },
+        )?.total_price;
+        return theirs !== undefined && Math.abs(theirs - (ours ?? 0)) > 1e-9 ? [{ modelId, prompt, ours, theirs }] : [];
+      }),
+    );
+    expect(differing).toEqual([]);
   });
 });
 
