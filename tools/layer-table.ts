@@ -34,6 +34,8 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 2, name: "store-*", never: ["history"] },
   { layer: 2, name: "foreign-formats" },
   { layer: 2, name: "telemetry" },
+  // It reads any store through the contract.
+  { layer: 2, name: "usage", never: ["store-*"] },
   { layer: 2, name: "models" },
   { layer: 2, name: "summarizer-providers" },
   { layer: 2, name: "guard" },

@@ -7,7 +7,7 @@ import { repositoryRoot } from "./find-files.ts";
 const file = join(repositoryRoot, "packages/tokens/src/price-snapshot.ts");
 const require = createRequire(join(repositoryRoot, "packages/tokens/package.json"));
 
-/** The parts of the catalogue that the snapshot needs. */
+/** The parts of the catalog that the snapshot needs. */
 interface Provider {
   readonly id: string;
   readonly models: readonly ModelInfo[];
@@ -44,7 +44,7 @@ const vendors = [
   "zhipuai",
   "minimax",
 ];
-/** Qwen has no row of its own in the catalogue. */
+/** Qwen has no row of its own in the catalog. */
 const lastVendor = { id: "openrouter", models: /^qwen3/ };
 
 const classes = ["input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok"] as const;
@@ -152,6 +152,6 @@ export async function snapshotModule(asOf: string): Promise<string> {
 if (import.meta.main) {
   const asOf = process.argv[2];
   if (asOf === undefined || !/^\d{4}-\d{2}-\d{2}$/.test(asOf))
-    throw new RangeError("Name the day of the catalogue: node tools/write-prices.ts YYYY-MM-DD");
+    throw new RangeError("Name the day of the catalog: node tools/write-prices.ts YYYY-MM-DD");
   writeFileSync(file, await snapshotModule(asOf));
 }

@@ -25,27 +25,27 @@ export interface ModelPrice extends TokenPrices {
 }
 
 /**
- * Maps model names in any spelling to prices. A name that ends with `*` stands for every name that begins so, except for
- * other versions.
+ * Maps model names in any spelling to prices. A name that ends with `*` stands for every name that starts with it,
+ * except for other versions.
  */
 export type ModelPrices = Readonly<Record<string, ModelPrice>>;
 
 let read: ModelPrices | null = null;
 
 /**
- * Returns the prices of a dated catalogue. Models whose price depends on batch, priority, region or the hour have their
+ * Returns the prices of a dated catalog. Models whose price depends on batch, priority, region or the hour have their
  * standard price, because a usage does not state these. They are read on first use, because few commands need them.
  */
-function catalogue(): ModelPrices {
+function catalog(): ModelPrices {
   return (read ??= Object.fromEntries(rows.flatMap(readRow)));
 }
 
-/** States the day of the catalogue, as `YYYY-MM-DD`. It does not update itself. */
+/** States the day of the catalog, as `YYYY-MM-DD`. It does not update itself. */
 export const pricesAsOf: string = asOf;
 
-/** Lists the names that the catalogue prices. */
-export function catalogueNames(): readonly string[] {
-  return Object.keys(catalogue()).filter((name) => !name.endsWith("*"));
+/** Lists the names that the catalog prices. */
+export function catalogNames(): readonly string[] {
+  return Object.keys(catalog()).filter((name) => !name.endsWith("*"));
 }
 
 function readRow(row: string): readonly (readonly [string, ModelPrice])[] {
@@ -85,11 +85,11 @@ interface PriceIndex {
 const indexes = new WeakMap<ModelPrices, PriceIndex>();
 
 /**
- * Returns the price of a model in any spelling, or null when neither the caller's prices nor the catalogue list it. The
+ * Returns the price of a model in any spelling, or null when neither the caller's prices nor the catalog list it. The
  * caller's prices go first. A name with a date has its own price if it is listed, else that of the name without it.
  */
 export function findPrice(modelId: string, prices: ModelPrices): ModelPrice | null {
-  return priceIn(indexOf(prices), modelId) ?? priceIn(indexOf(catalogue()), modelId);
+  return priceIn(indexOf(prices), modelId) ?? priceIn(indexOf(catalog()), modelId);
 }
 
 function priceIn({ exact, beginnings }: PriceIndex, modelId: string): ModelPrice | null {

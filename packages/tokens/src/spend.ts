@@ -19,7 +19,7 @@ interface Cost {
 /**
  * Returns the cost of a call in US dollars, or null for a model without a known price. A class without a price of its
  * own has that of the input.
- * @param prices prices that go before those of the catalogue
+ * @param prices prices that go before those of the catalog
  */
 export function costOf(usage: PricedUsage, model: ModelName, prices: ModelPrices = noPrices): Cost | null {
   const listed = findPrice(model.modelId, prices);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { addSpend, costOf, nothingSpent } from "../src/spend.ts";
-import { catalogueNames, pricesAsOf } from "../src/price-table.ts";
+import { catalogNames, pricesAsOf } from "../src/price-table.ts";
 import { occupancyAfter } from "../src/occupancy.ts";
 import { readUsage } from "@throughline/core/internal";
 import type { CallUsage } from "@throughline/core/internal";
@@ -69,9 +69,9 @@ describe("costOf", () => {
     expect(costOf(usage({ input: 100_000 }), { provider: null, modelId })?.inputUsd).toBeCloseTo(inputUsd / 10);
   });
 
-  it("gives the prices that the catalogue calculates for each name and length", async () => {
+  it("gives the prices that the catalog calculates for each name and length", async () => {
     const { calcPrice } = await import("@pydantic/genai-prices");
-    const differing = catalogueNames().flatMap((modelId) =>
+    const differing = catalogNames().flatMap((modelId) =>
       [1000, 128_001, 250_000, 300_000].flatMap((prompt) => {
         const counts = usage({ input: prompt - 700, output: 500, cacheRead: 400, cacheWrite: 300, cacheWrite1h: 100 });
         const ours = costOf(counts, { provider: null, modelId })?.totalUsd;
@@ -85,7 +85,7 @@ describe("costOf", () => {
           },
           modelId,
           {
-            // DeepSeek has other prices in certain hours. The catalogue has two companies that sell GLM.
+            // DeepSeek has other prices in certain hours. The catalog has two companies that sell GLM.
             timestamp: new Date(`${pricesAsOf}T20:00:00Z`),
             ...(modelId.startsWith("glm-5.") ? { providerId: "zai" } : {}),
           },

@@ -1,0 +1,232 @@
+import type { SessionStore } from "@throughline/core";
+import { sessionRow, type SessionRow } from "@throughline/core/internal";
+import { pricesAsOf, type ModelPrices } from "@throughline/tokens/internal";
+import { usageBlocks, type UsageBlock } from "./usage-blocks.ts";
+import { UsageLedger, type LedgerSums } from "./ledger.ts";
+import { refreshLedger, scopeOf, type ListedSession } from "./refresh-ledger.ts";
+import { quarterOf, timeLabel } from "./time-labels.ts";
+import { UsageSum, type UsageTotals } from "./usage-sums.ts";
+
+/** Names what sums are grouped by. Days, weeks and months are those of the local time zone. */
+export type UsageKey = "day" | "week" | "month" | "session" | "model" | "program" | "folder" | "agent";
+
+/** Sets which calls are counted, and how they are grouped. */
+export interface UsageQuery {
+  /** Names the namespace of the sessions. @default "" */
+  readonly namespace?: string;
+  /** Limits the sums to sessions of this agent. @default all agents */
+  readonly agentId?: string;
+  /** Groups the calls by one or two of these. @default one sum of all calls */
+  readonly by?: readonly UsageKey[];
+  /** Leaves out calls before this time, in UTC milliseconds, rounded down to a quarter of an hour. */
+  readonly sinceMs?: number;
+  /** Leaves out calls at or after this time, in UTC milliseconds, rounded down to a quarter of an hour. */
+  readonly untilMs?: number;
+  /** Limits the sums to calls of models whose name starts with this text. */
+  readonly model?: string;
+  /** Limits the sums to some sessions. @default all sessions */
+  readonly isWanted?: (row: SessionRow) => boolean;
+  /**
+   * Reads only sessions that were active at or after this time, in UTC milliseconds. Calls of others are left out. It
+   * makes the question after the last hours fast. @default all sessions
+   */
+  readonly activeSinceMs?: number;
+  /** Aborts the call, which then throws ABORTED. */
+  readonly signal?: AbortSignal;
+}
+
+/** Holds the sums of one group. */
+export interface UsageRow extends UsageTotals {
+  /** Holds the group's value for each name of `by`. Null stands for an unknown model or folder. */
+  readonly group: Readonly<Partial<Record<UsageKey, string | null>>>;
+  /** Holds the name of the session, for rows by session. */
+  readonly name?: string;
+}
+
+/** Holds the usage of sessions. */
+export interface UsageReport {
+  /** Holds the rows in the order of their groups; those without a time by falling cost. */
+  readonly rows: readonly UsageRow[];
+  /** Adds up all rows. */
+  readonly total: UsageTotals;
+  /** States the day of the prices, as `YYYY-MM-DD`. */
+  readonly pricesAsOf: string;
+  /** Lists the sessions that cannot be read as a whole, by key, with the error. */
+  readonly unread: readonly { readonly key: string; readonly error: Error }[];
+  /** States what was read for this answer. */
+  readonly read: {
+    /** Counts the sessions that were listed. */
+    readonly sessions: number;
+    /** Counts the records that no earlier answer had read. */
+    readonly records: number;
+  };
+}
+
+/** Answers questions about the usage of the sessions of a store. */
+export interface UsageReader {
+  /**
+   * Returns the sums of the calls in the store. Each call counts once, also if several sessions have a copy of it. Only
+   * records that no earlier answer has read are read.
+   * @throws {ThroughlineError} ABORTED, and what the store throws for a list
+   */
+  report(query?: UsageQuery): Promise<UsageReport>;
+  /** Returns windows of five hours, the newest last, in which the calls of a query lie. */
+  blocks(query?: UsageQuery): Promise<readonly UsageBlock[]>;
+  /** Forgets what was counted, so that the next answer reads every record. */
+  clear(): void;
+  /** Closes the file of the reader. */
+  close(): void;
+}
+
+/** Sets where sums are kept, and what tokens cost. */
+export interface UsageOptions {
+  /** Names the file that keeps sums between processes. It can be deleted at any time. @default memory */
+  readonly path?: string;
+  /** Sets prices of models in US dollars per million tokens. They go before those of the catalog. @default none */
+  readonly prices?: ModelPrices;
+}
+
+/**
+ * Opens the usage of a store.
+ * @example
+ *   const usage = openUsage(store);
+ *   const { rows, total } = await usage.report({ by: ["day"] });
+ */
+export function openUsage(store: SessionStore, options: UsageOptions = {}): UsageReader {
+  const ledger = new UsageLedger(options.path ?? ":memory:");
+  const { prices = {} } = options;
+  return {
+    report: async (query = {}) => reportOf(store, ledger, query, prices),
+    blocks: async (query = {}) => usageBlocks((await readGroups(store, ledger, query)).groups, prices),
+    clear: () => ledger.clear(),
+    close: () => ledger.close(),
+  };
+}
+
+interface SessionGroups {
+  readonly row: SessionRow;
+  readonly groups: readonly LedgerSums[];
+}
+
+async function readGroups(
+  store: SessionStore,
+  ledger: UsageLedger,
+  query: UsageQuery,
+): Promise<{
+  readonly sessions: readonly SessionGroups[];
+  readonly groups: readonly LedgerSums[];
+  readonly read: Pick<UsageReport, "unread" | "read">;
+}> {
+  const { namespace = "", activeSinceMs, signal, agentId, isWanted = () => true } = query;
+  const { sessions, recordsRead, unread } = await refreshLedger(store, ledger, {
+    namespace,
+    ...(activeSinceMs === undefined ? {} : { sinceMs: activeSinceMs }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const sums = sumsOf(ledger, query, sessions);
+  const isCounted = callFilter(query);
+  const found = sessions.flatMap(({ id, state }): readonly SessionGroups[] => {
+    const groups = (sums(id) ?? []).filter(isCounted);
+    if (groups.length === 0) return [];
+    const row = sessionRow(state);
+    return (agentId === undefined || row.agentId === agentId) && isWanted(row) ? [{ row, groups }] : [];
+  });
+  const read = { unread, read: { sessions: sessions.length, records: recordsRead } };
+  return { sessions: found, groups: found.flatMap(({ groups }) => groups), read };
+}
+
+function sumsOf(
+  ledger: UsageLedger,
+  query: UsageQuery,
+  sessions: readonly ListedSession[],
+): (id: string) => readonly LedgerSums[] | undefined {
+  if (query.activeSinceMs !== undefined && sessions.length < mostSingleSessions) return (id) => ledger.sums(id);
+  const all = ledger.allSums(scopeOf(query));
+  return (id) => all.get(id);
+}
+
+/** Beyond this number all sessions are read at once. */
+const mostSingleSessions = 200;
+
+function callFilter({ sinceMs = -Infinity, untilMs = Infinity, model }: UsageQuery): (sums: LedgerSums) => boolean {
+  const [from, until] = [quarterOf(sinceMs), quarterOf(untilMs)];
+  const wanted = model?.toLowerCase();
+  return (sums) =>
+    sums.quarter >= from &&
+    sums.quarter < until &&
+    (wanted === undefined || (sums.model ?? "unknown").toLowerCase().startsWith(wanted));
+}
+
+async function reportOf(
+  store: SessionStore,
+  ledger: UsageLedger,
+  query: UsageQuery,
+  prices: ModelPrices,
+): Promise<UsageReport> {
+  const { by = [] } = query;
+  const { sessions, read } = await readGroups(store, ledger, query);
+  const total = new UsageSum();
+  const rows = new Map<string, { readonly head: Pick<UsageRow, "group" | "name">; readonly sum: UsageSum }>();
+  const label = labeller();
+  for (const { row, groups } of sessions) {
+    for (const sums of groups) {
+      total.add(sums, prices);
+      if (by.length === 0) continue;
+      const values = by.map((key) => label(key, row, sums));
+      const id = JSON.stringify(values);
+      let found = rows.get(id);
+      if (found === undefined) rows.set(id, (found = { head: headOf(by, values, row), sum: new UsageSum() }));
+      found.sum.add(sums, prices);
+    }
+  }
+  const summed = [...rows.values()].map(({ head, sum }) => ({ ...head, ...sum.totals() }));
+  return { rows: summed.toSorted(inOrder(by)), total: total.totals(), pricesAsOf, ...read };
+}
+
+function headOf(
+  by: readonly UsageKey[],
+  values: readonly (string | null)[],
+  row: SessionRow,
+): Pick<UsageRow, "group" | "name"> {
+  const group = Object.fromEntries(by.map((key, index) => [key, values[index] ?? null]));
+  return by.includes("session") ? { group, name: row.name } : { group };
+}
+
+/** Many sums have the same quarter of an hour, whose name takes a while to compute. */
+function labeller(): (key: UsageKey, row: SessionRow, sums: LedgerSums) => string | null {
+  const labels = new Map<string, string>();
+  return (key, row, { quarter, model }) => {
+    if (key === "session") return row.key;
+    if (key === "model") return model;
+    if (key === "program") return row.program ?? "own";
+    if (key === "folder") return row.cwd;
+    if (key === "agent") return row.agentId;
+    const name = `${key} ${quarter}`;
+    let label = labels.get(name);
+    if (label === undefined) labels.set(name, (label = timeLabel(key, quarter)));
+    return label;
+  };
+}
+
+const timeKeys: ReadonlySet<UsageKey> = new Set(["day", "week", "month"]);
+
+/** Times ascend; everything else begins with what cost most, then with what has most tokens. */
+function inOrder(by: readonly UsageKey[]): (one: UsageRow, other: UsageRow) => number {
+  return (one, other) => {
+    for (const key of by.filter((name) => timeKeys.has(name))) {
+      const order = compareTexts(one.group[key] ?? "", other.group[key] ?? "");
+      if (order !== 0) return order;
+    }
+    const byCost = (other.costUsd ?? 0) - (one.costUsd ?? 0);
+    const byTokens = tokensOf(other) - tokensOf(one);
+    return byCost || byTokens || compareTexts(JSON.stringify(one.group), JSON.stringify(other.group));
+  };
+}
+
+function tokensOf({ input, cacheRead, cacheWrite, output }: UsageTotals): number {
+  return input + cacheRead + cacheWrite + output;
+}
+
+function compareTexts(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
