@@ -1,4 +1,5 @@
 import { nearestName } from "@throughline/core/internal";
+import type { UsageKey } from "@throughline/usage";
 import { InvalidArgumentError } from "commander";
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -62,4 +63,23 @@ export function parseChoice(...choices: readonly string[]): (text: string) => st
     const hint = near === null ? "" : ` Did you mean ${near}?`;
     throw new InvalidArgumentError(`It must be one of ${choices.join(", ")}.${hint}`);
   };
+}
+
+export const usageKeys: readonly UsageKey[] = [
+  "day",
+  "week",
+  "month",
+  "session",
+  "model",
+  "program",
+  "folder",
+  "agent",
+];
+
+/** Accepts one or two names, separated by a comma. */
+export function parseUsageKeys(text: string): readonly UsageKey[] {
+  const parse = parseChoice(...usageKeys);
+  const names = text.split(",").map((name) => parse(name.trim()) as UsageKey);
+  if (new Set(names).size === names.length && names.length <= 2) return names;
+  throw new InvalidArgumentError("It must be one name, or two different names with a comma between.");
 }

@@ -141,6 +141,10 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
   backup: "takes no session",
   "restore-backup": "takes no session",
   stats: [{ args: [], expected: "blind" }],
+  usage: [
+    { args: ["--by", "session"], expected: "blind" },
+    { args: ["--by", "folder,agent", "--json"], expected: "blind" },
+  ],
   // It would serve until it is stopped: what a token of one agent reaches is tried in apps/server.
   serve: "takes no session",
   mcp: [{ args: [], stdin: mcpRequests(), expected: "blind" }],

@@ -16,12 +16,12 @@ import {
   problemOf,
   sessionNames,
   text,
+  type Shape,
 } from "./shape-checks.ts";
-import type { Shape } from "./shape-checks.ts";
 import { serverShapes } from "./server-shapes.ts";
+import { usageShapes } from "./usage-shapes.ts";
 
 const ofSession: Shape = { ...kind, key: text, sessionId: text };
-const lostLine: Shape = { line: count, bytes: count, reason: text };
 const totals: Shape = {
   sources: count,
   imported: count,
@@ -125,7 +125,7 @@ const shapes: Readonly<Record<string, Shape>> = {
       records: count,
       derived: count,
       repaired: count,
-      lost: listOf(lostLine),
+      lost: listOf({ line: count, bytes: count, reason: text }),
     }),
     totals: object(totals),
   },
@@ -377,6 +377,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     outcome: one("answered", "partial", "overflowed", "failed", "aborted"),
   },
   ...serverShapes,
+  ...usageShapes,
   completion: { ...kind, shell: one("bash", "zsh", "fish"), script: text },
 };
 

@@ -61,6 +61,7 @@ describe("a command that was told of no address", () => {
     [["doctor"]],
     [["verify", "--full"]],
     [["stats"]],
+    [["usage"]],
     [["backup", "backup.db"]],
     [["config"]],
     [["completion", "zsh"]],

@@ -64,6 +64,7 @@ const homeFiles: readonly string[] = [
   "inherited.json",
   "summarizer-breakers.json",
   "chat-history",
+  "usage",
 ];
 
 /**

@@ -1,7 +1,14 @@
+import type { SettingField, SettingKind } from "@throughline/core/internal";
 import type { SettingTable } from "./setting-definition.ts";
 
 /** A timer accepts at most 2^31 - 1 milliseconds. */
 const maxTimerMs = 2_147_483_647;
+
+const usd: SettingKind = { type: "number", above: -0.000_001, below: 1_000_000 };
+
+function price(key: string, description: string): SettingField {
+  return { key, description, kind: usd, default: null, isRequired: key === "input" || key === "output" };
+}
 
 export const cliSettings: SettingTable = {
   area: "cli",
@@ -90,6 +97,29 @@ export const cliSettings: SettingTable = {
       flag: "--timeout",
       isFileAllowed: true,
       default: 0,
+    },
+    {
+      key: "prices",
+      description:
+        "Prices of models in US dollars per million tokens, before those that Throughline knows; a name that ends with * stands for every name that starts with it.",
+      kind: {
+        type: "map",
+        maxEntries: 1000,
+        of: {
+          type: "object",
+          fields: [
+            price("input", "Prompt tokens that no cache served."),
+            price("output", "Tokens that the model wrote."),
+            price("cacheRead", "Prompt tokens that a cache served; null: as input."),
+            price("cacheWrite", "Tokens written to a cache; null: as input."),
+            price("cacheWrite1h", "Tokens written to a cache for one hour; null: as cacheWrite."),
+          ],
+        },
+      },
+      environment: [{ name: "THROUGHLINE_PRICES" }],
+      flag: null,
+      isFileAllowed: true,
+      default: {},
     },
   ],
 };

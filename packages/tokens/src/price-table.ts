@@ -96,7 +96,9 @@ function priceIn({ exact, beginnings }: PriceIndex, modelId: string): ModelPrice
   const id = canonicalModelId(modelId);
   const found = exact.get(dashed(modelId)) ?? exact.get(id);
   if (found !== undefined) return found;
-  return beginnings.find(([start]) => id.startsWith(start) && isSameVersion(id.slice(start.length)))?.[1] ?? null;
+  return (
+    beginnings.find(([start]) => id.startsWith(start) && isSameVersion(start, id.slice(start.length)))?.[1] ?? null
+  );
 }
 
 /** Reads each table once, because every call of a session asks for the price of its model. */
@@ -123,6 +125,6 @@ function dashed(modelId: string): string {
 }
 
 /** `claude-sonnet-5` does not price `claude-sonnet-5-5`, and `gpt-4` does not price `gpt-4o`. */
-function isSameVersion(rest: string): boolean {
-  return /^[-@:]/.test(rest) && !/^-\d{1,2}(?!\d)/.test(rest);
+function isSameVersion(start: string, rest: string): boolean {
+  return start.endsWith("-") || (/^[-@:]/.test(rest) && !/^-\d{1,2}(?!\d)/.test(rest));
 }

@@ -53,6 +53,7 @@ export interface CountState {
 }
 
 interface CountedReply extends Pick<CountedCall, "key" | "group"> {
+  readonly isDoubtful: boolean;
   readonly seq: number;
   readonly responseId: string | null;
   readonly startMs: number;
@@ -132,8 +133,7 @@ export class CallCounter {
 
   /** Each block of a reply has a record, and the last one ends the call. */
   #extend(reply: CountedReply, atMs: number): void {
-    const milliseconds = between(reply.endMs, atMs);
-    this.calls.push({ key: reply.key, isFurtherPart: true, group: reply.group, sums: { milliseconds } });
+    this.#addPart(reply, { milliseconds: between(reply.endMs, atMs) });
     this.#keepReply({ ...reply, endMs: atMs });
   }
 
@@ -145,7 +145,7 @@ export class CallCounter {
     if (kind === "claude-code.reply" && reply !== undefined) {
       const output = isFields(usage) ? usage["output"] : null;
       if (typeof output !== "number" || !Number.isSafeInteger(output) || output <= 0) return;
-      this.calls.push({ key: reply.key, isFurtherPart: true, group: reply.group, sums: { output } });
+      this.#addPart(reply, { output });
       return;
     }
     this.#count(stored, record, { usage, atMs, isSum: kind === "copilot-cli.run" });
@@ -167,8 +167,7 @@ export class CallCounter {
     const { toSeq, actual } = data;
     if (reply !== undefined && typeof toSeq === "number" && reply.seq > toSeq) {
       if (exchangeMs === null) return;
-      const milliseconds = exchangeMs - between(reply.startMs, reply.endMs);
-      this.calls.push({ key: reply.key, isFurtherPart: true, group: reply.group, sums: { milliseconds } });
+      this.#addPart(reply, { milliseconds: exchangeMs - between(reply.startMs, reply.endMs) });
       return;
     }
     if (!Array.isArray(actual)) return;
@@ -188,7 +187,13 @@ export class CallCounter {
     const startMs = isSum ? atMs : (this.#state.askedMs ?? atMs);
     this.calls.push({ key, isFurtherPart: false, group, sums: sumsOf(counts, usage, between(startMs, atMs)) });
     const responseId = textOrNull(named["responseId"]);
-    this.#keepReply({ key, group, seq: stored.seq, responseId, startMs, endMs: atMs });
+    const isDoubtful = counts === "doubtful";
+    this.#keepReply({ key, group, isDoubtful, seq: stored.seq, responseId, startMs, endMs: atMs });
+  }
+
+  /** A call that is left out has no parts. */
+  #addPart({ key, group, isDoubtful }: CountedReply, sums: Partial<UsageSums>): void {
+    if (!isDoubtful) this.calls.push({ key, isFurtherPart: true, group, sums });
   }
 
   #keepReply(reply: CountedReply): void {

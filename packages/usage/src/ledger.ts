@@ -46,6 +46,8 @@ const schema = [
   `pragma user_version = ${version}`,
 ];
 
+const mostLookUps = 200;
+
 type Row = Readonly<Record<string, string | number>>;
 
 /**
@@ -82,9 +84,9 @@ export class UsageLedger {
     this.#run("insert into meta values (?)", steps);
   }
 
-  /** Returns what is counted of each session of a scope, by id. `lastSeq` is -1 when it must be counted again. */
-  positions(scope: string): ReadonlyMap<string, LedgerPosition> {
-    const rows = this.#all("select id, lastSeq, messages, created from session where scope = ?", scope);
+  /** Says up to where each of the sessions is counted, by id. `lastSeq` is -1 when one must be counted again. */
+  positions(scope: string, ids: readonly string[]): ReadonlyMap<string, LedgerPosition> {
+    const rows = this.#rowsOf("id, lastSeq, messages, created", scope, ids);
     return new Map(
       rows.map(({ id, lastSeq, messages, created }) => [
         String(id),
@@ -93,21 +95,27 @@ export class UsageLedger {
     );
   }
 
+  /** Returns the ids of all counted sessions of a scope. */
+  ids(scope: string): readonly string[] {
+    return this.#all("select id from session where scope = ?", scope).map(({ id }) => String(id));
+  }
+
+  /** Returns the sums of each of the sessions, by id. */
+  sums(scope: string, ids: readonly string[]): ReadonlyMap<string, readonly LedgerSums[]> {
+    const rows = this.#rowsOf("id, groups", scope, ids);
+    return new Map(rows.map(({ id, groups }) => [String(id), unpacked(String(groups))]));
+  }
+
+  /** Few sessions are looked up one by one, many are read together. */
+  #rowsOf(columns: string, scope: string, ids: readonly string[]): readonly Row[] {
+    if (ids.length > mostLookUps) return this.#all(`select ${columns} from session where scope = ?`, scope);
+    const rows = ids.map((id) => this.#one(`select ${columns} from session where id = ?`, id));
+    return rows.filter((row) => row !== undefined);
+  }
+
   state(id: string): CountState | null {
     const row = this.#one("select state from session where id = ?", id);
     return row === undefined ? null : (JSON.parse(String(row["state"])) as CountState);
-  }
-
-  /** Returns the sums of a session, or none when the ledger does not have it. */
-  sums(id: string): readonly LedgerSums[] {
-    const row = this.#one("select groups from session where id = ?", id);
-    return row === undefined ? [] : unpacked(String(row["groups"]));
-  }
-
-  /** Returns the sums of all sessions of a scope, by id. */
-  allSums(scope: string): ReadonlyMap<string, readonly LedgerSums[]> {
-    const rows = this.#all("select id, groups from session where scope = ?", scope);
-    return new Map(rows.map(({ id, groups }) => [String(id), unpacked(String(groups))]));
   }
 
   /** Removes a session. Sessions that have copies of its calls must be counted again. */

@@ -3,7 +3,7 @@ import { sessionRow, type SessionRow } from "@throughline/core/internal";
 import { pricesAsOf, type ModelPrices } from "@throughline/tokens/internal";
 import { usageBlocks, type UsageBlock } from "./usage-blocks.ts";
 import { UsageLedger, type LedgerSums } from "./ledger.ts";
-import { refreshLedger, scopeOf, type ListedSession } from "./refresh-ledger.ts";
+import { refreshLedger, scopeOf } from "./refresh-ledger.ts";
 import { quarterOf, timeLabel } from "./time-labels.ts";
 import { UsageSum, type UsageTotals } from "./usage-sums.ts";
 
@@ -39,8 +39,8 @@ export interface UsageQuery {
 export interface UsageRow extends UsageTotals {
   /** Holds the group's value for each name of `by`. Null stands for an unknown model or folder. */
   readonly group: Readonly<Partial<Record<UsageKey, string | null>>>;
-  /** Holds the name of the session, for rows by session. */
-  readonly name?: string;
+  /** States the name of the session, for rows by session; else null. */
+  readonly name: string | null;
 }
 
 /** Holds the usage of sessions. */
@@ -49,6 +49,8 @@ export interface UsageReport {
   readonly rows: readonly UsageRow[];
   /** Adds up all rows. */
   readonly total: UsageTotals;
+  /** Lists the models without a known price, in alphabetical order. Null stands for calls without a model. */
+  readonly unpricedModels: readonly (string | null)[];
   /** States the day of the prices, as `YYYY-MM-DD`. */
   readonly pricesAsOf: string;
   /** Lists the sessions that cannot be read as a whole, by key, with the error. */
@@ -123,10 +125,11 @@ async function readGroups(
     ...(activeSinceMs === undefined ? {} : { sinceMs: activeSinceMs }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const sums = sumsOf(ledger, query, sessions);
+  const ids = sessions.map(({ id }) => id);
+  const sums = ledger.sums(scopeOf(query), ids);
   const isCounted = callFilter(query);
   const found = sessions.flatMap(({ id, state }): readonly SessionGroups[] => {
-    const groups = (sums(id) ?? []).filter(isCounted);
+    const groups = (sums.get(id) ?? []).filter(isCounted);
     if (groups.length === 0) return [];
     const row = sessionRow(state);
     return (agentId === undefined || row.agentId === agentId) && isWanted(row) ? [{ row, groups }] : [];
@@ -134,19 +137,6 @@ async function readGroups(
   const read = { unread, read: { sessions: sessions.length, records: recordsRead } };
   return { sessions: found, groups: found.flatMap(({ groups }) => groups), read };
 }
-
-function sumsOf(
-  ledger: UsageLedger,
-  query: UsageQuery,
-  sessions: readonly ListedSession[],
-): (id: string) => readonly LedgerSums[] | undefined {
-  if (query.activeSinceMs !== undefined && sessions.length < mostSingleSessions) return (id) => ledger.sums(id);
-  const all = ledger.allSums(scopeOf(query));
-  return (id) => all.get(id);
-}
-
-/** Beyond this number all sessions are read at once. */
-const mostSingleSessions = 200;
 
 function callFilter({ sinceMs = -Infinity, untilMs = Infinity, model }: UsageQuery): (sums: LedgerSums) => boolean {
   const [from, until] = [quarterOf(sinceMs), quarterOf(untilMs)];
@@ -168,9 +158,10 @@ async function reportOf(
   const total = new UsageSum();
   const rows = new Map<string, { readonly head: Pick<UsageRow, "group" | "name">; readonly sum: UsageSum }>();
   const label = labeller();
+  const unpriced = new Set<string | null>();
   for (const { row, groups } of sessions) {
     for (const sums of groups) {
-      total.add(sums, prices);
+      if (!total.add(sums, prices)) unpriced.add(sums.model);
       if (by.length === 0) continue;
       const values = by.map((key) => label(key, row, sums));
       const id = JSON.stringify(values);
@@ -180,7 +171,8 @@ async function reportOf(
     }
   }
   const summed = [...rows.values()].map(({ head, sum }) => ({ ...head, ...sum.totals() }));
-  return { rows: summed.toSorted(inOrder(by)), total: total.totals(), pricesAsOf, ...read };
+  const unpricedModels = [...unpriced].toSorted((one, other) => compareTexts(one ?? "", other ?? ""));
+  return { rows: summed.toSorted(inOrder(by)), total: total.totals(), unpricedModels, pricesAsOf, ...read };
 }
 
 function headOf(
@@ -189,7 +181,7 @@ function headOf(
   row: SessionRow,
 ): Pick<UsageRow, "group" | "name"> {
   const group = Object.fromEntries(by.map((key, index) => [key, values[index] ?? null]));
-  return by.includes("session") ? { group, name: row.name } : { group };
+  return { group, name: by.includes("session") ? row.name : null };
 }
 
 /** Many sums have the same quarter of an hour, whose name takes a while to compute. */

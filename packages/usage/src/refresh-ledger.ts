@@ -33,10 +33,11 @@ export async function refreshLedger(
   const sessions = await listSessions(store, query);
   if (query.sinceMs === undefined) forgetOthers(ledger, scope, sessions);
   const unread: { readonly key: string; readonly error: ThroughlineError }[] = [];
+  const ids = sessions.map(({ id }) => id);
   const left = new Set<string>();
   let recordsRead = 0;
   for (let round = 0; round < mostRounds; round++) {
-    const positions = ledger.positions(scope);
+    const positions = ledger.positions(scope, ids);
     const due = sessions.filter(({ id, state }) => !left.has(id) && !isCounted(state, positions.get(id)));
     if (due.length === 0) break;
     for (const session of due) {
@@ -92,7 +93,7 @@ function idOf({ ref, sessionId }: SessionState): string {
 /** A purged session leaves the ledger with the next full count. */
 function forgetOthers(ledger: UsageLedger, scope: string, sessions: readonly ListedSession[]): void {
   const listed = new Set(sessions.map(({ id }) => id));
-  for (const id of ledger.positions(scope).keys()) if (!listed.has(id)) ledger.forget(id);
+  for (const id of ledger.ids(scope)) if (!listed.has(id)) ledger.forget(id);
 }
 
 function isCounted(state: SessionState, position: LedgerPosition | undefined): boolean {

@@ -42,7 +42,8 @@ export class UsageSum {
   #unpricedCalls = 0;
   #doubtfulCalls = 0;
 
-  add(group: LedgerSums, prices: ModelPrices): void {
+  /** Returns whether the cost of the calls is known. */
+  add(group: LedgerSums, prices: ModelPrices): boolean {
     const { sums } = group;
     this.#calls += sums.calls;
     this.#milliseconds += sums.milliseconds;
@@ -56,6 +57,7 @@ export class UsageSum {
     if (costUsd === null) this.#unpricedCalls += sums.calls;
     else this.#costUsd += costUsd;
     this.#statedUsd += sums.statedUsd;
+    return costUsd !== null;
   }
 
   totals(): UsageTotals {

@@ -139,7 +139,7 @@ describe("usage", () => {
   it("adds what later blocks of a reply state", async () => {
     const store = createMemoryStore();
     const responseId = "msg_01Bx2S5C93iR5qDg2qaVaUFf";
-    const part = { responseId, fragment: true, usage: undefined };
+    const part = { responseId, fragment: true, usage: null };
     const further = {
       type: "usage",
       kind: "claude-code.reply",
@@ -151,6 +151,20 @@ describe("usage", () => {
     expect((await usage.report()).total).toMatchObject({ calls: 1, output: 10, seconds: 120 });
     await store.append(ref, [reply(part, 3), further]);
     expect((await usage.report()).total).toMatchObject({ calls: 1, output: 15, seconds: 180 });
+  });
+
+  it("leaves out the later blocks of a call whose counts are impossible", async () => {
+    const store = createMemoryStore();
+    const responseId = "msg_01Bx2S5C93iR5qDg2qaVaUFf";
+    const usage = { input: 40_000_000, output: 3, cacheRead: 0, cacheWrite: 0 };
+    const further = {
+      type: "usage",
+      kind: "claude-code.reply",
+      usage: { input: 0, output: 5, cacheRead: 0, cacheWrite: 0 },
+    };
+    const part = { responseId, fragment: true, usage: null };
+    await session(store, "one", [question(), reply({ responseId, usage }), reply(part), further]);
+    expect((await usageOf(store).report()).total).toMatchObject({ calls: 0, output: 0, doubtfulCalls: 1 });
   });
 
   it("takes the cost that a program states, and prices the other calls", async () => {

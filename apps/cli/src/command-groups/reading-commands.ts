@@ -1,6 +1,6 @@
 import type { CommandDefinition } from "../command.ts";
 import { allAgents, archived, keyArgument, limit, role, since, until, usualModels } from "../common-options.ts";
-import { parseCount, parseNumber } from "../option-values.ts";
+import { parseCount, parseNumber, parseUsageKeys, usageKeys } from "../option-values.ts";
 
 export const readingCommands: readonly CommandDefinition[] = [
   {
@@ -97,6 +97,28 @@ export const readingCommands: readonly CommandDefinition[] = [
     afterInterrupt: "The printed hits are valid; the rest was not searched. Run it again.",
     examples: ["search harbour lights --limit 5", "search harbour --role user --json"],
     load: () => import("../commands/search.ts"),
+  },
+  {
+    name: "usage",
+    description: "count tokens and cost of all sessions, each call once",
+    arguments: [],
+    options: [
+      {
+        flags: "--by <names>",
+        description: "one or two of day, week, month, session, model, program, folder, agent (default: day)",
+        suggestions: usageKeys,
+        parse: parseUsageKeys,
+      },
+      since,
+      until,
+      { flags: "--program <name>", description: "only sessions of this program: own, claude-code, codex, pi, …" },
+      { flags: "--folder <dir>", description: "only sessions of this folder" },
+      { flags: "--model <name>", description: "only calls of models whose name starts with this" },
+      { flags: "--blocks", description: "windows of five hours, as subscriptions count them" },
+      { flags: "--statusline", description: "one line for a shell prompt or a status line" },
+    ],
+    examples: ["usage --by month,model", "usage --since 7d --by session --json"],
+    load: () => import("../commands/usage.ts"),
   },
   {
     name: "watch",

@@ -2,8 +2,11 @@ import { type SessionStore, ThroughlineError } from "@throughline/core";
 import type { RebuiltFile } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
+import { forgetUsage } from "../usage/usage-file.ts";
 
-export async function run({ output, openStore, signal }: CommandContext): Promise<number> {
+export async function run(context: CommandContext): Promise<number> {
+  const { output, openStore, signal } = context;
+  forgetUsage(context);
   const store = await openStore("write");
   const { name } = store.capabilities;
   output.progress("reading every record");

@@ -1,15 +1,12 @@
-import { realFolder } from "@throughline/config/internal";
-import { resolve } from "node:path";
 import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { usageError } from "../error-report.ts";
-import { namedFormat } from "../program-names.ts";
 import { shownFolder, shownName, shownProgram } from "../session-names.ts";
+import { rowFilter, type SessionFilter } from "../session-filter.ts";
 import { ageText } from "../time-text.ts";
 import { sessionRow, type SessionRow } from "@throughline/core/internal";
 import type { TableColumn } from "../text-table.ts";
 
-interface SessionsOptions {
+interface SessionsOptions extends SessionFilter {
   readonly limit?: number;
   readonly cursor?: string;
   readonly since?: number;
@@ -17,9 +14,6 @@ interface SessionsOptions {
   readonly sort?: "updated" | "key";
   readonly allAgents?: boolean;
   readonly archived?: boolean;
-  readonly program?: string;
-  readonly folder?: string;
-  readonly here?: boolean;
   readonly keys?: boolean;
 }
 
@@ -55,7 +49,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     signal,
   };
   const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : shownByDefault);
-  const isWanted = rowFilter(context, options);
+  const isWanted = rowFilter(context.host, options);
   const states: SessionState[] = [];
   let count = 0;
   const show = async (state: SessionState): Promise<void> => {
@@ -84,17 +78,6 @@ export async function run(context: CommandContext, input: CommandInput): Promise
 interface Filtered {
   readonly query: ListQuery;
   readonly isWanted: (row: SessionRow) => boolean;
-}
-
-/** Folders are compared after links are resolved, so that a link and its target count as one folder. */
-function rowFilter({ host }: CommandContext, { program, folder, here }: SessionsOptions): Filtered["isWanted"] {
-  if (here === true && folder !== undefined) throw usageError("--here is --folder .: give one of them.");
-  const format = program === undefined ? undefined : namedFormat(program);
-  const path = here === true ? "." : folder;
-  const wanted = path === undefined ? null : realFolder(resolve(host.workingDirectory, path));
-  return (row) =>
-    (format === undefined || format.includes(row.program ?? "own")) &&
-    (wanted === null || (row.cwd !== null && realFolder(row.cwd) === wanted));
 }
 
 function noneText({ scope }: CommandContext, { program, folder, here }: SessionsOptions): string {

@@ -1,0 +1,106 @@
+import { quote } from "@throughline/core/internal";
+import type { UsageKey, UsageQuery, UsageReader, UsageReport } from "@throughline/usage";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
+import { usageError } from "../error-report.ts";
+import { rowFilter, type SessionFilter } from "../session-filter.ts";
+import { timeText } from "../time-text.ts";
+import { statusLine } from "../usage/status-line.ts";
+import { openStoreUsage } from "../usage/usage-file.ts";
+import { groupCells, totalCells, usageColumns, usdText } from "../usage/usage-table.ts";
+
+interface UsageOptions extends SessionFilter {
+  readonly by?: readonly UsageKey[];
+  readonly since?: number;
+  readonly until?: number;
+  readonly model?: string;
+  readonly blocks?: boolean;
+  readonly statusline?: boolean;
+}
+
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as UsageOptions;
+  assertOneForm(options);
+  const store = await context.openStore("read");
+  const reader = openStoreUsage(context, store);
+  try {
+    if (options.statusline === true) await statusLine(context, reader);
+    else if (options.blocks === true) await printBlocks(context, reader, queryOf(context, options));
+    else await printReport(context, reader, queryOf(context, options));
+  } finally {
+    reader.close();
+  }
+  return 0;
+}
+
+/** @throws {ThroughlineError} USAGE */
+function assertOneForm({ by, blocks, statusline }: UsageOptions): void {
+  const given = [by !== undefined && "--by", blocks === true && "--blocks", statusline === true && "--statusline"];
+  const [one, other] = given.filter((flag) => flag !== false);
+  if (one !== undefined && other !== undefined) throw usageError(`${one} and ${other} exclude each other.`);
+}
+
+function queryOf(context: CommandContext, options: UsageOptions): UsageQuery & { readonly by: readonly UsageKey[] } {
+  const { scope, signal, host } = context;
+  const { by = ["day"], since, until, model } = options;
+  return {
+    by,
+    namespace: scope.namespace,
+    isWanted: rowFilter(host, options),
+    signal,
+    ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}),
+    ...(since === undefined ? {} : { sinceMs: since }),
+    ...(until === undefined ? {} : { untilMs: until }),
+    ...(model === undefined ? {} : { model }),
+  };
+}
+
+async function printReport(
+  { output, host }: CommandContext,
+  reader: UsageReader,
+  query: UsageQuery & { readonly by: readonly UsageKey[] },
+): Promise<void> {
+  output.progress("counting the calls of new records");
+  const report = await reader.report(query);
+  output.clearProgress();
+  const { rows, total, unpricedModels, pricesAsOf } = report;
+  for (const { key, error } of report.unread) output.note(`${quote(key)} is not counted: ${error.message}`);
+  if (output.isJson) {
+    for (const row of rows) await output.object({ kind: "usage", ...row });
+    await output.object({ kind: "usageTotal", ...total, unpricedModels, pricesAsOf });
+    return output.end(rows.length + 1);
+  }
+  const columns = usageColumns(query.by.map((key) => key.toUpperCase()));
+  const cells = rows.map((row) => [...groupCells(row, query.by, host.userHome), ...totalCells(row)]);
+  const names = query.by.map((_, index) => (index === 0 ? "total" : ""));
+  await output.table(columns, [...cells, [...names, ...totalCells(total)]]);
+  await output.flush();
+  for (const text of remarks(report)) output.note(text);
+}
+
+/** Explains what the sums cannot show. */
+function remarks({ total, unpricedModels, pricesAsOf }: UsageReport): readonly string[] {
+  const { calls, statedUsd, unpricedCalls, doubtfulCalls } = total;
+  if (calls === 0) return ["No calls of models. `throughline import` reads the transcripts of other programs."];
+  const models = unpricedModels.map((model) => model ?? "a model that is not named").join(", ");
+  return [
+    `Prices of ${pricesAsOf}.`,
+    ...(statedUsd === 0 ? [] : [`${usdText(statedUsd)} of it is the cost that programs stated themselves.`]),
+    ...(unpricedCalls === 0
+      ? []
+      : [
+          `The cost lacks ${counted(unpricedCalls, "call")} of ${models}: no price is known. Set \`prices\` in the configuration.`,
+        ]),
+    ...(doubtfulCalls === 0 ? [] : [`${counted(doubtfulCalls, "call")} with impossible counts left out.`]),
+  ];
+}
+
+async function printBlocks({ output }: CommandContext, reader: UsageReader, query: UsageQuery): Promise<void> {
+  const blocks = await reader.blocks(query);
+  if (output.isJson) {
+    for (const block of blocks) await output.object({ kind: "usageBlock", ...block });
+    return output.end(blocks.length);
+  }
+  const rows = blocks.map((block) => [timeText(block.startMs), timeText(block.endMs), ...totalCells(block)]);
+  await output.table(usageColumns(["FROM", "TO"]), rows);
+}
