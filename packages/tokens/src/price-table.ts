@@ -80,6 +80,8 @@ interface PriceIndex {
   readonly exact: ReadonlyMap<string, ModelPrice>;
   /** Holds the beginnings of names, the longest first. */
   readonly beginnings: readonly (readonly [string, ModelPrice])[];
+  /** Holds what was found for the last names, because many sums are of few models. */
+  readonly found: Map<string, ModelPrice | null>;
 }
 
 const indexes = new WeakMap<ModelPrices, PriceIndex>();
@@ -92,7 +94,18 @@ export function findPrice(modelId: string, prices: ModelPrices): ModelPrice | nu
   return priceIn(indexOf(prices), modelId) ?? priceIn(indexOf(catalog()), modelId);
 }
 
-function priceIn({ exact, beginnings }: PriceIndex, modelId: string): ModelPrice | null {
+function priceIn(index: PriceIndex, modelId: string): ModelPrice | null {
+  let price = index.found.get(modelId);
+  if (price === undefined) {
+    if (index.found.size >= mostFound) index.found.clear();
+    index.found.set(modelId, (price = searchPrice(index, modelId)));
+  }
+  return price;
+}
+
+const mostFound = 256;
+
+function searchPrice({ exact, beginnings }: PriceIndex, modelId: string): ModelPrice | null {
   const id = canonicalModelId(modelId);
   const found = exact.get(dashed(modelId)) ?? exact.get(id);
   if (found !== undefined) return found;
@@ -111,7 +124,7 @@ function indexOf(prices: ModelPrices): PriceIndex {
       .map(([name, price]) => [canonicalModelId(name), price] as const)
       .toSorted(([one], [other]) => other.length - one.length);
     const exact = new Map(named.map(([name, price]) => [dashed(name), price]));
-    index = { exact, beginnings };
+    index = { exact, beginnings, found: new Map() };
     indexes.set(prices, index);
   }
   return index;

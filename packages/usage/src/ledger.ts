@@ -84,8 +84,11 @@ export class UsageLedger {
     this.#run("insert into meta values (?)", steps);
   }
 
-  /** Says up to where each of the sessions is counted, by id. `lastSeq` is -1 when one must be counted again. */
-  positions(scope: string, ids: readonly string[]): ReadonlyMap<string, LedgerPosition> {
+  /**
+   * Says up to where sessions are counted, by id. `lastSeq` is -1 when one must be counted again.
+   * @param ids the sessions; null for all of the scope
+   */
+  positions(scope: string, ids: readonly string[] | null): ReadonlyMap<string, LedgerPosition> {
     const rows = this.#rowsOf("id, lastSeq, messages, created", scope, ids);
     return new Map(
       rows.map(({ id, lastSeq, messages, created }) => [
@@ -95,20 +98,20 @@ export class UsageLedger {
     );
   }
 
-  /** Returns the ids of all counted sessions of a scope. */
-  ids(scope: string): readonly string[] {
-    return this.#all("select id from session where scope = ?", scope).map(({ id }) => String(id));
-  }
-
-  /** Returns the sums of each of the sessions, by id. */
-  sums(scope: string, ids: readonly string[]): ReadonlyMap<string, readonly LedgerSums[]> {
+  /**
+   * Returns a function that gives the sums of a session. The sums of a year are tens of thousands of objects, so those of
+   * one session exist at a time.
+   */
+  sums(scope: string, ids: readonly string[]): (id: string) => readonly LedgerSums[] {
     const rows = this.#rowsOf("id, groups", scope, ids);
-    return new Map(rows.map(({ id, groups }) => [String(id), unpacked(String(groups))]));
+    const texts = new Map(rows.map(({ id, groups }) => [String(id), String(groups)]));
+    return (id) => unpacked(texts.get(id) ?? "");
   }
 
   /** Few sessions are looked up one by one, many are read together. */
-  #rowsOf(columns: string, scope: string, ids: readonly string[]): readonly Row[] {
-    if (ids.length > mostLookUps) return this.#all(`select ${columns} from session where scope = ?`, scope);
+  #rowsOf(columns: string, scope: string, ids: readonly string[] | null): readonly Row[] {
+    if (ids === null || ids.length > mostLookUps)
+      return this.#all(`select ${columns} from session where scope = ?`, scope);
     const rows = ids.map((id) => this.#one(`select ${columns} from session where id = ?`, id));
     return rows.filter((row) => row !== undefined);
   }

@@ -1,4 +1,4 @@
-import type { SessionStore } from "@throughline/core";
+import type { SessionState, SessionStore } from "@throughline/core";
 import { sessionRow, type SessionRow } from "@throughline/core/internal";
 import { pricesAsOf, type ModelPrices } from "@throughline/tokens/internal";
 import { usageBlocks, type UsageBlock } from "./usage-blocks.ts";
@@ -99,43 +99,43 @@ export function openUsage(store: SessionStore, options: UsageOptions = {}): Usag
   const { prices = {} } = options;
   return {
     report: async (query = {}) => reportOf(store, ledger, query, prices),
-    blocks: async (query = {}) => usageBlocks((await readGroups(store, ledger, query)).groups, prices),
+    blocks: async (query = {}) => {
+      const { sessions } = await readGroups(store, ledger, query);
+      return usageBlocks(
+        sessions.flatMap(({ groups }) => groups()),
+        prices,
+      );
+    },
     clear: () => ledger.clear(),
     close: () => ledger.close(),
   };
 }
 
 interface SessionGroups {
-  readonly row: SessionRow;
-  readonly groups: readonly LedgerSums[];
+  readonly state: SessionState;
+  /** Reads the sums of the calls that the query wants. */
+  readonly groups: () => readonly LedgerSums[];
 }
 
 async function readGroups(
   store: SessionStore,
   ledger: UsageLedger,
   query: UsageQuery,
-): Promise<{
-  readonly sessions: readonly SessionGroups[];
-  readonly groups: readonly LedgerSums[];
-  readonly read: Pick<UsageReport, "unread" | "read">;
-}> {
-  const { namespace = "", activeSinceMs, signal, agentId, isWanted = () => true } = query;
+): Promise<{ readonly sessions: readonly SessionGroups[]; readonly read: Pick<UsageReport, "unread" | "read"> }> {
+  const { namespace = "", activeSinceMs, signal } = query;
   const { sessions, recordsRead, unread } = await refreshLedger(store, ledger, {
     namespace,
     ...(activeSinceMs === undefined ? {} : { sinceMs: activeSinceMs }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const ids = sessions.map(({ id }) => id);
+  const wanted = sessions.filter(({ state }) => isWantedSession(query, state));
+  const ids = wanted.map(({ id }) => id);
   const sums = ledger.sums(scopeOf(query), ids);
   const isCounted = callFilter(query);
-  const found = sessions.flatMap(({ id, state }): readonly SessionGroups[] => {
-    const groups = (sums.get(id) ?? []).filter(isCounted);
-    if (groups.length === 0) return [];
-    const row = sessionRow(state);
-    return (agentId === undefined || row.agentId === agentId) && isWanted(row) ? [{ row, groups }] : [];
-  });
-  const read = { unread, read: { sessions: sessions.length, records: recordsRead } };
-  return { sessions: found, groups: found.flatMap(({ groups }) => groups), read };
+  return {
+    sessions: wanted.map(({ id, state }) => ({ state, groups: () => sums(id).filter(isCounted) })),
+    read: { unread, read: { sessions: sessions.length, records: recordsRead } },
+  };
 }
 
 function callFilter({ sinceMs = -Infinity, untilMs = Infinity, model }: UsageQuery): (sums: LedgerSums) => boolean {
@@ -159,12 +159,15 @@ async function reportOf(
   const rows = new Map<string, { readonly head: Pick<UsageRow, "group" | "name">; readonly sum: UsageSum }>();
   const label = labeller();
   const unpriced = new Set<string | null>();
-  for (const { row, groups } of sessions) {
-    for (const sums of groups) {
+  for (const { state, groups } of sessions) {
+    const row = by.some(isOfSession) ? sessionRow(state) : null;
+    // An archived session may have the key of another one.
+    const ownId = by.includes("session") ? [state.sessionId] : [];
+    for (const sums of groups()) {
       if (!total.add(sums, prices)) unpriced.add(sums.model);
       if (by.length === 0) continue;
       const values = by.map((key) => label(key, row, sums));
-      const id = JSON.stringify(values);
+      const id = [...values, ...ownId].join("\0");
       let found = rows.get(id);
       if (found === undefined) rows.set(id, (found = { head: headOf(by, values, row), sum: new UsageSum() }));
       found.sum.add(sums, prices);
@@ -178,26 +181,39 @@ async function reportOf(
 function headOf(
   by: readonly UsageKey[],
   values: readonly (string | null)[],
-  row: SessionRow,
+  row: SessionRow | null,
 ): Pick<UsageRow, "group" | "name"> {
   const group = Object.fromEntries(by.map((key, index) => [key, values[index] ?? null]));
-  return { group, name: by.includes("session") ? row.name : null };
+  return { group, name: by.includes("session") ? (row?.name ?? null) : null };
 }
 
 /** Many sums have the same quarter of an hour, whose name takes a while to compute. */
-function labeller(): (key: UsageKey, row: SessionRow, sums: LedgerSums) => string | null {
-  const labels = new Map<string, string>();
+function labeller(): (key: UsageKey, row: SessionRow | null, sums: LedgerSums) => string | null {
+  const labels = { day: new Map<number, string>(), week: new Map<number, string>(), month: new Map<number, string>() };
   return (key, row, { quarter, model }) => {
-    if (key === "session") return row.key;
     if (key === "model") return model;
-    if (key === "program") return row.program ?? "own";
-    if (key === "folder") return row.cwd;
-    if (key === "agent") return row.agentId;
-    const name = `${key} ${quarter}`;
-    let label = labels.get(name);
-    if (label === undefined) labels.set(name, (label = timeLabel(key, quarter)));
+    if (isOfSession(key)) return row === null ? null : sessionLabel(key, row);
+    let label = labels[key].get(quarter);
+    if (label === undefined) labels[key].set(quarter, (label = timeLabel(key, quarter)));
     return label;
   };
+}
+
+type SessionKey = "session" | "program" | "folder" | "agent";
+
+function isOfSession(key: UsageKey): key is SessionKey {
+  return key === "session" || key === "program" || key === "folder" || key === "agent";
+}
+
+function sessionLabel(key: SessionKey, row: SessionRow): string | null {
+  if (key === "session") return row.key;
+  if (key === "program") return row.program ?? "own";
+  return key === "folder" ? row.cwd : row.agentId;
+}
+
+function isWantedSession({ agentId, isWanted }: UsageQuery, state: SessionState): boolean {
+  if (agentId !== undefined && state.ref.agentId !== agentId) return false;
+  return isWanted === undefined || isWanted(sessionRow(state));
 }
 
 const timeKeys: ReadonlySet<UsageKey> = new Set(["day", "week", "month"]);

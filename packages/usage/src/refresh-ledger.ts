@@ -31,13 +31,14 @@ export async function refreshLedger(
 ): Promise<RefreshedLedger> {
   const scope = scopeOf(query);
   const sessions = await listSessions(store, query);
-  if (query.sinceMs === undefined) forgetOthers(ledger, scope, sessions);
   const unread: { readonly key: string; readonly error: ThroughlineError }[] = [];
-  const ids = sessions.map(({ id }) => id);
+  const isWhole = query.sinceMs === undefined;
+  const ids = isWhole ? null : sessions.map(({ id }) => id);
   const left = new Set<string>();
   let recordsRead = 0;
   for (let round = 0; round < mostRounds; round++) {
     const positions = ledger.positions(scope, ids);
+    if (isWhole && round === 0 && forgetOthers(ledger, positions, sessions)) continue;
     const due = sessions.filter(({ id, state }) => !left.has(id) && !isCounted(state, positions.get(id)));
     if (due.length === 0) break;
     for (const session of due) {
@@ -90,10 +91,16 @@ function idOf({ ref, sessionId }: SessionState): string {
   return sha256Hex(JSON.stringify([ref.namespace, ref.agentId, sessionId])).slice(0, 32);
 }
 
-/** A purged session leaves the ledger with the next full count. */
-function forgetOthers(ledger: UsageLedger, scope: string, sessions: readonly ListedSession[]): void {
+/** Forgets purged sessions. Returns whether there were any: others may have copies of their calls. */
+function forgetOthers(
+  ledger: UsageLedger,
+  positions: ReadonlyMap<string, LedgerPosition>,
+  sessions: readonly ListedSession[],
+): boolean {
   const listed = new Set(sessions.map(({ id }) => id));
-  for (const id of ledger.ids(scope)) if (!listed.has(id)) ledger.forget(id);
+  const others = [...positions.keys()].filter((id) => !listed.has(id));
+  for (const id of others) ledger.forget(id);
+  return others.length > 0;
 }
 
 function isCounted(state: SessionState, position: LedgerPosition | undefined): boolean {

@@ -3,10 +3,9 @@ const quarterMs = 15 * 60 * 1000;
 /** Names the day, the week or the month of a quarter of an hour in the local time zone. A week begins on Monday. */
 export function timeLabel(unit: "day" | "week" | "month", quarter: number): string {
   const date = new Date(quarter * quarterMs);
-  const back = unit === "week" ? (date.getDay() + 6) % 7 : 0;
-  const day = new Date(date.getFullYear(), date.getMonth(), date.getDate() - back);
-  const text = [day.getFullYear(), padded(day.getMonth() + 1), padded(day.getDate())].join("-");
-  return unit === "month" ? text.slice(0, text.lastIndexOf("-")) : text;
+  if (unit === "week") date.setDate(date.getDate() - ((date.getDay() + 6) % 7));
+  const month = `${date.getFullYear()}-${padded(date.getMonth() + 1)}`;
+  return unit === "month" ? month : `${month}-${padded(date.getDate())}`;
 }
 
 function padded(part: number): string {

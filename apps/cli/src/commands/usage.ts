@@ -46,8 +46,8 @@ function queryOf(context: CommandContext, options: UsageOptions): UsageQuery & {
   return {
     by,
     namespace: scope.namespace,
-    isWanted: rowFilter(host, options),
     signal,
+    ...(options.program === undefined && options.folder === undefined ? {} : { isWanted: rowFilter(host, options) }),
     ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}),
     ...(since === undefined ? {} : { sinceMs: since }),
     ...(until === undefined ? {} : { untilMs: until }),
