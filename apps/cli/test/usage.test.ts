@@ -1,4 +1,4 @@
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
@@ -93,6 +93,24 @@ describe("usage", () => {
     expect(stdout).toBe("Opus | $1.50 session | $0.00 today\n");
     const { stdout: json } = await runHere(directory.path, ["usage", "--statusline", "--json"], { stdin: "no JSON" });
     expect(objects(json)).toMatchObject([{ model: null, sessionUsd: null, today: { calls: 0 }, block: null }]);
+  });
+
+  it("prints its line without the store while nothing was written to it", async () => {
+    const block = async (): Promise<unknown> => {
+      const { code, stdout } = await runHere(directory.path, ["usage", "--statusline", "--json"]);
+      return [code, (objects(stdout)[0]?.["block"] as { readonly calls: number } | null)?.calls];
+    };
+    const timestamp = new Date().toISOString();
+    const path = join(directory.path, "sessions.db");
+    const key = "agent:main:now";
+    await seed(directory.path, [{ key, drafts: [{ ...answered("claude-opus-4-5"), timestamp }] }]);
+    expect(await block()).toEqual([0, 1]);
+    await seed(directory.path, [{ key: "agent:main:then", drafts: [{ ...answered("claude-opus-4-5"), timestamp }] }]);
+    expect(await block()).toEqual([0, 2]);
+    expect(await block()).toEqual([0, 2]);
+    writeFileSync(path, "no database");
+    utimesSync(path, 1, 1);
+    expect(await block()).toEqual([0, 2]);
   });
 
   it("shows windows of five hours", async () => {

@@ -33,6 +33,7 @@ const sessionColumns = [
   "created integer not null",
   "lastSeq integer not null",
   "messages integer not null",
+  "lastQuarter integer not null",
   "state text not null",
   "groups text not null",
 ];
@@ -41,6 +42,7 @@ const schema = [
   `create table session (${sessionColumns.join(", ")})`,
   "create table call (key integer primary key, session integer not null)",
   "create index callsOfSession on call (session)",
+  "create index sessionsByTime on session (scope, lastQuarter)",
   "create table copy (owner integer, session integer, primary key (owner, session)) without rowid",
   "create table meta (steps text not null)",
   `pragma user_version = ${version}`,
@@ -108,6 +110,12 @@ export class UsageLedger {
     return (id) => unpacked(texts.get(id) ?? "");
   }
 
+  /** Returns the sums since a quarter of an hour, of all sessions of a scope. */
+  sumsSince(scope: string, quarter: number): readonly LedgerSums[] {
+    const rows = this.#all("select groups from session where scope = ? and lastQuarter >= ?", scope, quarter);
+    return rows.flatMap(({ groups }) => unpacked(String(groups))).filter((sums) => sums.quarter >= quarter);
+  }
+
   /** Few sessions are looked up one by one, many are read together. */
   #rowsOf(columns: string, scope: string, ids: readonly string[] | null): readonly Row[] {
     if (ids === null || ids.length > mostLookUps)
@@ -146,19 +154,15 @@ export class UsageLedger {
       const row = this.#one("select lastSeq, groups from session where id = ?", id);
       if (Number(row?.["lastSeq"] ?? 0) !== fromSeq) return false;
       if (row === undefined)
-        this.#run(
-          "insert into session (id, scope, created, lastSeq, messages, state, groups) values (?, ?, ?, 0, 0, '', '')",
-          id,
-          scope,
-          createdAtMs,
-        );
+        this.#run("insert into session values (null, ?, ?, ?, 0, 0, 0, '', '')", id, scope, createdAtMs);
       const number = this.#numberOf(id) as number;
       const groups = new Map(unpacked(String(row?.["groups"] ?? "[]")).map((one) => [groupKey(one), one]));
       for (const call of calls) if (this.#isOwned(number, session, call)) addTo(groups, call);
       this.#run(
-        "update session set lastSeq = ?, messages = ?, state = ?, groups = ? where number = ?",
+        "update session set lastSeq = ?, messages = ?, lastQuarter = ?, state = ?, groups = ? where number = ?",
         lastSeq,
         messages,
+        Math.max(0, ...[...groups.values()].map(({ quarter }) => quarter)),
         JSON.stringify(state),
         packed([...groups.values()]),
         number,

@@ -95,8 +95,8 @@ export interface UsageOptions {
  *   const { rows, total } = await usage.report({ by: ["day"] });
  */
 export function openUsage(store: SessionStore, options: UsageOptions = {}): UsageReader {
-  const ledger = new UsageLedger(options.path ?? ":memory:");
-  const { prices = {} } = options;
+  const { path = ":memory:", prices = {} } = options;
+  const ledger = new UsageLedger(path);
   return {
     report: async (query = {}) => reportOf(store, ledger, query, prices),
     blocks: async (query = {}) => {

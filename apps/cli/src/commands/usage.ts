@@ -5,7 +5,7 @@ import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { rowFilter, type SessionFilter } from "../session-filter.ts";
 import { timeText } from "../time-text.ts";
-import { statusLine } from "../usage/status-line.ts";
+import { printStatusLine } from "../usage/status-line.ts";
 import { openStoreUsage } from "../usage/usage-file.ts";
 import { groupCells, totalCells, usageColumns, usdText } from "../usage/usage-table.ts";
 
@@ -21,11 +21,14 @@ interface UsageOptions extends SessionFilter {
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as UsageOptions;
   assertOneForm(options);
+  if (options.statusline === true) {
+    await printStatusLine(context);
+    return 0;
+  }
   const store = await context.openStore("read");
   const reader = openStoreUsage(context, store);
   try {
-    if (options.statusline === true) await statusLine(context, reader);
-    else if (options.blocks === true) await printBlocks(context, reader, queryOf(context, options));
+    if (options.blocks === true) await printBlocks(context, reader, queryOf(context, options));
     else await printReport(context, reader, queryOf(context, options));
   } finally {
     reader.close();

@@ -1,7 +1,8 @@
 import { isFields, parsedFields } from "@throughline/core/internal";
-import type { UsageReader } from "@throughline/usage";
+import { readKeptUsage, type RecentUsage } from "@throughline/usage/internal";
 import type { CommandContext } from "../command.ts";
 import type { Host } from "../host.ts";
+import { currentUsagePath, markCounted, openStoreUsage, pricesOf } from "./usage-file.ts";
 import { costText, durationText, usdText } from "./usage-table.ts";
 
 const hourMs = 60 * 60 * 1000;
@@ -9,13 +10,13 @@ const hourMs = 60 * 60 * 1000;
 const longestWorkMs = 48 * hourMs;
 
 /** Prints one line for a shell prompt, or for the status line of Claude Code, which passes its session on stdin. */
-export async function statusLine({ output, host, scope, signal }: CommandContext, reader: UsageReader): Promise<void> {
+export async function printStatusLine(context: CommandContext): Promise<void> {
+  const { output, host } = context;
   const nowMs = Date.now();
-  const today = new Date(nowMs).setHours(0, 0, 0, 0);
-  const { namespace } = scope;
-  const work = { namespace, activeSinceMs: nowMs - longestWorkMs, sinceMs: nowMs - longestWorkMs, signal };
-  const { total } = await reader.report({ ...work, sinceMs: today });
-  const block = (await reader.blocks(work)).findLast(({ endMs }) => endMs > nowMs) ?? null;
+  const times = { totalSinceMs: new Date(nowMs).setHours(0, 0, 0, 0), blocksSinceMs: nowMs - longestWorkMs };
+  const path = currentUsagePath(context);
+  const { total, blocks } = path === null ? await counted(context, times) : kept(path, context, times);
+  const block = blocks.findLast(({ endMs }) => endMs > nowMs) ?? null;
   const session = await givenSession(host.stdin);
   if (output.isJson) {
     await output.object({ kind: "usageStatus", ...session, today: total, block });
@@ -28,6 +29,30 @@ export async function statusLine({ output, host, scope, signal }: CommandContext
     block === null ? null : `${costText(block)} block, ${durationText(Math.floor((block.endMs - nowMs) / 1000))} left`,
   ];
   await output.line(parts.filter((part) => part !== null).join(" | "));
+}
+
+interface Times {
+  readonly totalSinceMs: number;
+  readonly blocksSinceMs: number;
+}
+
+function kept(path: string, { scope, settings }: CommandContext, times: Times): RecentUsage {
+  return readKeptUsage(path, { namespace: scope.namespace, ...times }, pricesOf({ settings }) ?? {});
+}
+
+/** Counts what sessions that were active lately lack. */
+async function counted(context: CommandContext, { totalSinceMs, blocksSinceMs }: Times): Promise<RecentUsage> {
+  const startedMs = Date.now();
+  const { scope, signal } = context;
+  const reader = openStoreUsage(context, await context.openStore("read"));
+  try {
+    const query = { namespace: scope.namespace, activeSinceMs: blocksSinceMs, signal };
+    const { total } = await reader.report({ ...query, sinceMs: totalSinceMs });
+    return { total, blocks: await reader.blocks({ ...query, sinceMs: blocksSinceMs }) };
+  } finally {
+    reader.close();
+    markCounted(context, startedMs);
+  }
 }
 
 /** Holds what Claude Code states about the session that shows the line. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseStoreUrl } from "@throughline/config";
 import type { SessionStore } from "@throughline/core";
@@ -8,6 +8,8 @@ import type { CommandContext } from "../command.ts";
 import { settingOf } from "@throughline/config/internal";
 
 type Prices = NonNullable<UsageOptions["prices"]>;
+
+type StorePlaceOf = Pick<CommandContext, "host" | "storeUrl" | "tokenPlaces">;
 
 /** Opens the usage of a store with the prices of the configuration. The sums are kept in the home. */
 export function openStoreUsage(context: CommandContext, store: SessionStore): UsageReader {
@@ -40,8 +42,30 @@ function openKept(path: string, store: SessionStore, prices: Prices): UsageReade
 /** SQLite reports a damaged file as SQLITE_CORRUPT, and another file as SQLITE_NOTADB. */
 const damageCodes: ReadonlySet<unknown> = new Set([11, 26]);
 
+/**
+ * Returns the file with the sums when nothing was written to the store since they were counted; else null. Only a store
+ * in one file can be asked for that without opening it.
+ */
+export function currentUsagePath({ host, storeUrl, tokenPlaces }: StorePlaceOf): string | null {
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  const path = usagePath({ host, storeUrl, tokenPlaces });
+  if (address.scheme !== "sqlite" || path === null) return null;
+  const countedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  const written = [address.path, `${address.path}-wal`].map(
+    (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs,
+  );
+  if (countedMs === undefined || written[0] === undefined) return null;
+  return written.every((atMs) => atMs === undefined || atMs < countedMs) ? path : null;
+}
+
+/** States that the sums hold everything that was written before a time, in milliseconds since 1970. */
+export function markCounted(context: StorePlaceOf, atMs: number): void {
+  const path = usagePath(context);
+  if (path !== null && existsSync(path)) utimesSync(path, atMs / 1000, atMs / 1000);
+}
+
 /** Removes the sums of the store, so that the next `usage` reads every record. */
-export function forgetUsage(context: Pick<CommandContext, "host" | "storeUrl" | "tokenPlaces">): void {
+export function forgetUsage(context: StorePlaceOf): void {
   const path = usagePath(context);
   if (path !== null) removeUsage(path);
 }
@@ -51,11 +75,7 @@ function removeUsage(path: string): void {
 }
 
 /** Each store has a file of its own, named by a hash. */
-function usagePath({
-  host,
-  storeUrl,
-  tokenPlaces,
-}: Pick<CommandContext, "host" | "storeUrl" | "tokenPlaces">): string | null {
+function usagePath({ host, storeUrl, tokenPlaces }: StorePlaceOf): string | null {
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
   if (address.scheme === "memory") return null;
   const name = createHash("sha256").update(JSON.stringify(address)).digest("hex").slice(0, 16);
@@ -63,7 +83,7 @@ function usagePath({
 }
 
 /** Null in a setting means that the class has no price of its own. */
-function pricesOf({ settings }: CommandContext): Prices {
+export function pricesOf({ settings }: Pick<CommandContext, "settings">): Prices {
   const given = settingOf(settings, "prices") as Readonly<
     Record<string, Readonly<Record<string, number | null>>>
   > | null;
