@@ -47,6 +47,10 @@ const vendors = [
 /** Qwen has no row of its own in the catalog. */
 const lastVendor = { id: "openrouter", models: /^qwen3/ };
 
+/** Models that no conversation is held with, and those that were withdrawn; each name is bytes in every bundle. */
+const otherKinds =
+  /embed|moderation|tts|transcribe|realtime|audio|image|ocr|live|voice|voxtral|whisper|davinci|curie|babbage|^ada|gpt-3|claude-[v12]|command|palm|gemini-(?:pro|flash|1)|-1\.5|mixtral|codex-mini|computer-use|vision|gemma|moonshot|saba|mistral-(?:7b|tiny)/;
+
 const classes = ["input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok"] as const;
 
 /** The rows of the snapshot: prices of each class, those of longer prompts, and the names that have them. */
@@ -60,7 +64,7 @@ export async function priceRows(asOf: string): Promise<readonly string[]> {
   for (const model of modelsOf(providers)) {
     const price = priceText(priceOn(model, asOf));
     if (price === null) continue;
-    const names = namesOf(model).filter((name) => !isTaken(name, taken));
+    const names = shortest(namesOf(model)).filter((name) => !isTaken(name, taken));
     for (const name of names) taken.add(name);
     if (names.length > 0) namesByPrice.set(price, [...(namesByPrice.get(price) ?? []), ...names]);
   }
@@ -76,7 +80,7 @@ function isTaken(name: string, taken: ReadonlySet<string>): boolean {
 function modelsOf(providers: readonly Provider[]): readonly ModelInfo[] {
   const byId = (id: string): readonly ModelInfo[] => providers.find((provider) => provider.id === id)?.models ?? [];
   const last = byId(lastVendor.id).filter(({ id }) => lastVendor.models.test(id));
-  return [...vendors.flatMap(byId), ...last].filter(({ id }) => !id.includes(":"));
+  return [...vendors.flatMap(byId), ...last].filter(({ id }) => !id.includes(":") && !otherKinds.test(id));
 }
 
 /** The price of a day; prices of certain hours are left out, because the hour of a bill is the provider's. */
@@ -117,7 +121,22 @@ function namesOf({ id, match }: ModelInfo): readonly string[] {
 }
 
 function plainName(name: string): string {
-  return name.toLowerCase().slice(name.lastIndexOf("/") + 1);
+  return name
+    .toLowerCase()
+    .slice(name.lastIndexOf("/") + 1)
+    .replaceAll(".", "-");
+}
+
+/** Leaves out a name that a shorter one with a star stands for, at most with a date behind it. */
+function shortest(names: readonly string[]): readonly string[] {
+  const starts = names.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1));
+  const isCovered = (name: string): boolean =>
+    starts.some(
+      (start) =>
+        name.startsWith(start) && /^(?:|-(?:latest|\d{8}|\d{4}-\d{2}-\d{2})\*?)$/.test(name.slice(start.length)),
+    );
+  const dated = /-(?:latest|\d{8}|\d{4}-\d{2}-\d{2})$/;
+  return names.filter((name) => !isCovered(name) && !(dated.test(name) && names.includes(name.replace(dated, ""))));
 }
 
 function matched(match: MatchLogic): readonly string[] {
