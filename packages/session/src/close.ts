@@ -5,7 +5,6 @@ import {
   type Message,
   type RecordDraft,
   type ToolCallBlock,
-  type Usage,
 } from "@throughline/core";
 import type { WaitingCalls } from "@throughline/core/internal";
 import { modelFailure } from "@throughline/guard/internal";
@@ -22,7 +21,7 @@ import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { BeforeCloseContext, ClosingDecision } from "./session-options.ts";
 import type { TurnLease } from "./turn-lease.ts";
-import type { TurnLedger } from "./turn-ledger.ts";
+import { type TurnLedger, usageOfCalls } from "./turn-ledger.ts";
 import type { TurnMark } from "./turn-mark.ts";
 import type { TurnSettings } from "./turn-settings.ts";
 import type { Turn } from "./turn.ts";
@@ -203,18 +202,12 @@ export function replayedTurn(
     ref: log.ref,
     messages,
     calls,
-    usage: usageOf(calls),
+    ...usageOfCalls(calls),
     gauge: gaugeNow(log),
     replayed: true,
     joined: false,
   };
   return finishedTurn({ ...parts, outcome: state, denial }, holdBack);
-}
-
-function usageOf(calls: readonly CallFacts[]): Usage | null {
-  const actuals = calls.flatMap(({ actual }) => (actual === null ? [] : [actual]));
-  const sum = (at: number): number => actuals.reduce((total, actual) => total + (actual[at] ?? 0), 0);
-  return actuals.length === 0 ? null : { input: sum(0), output: sum(1), cacheRead: sum(2), cacheWrite: sum(3) };
 }
 
 function gaugeNow(log: SessionLog): Gauge {

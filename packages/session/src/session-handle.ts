@@ -21,7 +21,7 @@ import {
   type SessionDraft,
 } from "@throughline/core/internal";
 import { applyChanges } from "@throughline/guard/internal";
-import type { Gauge } from "@throughline/tokens";
+import type { Gauge, Spend } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
@@ -89,6 +89,10 @@ export class SessionHandle implements Session, TurnHost {
 
   get entry(): SessionEntry {
     return this.log.entry;
+  }
+
+  get spend(): Spend {
+    return readLearning(this.log.entry).spend;
   }
 
   get head(): SessionHead {

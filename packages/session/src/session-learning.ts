@@ -9,11 +9,10 @@ import {
   nothingSpent,
   readCalibration,
   readThresholds,
-  type Spend,
   type ThresholdState,
 } from "@throughline/tokens/internal";
 import type { CallUsage } from "@throughline/core/internal";
-import { emptyCalibration } from "@throughline/tokens";
+import { emptyCalibration, type Spend } from "@throughline/tokens";
 
 /**
  * Holds the calibration, the limits and the usage of a session. They are stored in the session entry under

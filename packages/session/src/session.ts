@@ -2,7 +2,7 @@ import type { SessionTranscript, TranscriptOptions } from "./transcript.ts";
 import type { AppendResult, OpenTurn, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import type { SessionDraft } from "@throughline/core/internal";
 import type { Repair } from "@throughline/history";
-import type { Gauge } from "@throughline/tokens";
+import type { Gauge, Spend } from "@throughline/tokens";
 import type { SessionContent, SessionModel } from "./session-options.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import type { TurnStream } from "./turn-stream.ts";
@@ -75,6 +75,11 @@ export interface Session extends AsyncDisposable {
   } | null;
   /** Holds the session entry, as this handle last read it. */
   readonly entry: SessionEntry;
+  /**
+   * Adds up the calls that turns of this session made, as this handle last read it: tokens by class and their cost. It
+   * does not count calls that another program made.
+   */
+  readonly spend: Spend;
   /** Holds the newest record of the branch, as this handle last read it. */
   readonly head: SessionHead;
   /** Holds the model of turns that name no other; `setModel` changes it. */

@@ -184,7 +184,7 @@ function endedTurn(context: RunContext, end: TurnEnd, ledger: TurnLedger, calls:
       ref: host.ref,
       messages: taken.flatMap(({ seq, record }) => (seq < firstSeq ? [] : [record["message"] as Message])),
       calls,
-      usage: ledger.used,
+      ...ledger.used,
       gauge: ledger.now(),
       replayed: false,
       joined: false,

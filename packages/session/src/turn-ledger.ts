@@ -1,11 +1,19 @@
-import type { SessionEntry, Usage } from "@throughline/core";
+import type { SessionEntry } from "@throughline/core";
 import type { LearnedLimits } from "@throughline/guard/internal";
-import { type Actual, beginCycle, crossThresholds, type TokenCounter } from "@throughline/tokens/internal";
-import { type ContextEstimate, type Gauge, observe } from "@throughline/tokens";
-import type { CallUsage } from "@throughline/core/internal";
+import {
+  type Actual,
+  beginCycle,
+  crossThresholds,
+  nothingSpent,
+  type TokenCounter,
+} from "@throughline/tokens/internal";
+import { type ContextEstimate, type Gauge, observe, type Spend } from "@throughline/tokens";
+import { type CallUsage, readUsage } from "@throughline/core/internal";
+import type { CallFacts } from "./call-record.ts";
 import type { SessionLog } from "./session-log.ts";
 import { keptLearning, readLearning, spendMore, type SessionLearning } from "./session-learning.ts";
 import type { PromptPrefix } from "./prompt.ts";
+import type { Turn } from "./turn.ts";
 
 export interface AnsweredCall {
   readonly usage: CallUsage;
@@ -26,7 +34,7 @@ export class TurnLedger {
   readonly #log: SessionLog;
   #cycle: number;
   #kept: SessionLearning;
-  #used: Usage | null = null;
+  #used: Spend = nothingSpent;
 
   constructor(log: SessionLog) {
     this.#log = log;
@@ -35,8 +43,9 @@ export class TurnLedger {
     this.#cycle = log.facts.cycle;
   }
 
-  get used(): Usage | null {
-    return this.#used;
+  /** Returns what the calls of the turn used, and what they cost. */
+  get used(): TurnUsage {
+    return turnUsage(this.#used);
   }
 
   /**
@@ -83,7 +92,7 @@ export class TurnLedger {
 
   answered(call: AnsweredCall): void {
     const { usage, counter } = call;
-    this.#used = addUsage(this.#used, usage);
+    this.#used = spendMore(this.#used, usage, counter.model);
     const spend = spendMore(this.learning.spend, usage, counter.model);
     this.learning = { ...this.learning, spend, calibration: this.#observed(call) };
   }
@@ -141,12 +150,20 @@ function changed(wanted: Readonly<Record<string, unknown>>, entry: SessionEntry)
   return patch;
 }
 
-function addUsage(sum: Usage | null, { input, output, cacheRead, cacheWrite, reasoning }: CallUsage): Usage {
-  return {
-    input: (sum?.input ?? 0) + input,
-    output: (sum?.output ?? 0) + output,
-    cacheRead: (sum?.cacheRead ?? 0) + cacheRead,
-    cacheWrite: (sum?.cacheWrite ?? 0) + cacheWrite,
-    reasoning: (sum?.reasoning ?? 0) + reasoning,
-  };
+type TurnUsage = Pick<Turn, "usage" | "costUsd">;
+
+function turnUsage({ calls, input, output, cacheRead, cacheWrite, reasoning, costUsd }: Spend): TurnUsage {
+  if (calls === 0) return { usage: null, costUsd: null };
+  return { usage: { input, output, cacheRead, cacheWrite, reasoning }, costUsd };
+}
+
+/** Returns the usage of an earlier turn from the records of its calls. */
+export function usageOfCalls(calls: readonly CallFacts[]): TurnUsage {
+  let spend = nothingSpent;
+  for (const { actual, provider, model: modelId } of calls) {
+    const [input, output, cacheRead, cacheWrite] = actual ?? [];
+    const usage = readUsage({ input, output, cacheRead, cacheWrite });
+    if (usage !== null) spend = spendMore(spend, usage, { provider, modelId });
+  }
+  return turnUsage(spend);
 }

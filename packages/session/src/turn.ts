@@ -26,6 +26,11 @@ export interface Turn {
   readonly messages: readonly Message[];
   /** Sums the usage of all calls; null when no provider reported any. */
   readonly usage: Usage | null;
+  /**
+   * States what these calls cost, in US dollars at the usual prices of the catalog. Null when no provider reported any
+   * usage, and when the price of a model is unknown.
+   */
+  readonly costUsd: number | null;
   /** Holds the gauge after the turn. */
   readonly gauge: Gauge;
   /** Holds one entry for each call of the model, including failed ones. */

@@ -48,6 +48,10 @@ describe("what a session says of its tokens", () => {
       throughline: { spend: { calls: 2, cacheRead: 2330, cacheWrite: 340 } },
     });
     expect(session.entry).toEqual(state?.entry);
+    expect(second.usage).toMatchObject({ input: 5, output: 30, cacheRead: 1330, cacheWrite: 40 });
+    const costUsd = (5 * 3 + 30 * 15 + 1330 * 0.3 + 40 * 3.75) / 1e6;
+    expect(second.costUsd).toBeCloseTo(costUsd, 12);
+    expect(session.spend).toMatchObject({ calls: 2, input: 15, output: 50, cacheRead: 2330, cacheWrite: 340 });
     await using other = await createFixture({ script, store: createMemoryStore({ data }) }).sessions.open(key);
     expect((await other.messages()).gauge).toMatchObject({ tokens: 1405, source: "actual" });
     await other.runTurn("3");
