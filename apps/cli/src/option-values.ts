@@ -1,5 +1,5 @@
 import { nearestName } from "@throughline/core/internal";
-import type { UsageKey } from "@throughline/usage";
+import type { UsageKey } from "@throughline/usage/internal";
 import { InvalidArgumentError } from "commander";
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };

@@ -1,2 +1,2 @@
 export { openUsage } from "./open-usage.ts";
-export type { UsageKey, UsageOptions, UsageQuery, UsageReader, UsageReport, UsageRow } from "./open-usage.ts";
+export type { UsageReport } from "./open-usage.ts";

@@ -7,7 +7,8 @@ import { redactRecords, sessionRef, type RecordDraft, type SessionStore } from "
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { openUsage, type UsageReader } from "../src/index.ts";
+import { openUsage } from "../src/index.ts";
+import type { UsageReader } from "../src/internal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "usage-"));
 const readers: UsageReader[] = [];

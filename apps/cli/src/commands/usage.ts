@@ -1,5 +1,6 @@
 import { quote } from "@throughline/core/internal";
-import type { UsageKey, UsageQuery, UsageReader, UsageReport } from "@throughline/usage";
+import type { UsageReport } from "@throughline/usage";
+import type { UsageKey, UsageQuery, UsageReader } from "@throughline/usage/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";

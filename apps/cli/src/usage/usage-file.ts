@@ -3,7 +3,8 @@ import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, utimesSyn
 import { dirname, join } from "node:path";
 import { parseStoreUrl } from "@throughline/config";
 import type { SessionStore } from "@throughline/core";
-import { openUsage, type UsageOptions, type UsageReader } from "@throughline/usage";
+import { openUsage } from "@throughline/usage";
+import type { UsageOptions, UsageReader } from "@throughline/usage/internal";
 import type { CommandContext } from "../command.ts";
 import { settingOf } from "@throughline/config/internal";
 

@@ -1,5 +1,4 @@
-import type { UsageKey, UsageRow } from "@throughline/usage";
-import type { UsageTotals } from "@throughline/usage/internal";
+import type { UsageKey, UsageRow, UsageTotals } from "@throughline/usage/internal";
 import { grouped } from "../counted.ts";
 import { shownFolder, shownProgram } from "../session-names.ts";
 import type { TableColumn } from "../text-table.ts";
