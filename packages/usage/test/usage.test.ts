@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { forkSession } from "@throughline/core/internal";
+import { forkSession, throughlineDraft } from "@throughline/core/internal";
 import { redactRecords, sessionRef, type RecordDraft, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
@@ -152,6 +152,30 @@ describe("usage", () => {
     expect((await usage.report()).total).toMatchObject({ calls: 1, output: 10, seconds: 120 });
     await store.append(ref, [reply(part, 3), further]);
     expect((await usage.report()).total).toMatchObject({ calls: 1, output: 15, seconds: 180 });
+  });
+
+  it("counts a call of the gateway once, with the time that it measured, and a call whose reply was not stored", async () => {
+    const store = createMemoryStore();
+    const facts = { turnId: "t", step: 1, provider: "anthropic", model: "claude-opus-4-5", headId: null };
+    const call = (fields: object): RecordDraft => ({
+      ...throughlineDraft("call", { ...facts, ...fields }),
+      timestamp: at(9),
+    });
+    const exchange = throughlineDraft("exchange", { startedMs: startMs, endedMs: startMs + 4000 });
+    await session(store, "one", [
+      question("Hi", 0),
+      reply({}, 5),
+      { ...exchange, timestamp: at(5) },
+      call({ toSeq: 1, actual: [100, 10, 1000, 0] }),
+      call({ toSeq: 4, actual: [7, 3, 0, 0], attempt: 1 }),
+      call({ toSeq: 4, part: 2 }),
+    ]);
+    expect((await usageOf(store).report()).total).toMatchObject({
+      calls: 2,
+      input: 107,
+      output: 13,
+      seconds: 4 + 4 * 60,
+    });
   });
 
   it("leaves out the later blocks of a call whose counts are impossible", async () => {
