@@ -292,6 +292,7 @@ export const longSuites: readonly LongSuite[] = [
       "large-imports.slow",
       "mcp",
       "sessions-apart.slow",
+      "usage-agreement",
     ]),
     quick: ["test/kill-append.slow.test.ts"],
   }),
