@@ -13,6 +13,7 @@ import type { AdoptionPort } from "./adoption.ts";
 import type { OpenTranscript } from "./open-transcript.ts";
 import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./file-work.ts";
 import { archivedFrom } from "./recover-entries.ts";
+import type { KnownRow } from "./merge-entry.ts";
 import { Purges } from "./purges.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { removeOrphanedPartials } from "./stale-partials.ts";
@@ -218,11 +219,12 @@ export class AdoptedChanges implements AdoptionPort {
     const { log, mirror } = this.#agent;
     // The row includes the transcript's patches: the change gets the next revision, and patches up to it count as
     // applied.
-    const rowOf = (key: string): SessionRow | null => {
+    const rowOf = (key: string): KnownRow | null => {
       const row = log.find(key, undefined);
       if (row === null) return null;
       const present = this.#presentRow(row);
-      return this.#agent.snapshotIfReadable(present)?.folded ?? present;
+      const { folded, entryAtMs } = this.#agent.snapshotIfReadable(present) ?? { folded: present };
+      return { row: folded, entryAtMs: entryAtMs ?? folded.updatedAtMs };
     };
     const change = mirror.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
     // A session that stays active keeps the name of its transcript.

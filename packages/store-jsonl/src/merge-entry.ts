@@ -6,9 +6,15 @@ import type { SessionRow } from "./session-row.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
+export interface KnownRow {
+  readonly row: SessionRow;
+  /** States when this store last changed the entry. A later line of either program changes no field. */
+  readonly entryAtMs: number;
+}
+
 /** Merges another program's change of the entry into the row. When both changed a field, the later change wins. */
 export function mergeForeign(
-  row: SessionRow,
+  { row, entryAtMs }: KnownRow,
   { theirs, base, nowMs }: { readonly theirs: Fields | null; readonly base: Fields | null; readonly nowMs: number },
 ): SessionRow {
   if (theirs === null) return base?.["sessionId"] === row.sessionId ? archivedByThem(row) : row;
@@ -24,7 +30,7 @@ export function mergeForeign(
   const known = readableEntry(row);
   if (known === null) return row;
   const ours = fieldsOf(viewOf(row, "")) ?? {};
-  const isLater = isLaterThan(row.updatedAtMs, theirs, base);
+  const isLater = isLaterThan(entryAtMs, theirs, base);
   const entry = new Map(Object.entries(known));
   for (const field of new Set([...Object.keys(theirs), ...Object.keys(base ?? {})])) {
     const isChanged = !isSame(theirs[field], base?.[field]) && !isSame(theirs[field], ours[field]);

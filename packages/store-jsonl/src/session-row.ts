@@ -136,6 +136,11 @@ export interface SessionSnapshot {
   readonly seen: string;
   /** Holds the entry of `folded` as JSON in a snapshot from the index; absent in others. */
   readonly entryText?: string;
+  /**
+   * States when this store last changed the entry; lines of another program do not count.
+   * @default the time of the last activity
+   */
+  readonly entryAtMs?: number;
   /** States which records this process has flushed. @default no record is proven */
   readonly flushed?: FlushedRecords;
 }

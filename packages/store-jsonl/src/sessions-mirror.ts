@@ -12,7 +12,7 @@ import {
   type DamagedCopy,
 } from "./keep-damaged-view.ts";
 import { DeepJson } from "./json-members.ts";
-import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
+import { fieldsOf, idIn, type KnownRow, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
 import { crcOfBase, readView, viewText, type ReadView } from "./sessions-json.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { readableEntry } from "./undecodable-entry.ts";
@@ -41,7 +41,7 @@ export interface Agreement {
 }
 
 export interface KnownRows {
-  rowOf(key: string): SessionRow | null;
+  rowOf(key: string): KnownRow | null;
   putBack(sessionId: string): SessionRow | null;
 }
 
@@ -173,11 +173,11 @@ export class SessionsMirror {
       const fields = fieldsOf(theirs.get(key));
       if (theirs.get(key) instanceof DeepJson) continue;
       const base = fieldsOf(this.#base.get(key));
-      const row = rowOf(key);
-      const merged = row === null ? null : mergeForeign(row, { theirs: fields, base, nowMs });
-      if (merged !== null && merged !== row) changed.push(merged);
+      const known = rowOf(key);
+      const merged = known === null ? null : mergeForeign(known, { theirs: fields, base, nowMs });
+      if (merged !== null && merged !== known?.row) changed.push(merged);
       const id = fields?.["sessionId"];
-      if (row !== null || typeof id !== "string" || base?.["sessionId"] === id) continue;
+      if (known !== null || typeof id !== "string" || base?.["sessionId"] === id) continue;
       const archived = putBack(id);
       if (archived !== null && readableEntry(archived) !== null)
         changed.push(restoredRow(archived, key, fields ?? {}, nowMs));

@@ -41,7 +41,8 @@ export class TranscriptSummaries {
     const folded = this.#fold(row, summary);
     // An empty fingerprint keeps the index from storing a snapshot that lacks undecodable patches.
     const known = folded.entry instanceof UndecodableChange ? "" : seen;
-    return { row, folded, digest: { head, messageCount, updatedAtMs, windowAt }, seen: known };
+    const digest = { head, messageCount, updatedAtMs, windowAt };
+    return { row, folded, digest, seen: known, entryAtMs: entryAtMsOf(row, summary) };
   }
 
   unread(row: SessionRow): SessionSnapshot {
@@ -145,6 +146,15 @@ export function fingerprintOf(facts: FileFacts | null, row?: SessionRow): string
 /** A summary from the index is folded for one row. It fits a later row only if that row includes all of its patches. */
 function isFor({ indexed }: TranscriptSummary, row: SessionRow): boolean {
   return indexed === undefined || indexed.row === row || row.revision >= indexed.folded.revision;
+}
+
+/** Patches that the row includes are not newer than the row. The index keeps no patches, only what they made. */
+function entryAtMsOf(row: SessionRow, { patches, indexed }: TranscriptSummary): number {
+  if (indexed !== undefined) return indexed.folded.updatedAtMs;
+  return patches.reduce(
+    (newestMs, { revision, atMs }) => (revision > row.revision ? Math.max(newestMs, atMs) : newestMs),
+    row.updatedAtMs,
+  );
 }
 
 function summaryOf({ head, messageCount, updatedAtMs, patches, windowAt }: Transcript): TranscriptSummary {

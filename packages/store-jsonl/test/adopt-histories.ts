@@ -58,7 +58,7 @@ export async function playTurns({
 }
 
 /** This computer's files, until they are killed: from then on a handle can only close what it has open. */
-function mortalFiles(): Files & { kill(): void } {
+export function mortalFiles(): Files & { kill(): void } {
   let isKilled = false;
   const entries = Object.entries(nodeFiles).map(([name, call]: [string, (...given: never[]) => unknown]) => [
     name,

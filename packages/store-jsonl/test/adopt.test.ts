@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { OpenClawFolder } from "./openclaw-folder.ts";
 import { userDraft } from "./session-fixture.ts";
-import { playTurns } from "./adopt-histories.ts";
+import { mortalFiles, playTurns } from "./adopt-histories.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -217,6 +217,25 @@ describe("what another program left is taken over", () => {
     });
     folder.begin(other, "o", null, { label: "later" });
     expect(await store.load(sessionRef({ key: other }))).toMatchObject({ sessionId: "o", entry: { label: "later" } });
+  });
+
+  it("keeps a field that the other program changed last, also when it added a line afterwards", async () => {
+    const root = newFolder();
+    const folder = new OpenClawFolder(root);
+    const ref = sessionRef({ key: group });
+    folder.begin(group, "a", "hello", { model: "first" });
+    const first = createJsonlStore({ root });
+    await first.list();
+    await first.close();
+    const files = mortalFiles();
+    const killed = createJsonlStore({ root, files, derivedDelayMs: Infinity });
+    await killed.append(ref, [userDraft("question")], { entry: { model: "ours" } });
+    files.kill();
+    await killed.close();
+    folder.edit(group, { model: "theirs" });
+    folder.say("a.jsonl", "a", "later");
+    await using store = createJsonlStore({ root });
+    expect(await store.load(ref)).toMatchObject({ entry: { model: "theirs" }, messageCount: 3 });
   });
 
   it("is the same as a model says after a random history of two programs in turn", async () => {

@@ -6,6 +6,7 @@ type Entries = Record<string, Record<string, unknown>>;
 export class OpenClawFolder {
   readonly folder: string;
   #count = 0;
+  #actedAtMs = 0;
 
   constructor(root: string) {
     this.folder = `${root}/agents/main/sessions`;
@@ -29,14 +30,14 @@ export class OpenClawFolder {
     entry: object = {},
     name: string = `${sessionId}.jsonl`,
   ): void {
-    this.#change((entries) => (entries[key] = { sessionId, updatedAt: Date.now(), ...entry }));
+    this.#change((entries) => (entries[key] = { sessionId, updatedAt: this.#nextMs(), ...entry }));
     if (text !== null) this.say(name, sessionId, text);
   }
 
   /** Adds a message to a transcript, which gets its header with the first. */
   say(name: string, sessionId: string, text: string): void {
     const path = this.path(name);
-    const timestamp = new Date().toISOString();
+    const timestamp = new Date(this.#nextMs()).toISOString();
     const header = { type: "session", version: 3, id: sessionId, timestamp, cwd: "/" };
     if (!existsSync(path)) writeFileSync(path, `${JSON.stringify(header)}\n`);
     const id = `theirs-${sessionId}-${++this.#count}-${text}`;
@@ -46,7 +47,7 @@ export class OpenClawFolder {
 
   edit(key: string, set: object, unset: readonly string[] = []): void {
     this.#change((entries) => {
-      const entry = { ...entries[key], ...set, updatedAt: Date.now() } as Record<string, unknown>;
+      const entry = { ...entries[key], ...set, updatedAt: this.#nextMs() } as Record<string, unknown>;
       for (const field of unset) delete entry[field];
       entries[key] = entry;
     });
@@ -65,6 +66,14 @@ export class OpenClawFolder {
 
   takeBack(aside: string, name: string): void {
     renameSync(this.path(aside), this.path(name));
+  }
+
+  /** Returns a later time for each act, so that their order is known. */
+  #nextMs(): number {
+    let nowMs = Date.now();
+    while (nowMs <= this.#actedAtMs) nowMs = Date.now();
+    this.#actedAtMs = nowMs;
+    return nowMs;
   }
 
   #change(change: (entries: Entries) => unknown): void {
