@@ -188,6 +188,14 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
   watch: [["watch", "evil", "--after-seq", "0", "--limit", "7"]],
   verify: [["verify"], ["verify", "--store", `sqlite:${attack}`]],
   stats: [["stats"]],
+  usage: [
+    ["usage", "--by", "session,model"],
+    ["usage", "--by", attack],
+    ["usage", "--folder", attack],
+    ["usage", "--program", attack],
+    ["usage", "--since", attack],
+    ["usage", "--statusline"],
+  ],
   serve: [
     ["serve", "--host", attack, "--port", "0"],
     ["serve", "--public-url", attack, "--port", "0"],

@@ -24,6 +24,9 @@ export interface Fixture {
 
 export const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
 
+type PurgesOf = Required<Pick<PostgresStore["maintenance"], "purges" | "addPurges">>;
+const purgesOf = ({ maintenance }: PostgresStore): PurgesOf => maintenance as PurgesOf;
+
 export async function all(pages: AsyncIterable<unknown>): Promise<unknown[]> {
   const found: unknown[] = [];
   for await (const each of pages) found.push(each);
@@ -116,6 +119,17 @@ export const tries: readonly Try[] = [
     "maintenance.backup",
     "STORE_READ_ONLY",
     ({ store, folder }) => store.maintenance.backup(join(folder, "theirs.sql")),
+  ],
+  [
+    "maintenance.purges",
+    "nothing",
+    async ({ store }) => (await all(purgesOf(store).purges())).filter((marks) => inspect(marks).includes("other")),
+  ],
+  ["maintenance.purges, of an agent", "nothing", ({ store }) => all(purgesOf(store).purges({ agentId: "other" }))],
+  [
+    "maintenance.addPurges",
+    "STORE_READ_ONLY",
+    ({ store }) => purgesOf(store).addPurges("", [{ agentId: "other", digest: "0".repeat(32), purgedAtMs: 1 }]),
   ],
   ["close", "nothing", ({ store }) => store.close()],
 ];

@@ -126,6 +126,14 @@ const rows: readonly Row[] = [
   ["maintenance.verify", 8, ({ store }) => through(store.maintenance.verify())],
   ["maintenance.repair", 25, ({ store }) => through(store.maintenance.repair())],
   ["maintenance.backup", 37, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
+  ["maintenance.purges", 1, ({ store }) => through(store.maintenance.purges?.() ?? expect.unreachable())],
+  [
+    "maintenance.addPurges",
+    1,
+    ({ store }) =>
+      store.maintenance.addPurges?.("", [{ agentId: "main", digest: "0".repeat(32), purgedAtMs: 1 }]) ??
+      expect.unreachable(),
+  ],
   ["search.rebuild", 15, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
 ];

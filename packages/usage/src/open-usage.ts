@@ -1,5 +1,11 @@
 import type { SessionState, SessionStore } from "@throughline/core";
-import { sessionRow, type SessionRow } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  sessionRow,
+  type SessionRow,
+} from "@throughline/core/internal";
 import { pricesAsOf, type ModelPrices } from "@throughline/tokens/internal";
 import { usageBlocks, type UsageBlock } from "./usage-blocks.ts";
 import { UsageLedger, type LedgerSums } from "./ledger.ts";
@@ -88,13 +94,29 @@ export interface UsageOptions {
   readonly prices?: ModelPrices;
 }
 
+const { callback, filledText, listOf, number, object, oneOf, signal: abort, text } = optionKinds;
+const usageTable: OptionTable<UsageOptions> = { path: filledText, prices: object };
+const queryTable: OptionTable<UsageQuery> = {
+  namespace: text,
+  agentId: text,
+  by: listOf(oneOf(["day", "week", "month", "session", "model", "program", "folder", "agent"])),
+  sinceMs: number(),
+  untilMs: number(),
+  model: text,
+  isWanted: callback,
+  activeSinceMs: number(),
+  signal: abort,
+};
+
 /**
  * Opens the usage of a store.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option, here and in a query
  * @example
  *   const usage = openUsage(store);
  *   const { rows, total } = await usage.report({ by: ["day"] });
  */
 export function openUsage(store: SessionStore, options: UsageOptions = {}): UsageReader {
+  assertKnownOptions<UsageOptions>("openUsage", options, usageTable);
   const { path = ":memory:", prices = {} } = options;
   const ledger = new UsageLedger(path);
   return {
@@ -122,6 +144,7 @@ async function readGroups(
   ledger: UsageLedger,
   query: UsageQuery,
 ): Promise<{ readonly sessions: readonly SessionGroups[]; readonly read: Pick<UsageReport, "unread" | "read"> }> {
+  assertKnownOptions<UsageQuery>("the usage of a store", query, queryTable);
   const { namespace = "", activeSinceMs, signal } = query;
   const { sessions, recordsRead, unread } = await refreshLedger(store, ledger, {
     namespace,
