@@ -1,6 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
 import { findRecordProblem, inFewerSteps, type Steps } from "@throughline/core/internal";
-import type { Context } from "@throughline/history";
+import type { Context, Repair } from "@throughline/history";
 import type { NeutralBlock, NeutralMessage } from "@throughline/history/internal";
 import {
   contextSteps,
@@ -33,14 +33,15 @@ export interface TurnOrigin {
 }
 
 /**
- * Converts the branch of a session to turns that the target's provider accepts. Every call is answered. Content that
- * the provider would refuse is left out or changed, and reported. A session of which only the end was read begins
- * there.
+ * Converts the branch of a session to turns that the target's provider accepts. Every call is answered, except those
+ * that wait for a decision. Content that the provider would refuse is left out or changed, and reported. A session of
+ * which only the end was read begins there.
  */
 export class WrittenConversation {
   readonly #session: WrittenSession;
   readonly #rules: ProviderRules;
   readonly #losses: LossLog;
+  readonly #keepsWaiting: boolean;
   readonly #messages = new Map<string, NeutralMessage>();
   readonly #stored: ReadonlyMap<string, StoredRecord>;
   readonly #written = new Set<string>();
@@ -54,10 +55,12 @@ export class WrittenConversation {
   #context: { readonly headId: string | null; readonly context: Context } | null = null;
   readonly #shown = new Set<string>();
 
-  constructor(session: WrittenSession, rules: ProviderRules, losses: LossLog) {
+  /** @param keepsWaiting writes a reply whose calls wait, without answers to them. Otherwise the reply is left out. */
+  constructor(session: WrittenSession, rules: ProviderRules, losses: LossLog, keepsWaiting = true) {
     this.#session = session;
     this.#rules = rules;
     this.#losses = losses;
+    this.#keepsWaiting = keepsWaiting;
     this.#stored = new Map(session.records.map((stored) => [stored.id, stored]));
   }
 
@@ -129,11 +132,10 @@ export class WrittenConversation {
   /** A compacted context begins with its summary, and these turns follow. */
   *keptTurns(compactionId: string): Steps<readonly ReplayTurn[]> {
     const turns = yield* this.#rendered(compactionId);
-    // Answers that were created for the last calls are removed, because their real answers follow the compaction.
     const last = turns.at(-1);
     const isOpen = last?.role === "user" && last.blocks.length === 0;
-    const answered = isOpen ? withResults(last, ({ recordId }) => recordId !== null) : (last ?? null);
-    return [...turns.slice(0, -1), ...(answered === null ? [] : [answered])];
+    // The real answers to the last calls follow the compaction.
+    return isOpen ? withoutCreatedAnswers(turns) : turns;
   }
 
   #placeOf(recordId: string | null): number {
@@ -152,15 +154,24 @@ export class WrittenConversation {
     for (const message of context.messages) this.#messages.set(message.recordId, message);
     this.#inOrder = context.messages;
     this.#places = new Map(context.messages.map(({ recordId }, place) => [recordId, place]));
-    const messages = context.messages.filter(({ role }) => hasSummary || role !== "compactionSummary");
+    const waitingIds = new Set(
+      this.#keepsWaiting ? context.messages.filter(isWaiting).map(({ recordId }) => recordId) : [],
+    );
+    const messages = context.messages
+      .filter(({ role }) => hasSummary || role !== "compactionSummary")
+      .map((message) => (waitingIds.has(message.recordId) ? asSent(message) : message));
     const mapping: ProviderMapping<ReplayTurn> = {
       rules: this.#rules,
       turn: (turn) => [turn],
       system: () => ({ field: null, first: [] }),
     };
     const rendering = yield* inFewerSteps(renderSteps({ ...context, messages }, mapping, {}));
-    yield* this.#losses.repairs(rendering.repairs.filter(({ recordId }) => !this.#isInFile(recordId)));
-    return rendering.messages;
+    const isCreated = ({ rule, recordId }: Repair): boolean =>
+      rule === "result-synthesized" && waitingIds.has(recordId);
+    yield* this.#losses.repairs(
+      rendering.repairs.filter((repair) => !this.#isInFile(repair.recordId) && !isCreated(repair)),
+    );
+    return waitingIds.size === 0 ? rendering.messages : withoutCreatedAnswers(rendering.messages);
   }
 
   /**
@@ -273,6 +284,24 @@ const nothing: ReadonlySet<string> = new Set();
 function withResults(turn: UserTurn, isWanted: (result: ReplayResult) => boolean): UserTurn | null {
   const results = turn.results.filter(isWanted);
   return results.length === 0 && turn.blocks.length === 0 ? null : { ...turn, results };
+}
+
+/** Removes the answers that were created for the calls of the last reply. */
+function withoutCreatedAnswers(turns: readonly ReplayTurn[]): readonly ReplayTurn[] {
+  const last = turns.at(-1);
+  if (last?.role !== "user") return turns;
+  const answered = withResults(last, ({ recordId }) => recordId !== null);
+  return [...turns.slice(0, -1), ...(answered === null ? [] : [answered])];
+}
+
+function isWaiting(message: NeutralMessage): boolean {
+  return message.role === "assistant" && message.isWaiting === true;
+}
+
+function asSent(message: NeutralMessage): NeutralMessage {
+  if (message.role !== "assistant") return message;
+  const { isWaiting: _isWaiting, ...sent } = message;
+  return sent;
 }
 
 /**

@@ -13,7 +13,8 @@ const made = (kind: string): Told => ({ what: "made", kind });
 const losses: Readonly<Record<RepairRule, Told | null>> = {
   "failed-turn-dropped": leftOut("failed reply"),
   "continued-reply-cut": leftOut("part of an aborted reply"),
-  "result-of-dropped-turn": leftOut("result of a failed reply"),
+  "waiting-reply-left-out": leftOut("reply whose calls wait"),
+  "result-of-dropped-turn": leftOut("result of a reply that is left out"),
   "result-synthesized": made("result of a call without one"),
   "orphan-result": leftOut("result without a call"),
   "duplicate-result": leftOut("second result of a call"),

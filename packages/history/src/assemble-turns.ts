@@ -111,7 +111,7 @@ export class TurnAssembly {
     else if (item.kind === "system") this.takeSystem(item);
     else if (item.kind === "result") this.takeResult(item);
     else if (item.kind === "step") this.takeStep(item);
-    else if (!item.isFailed && item.kept.length > 0) this.takeReply(item);
+    else if (!item.isUnsent && item.kept.length > 0) this.takeReply(item);
   }
 
   private takeResult(item: ResultItem): void {

@@ -15,6 +15,7 @@ import { findBoundary, findCheckpoint } from "./find-boundary.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 import { OmittedRanges, type OmittedRange, type RecordFate } from "./omitted-ranges.ts";
 import { collectEdits, type RecordEdit } from "./record-edits.ts";
+import { markWaitingReply } from "./waiting-reply.ts";
 import { walkSteps } from "./walk-branch.ts";
 
 /** Configures `buildContext`. */
@@ -85,6 +86,8 @@ export interface ContextState {
   readonly edits: ReadonlyMap<string, RecordEdit>;
   readonly change: PrefixChange;
   readonly omitted: OmittedRanges;
+  /** Is true when the newest reply waits. Any further record may end the wait. */
+  readonly isWaiting: boolean;
 }
 
 export function* contextStateSteps(
@@ -107,17 +110,18 @@ export function* contextStateSteps(
     omitted.add((records[at] as StoredRecord).seq, fates[at]);
     yield;
   }
+  const messages = markWaitingReply(collected.messages, records);
   const context: Context = {
     headId: path.at(-1)?.id ?? null,
-    messages: collected.messages,
-    recordsInContext: collected.messages.length,
+    messages,
+    recordsInContext: messages.length,
     model: lastModel(path),
     thinkingLevel: lastThinkingLevel(path),
     summaryId: boundary?.summary?.id ?? null,
     omitted: omitted.ranges(),
     findings,
   };
-  return { context, edits, change: collected.change, omitted };
+  return { context, edits, change: collected.change, omitted, isWaiting: messages !== collected.messages };
 }
 
 /**

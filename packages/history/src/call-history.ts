@@ -96,7 +96,7 @@ export class CallHistory {
     else if (Array.isArray(this.sites)) this.sites.push(site);
     else this.sites = [this.sites, site];
     this.wasCalled = true;
-    if (site.owner.isFailed) (this.openFailedSites ??= new Queue()).push(site);
+    if (site.owner.isUnsent) (this.openFailedSites ??= new Queue()).push(site);
     else if (this.openSite === null && this.openSites === null) this.openSite = site;
     else (this.openSites ??= new Queue()).push(site);
   }
@@ -126,7 +126,7 @@ export class CallHistory {
   unanswered(): readonly CallSite[] {
     const open = this.unansweredSites();
     if (open.length === 0) return open;
-    const valid = open.filter((site) => !site.owner.isFailed);
+    const valid = open.filter((site) => !site.owner.isUnsent);
     return valid.length > 0 ? valid : open;
   }
 

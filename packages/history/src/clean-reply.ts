@@ -6,10 +6,11 @@ import { carriesNothing, type ReplayRules } from "./replay-rules.ts";
 import type { ReplayText, ReplayThinking } from "./replay-turn.ts";
 
 /**
- * Checks whether a reply failed. A failed reply is not sent; an aborted reply is sent if the user asked to continue it.
+ * Checks whether a reply is not sent: it failed, or a call of it waits. An aborted reply is sent if the user asked to
+ * continue it.
  */
-export function isFailedReply({ stopReason, isContinued }: NeutralAssistant): boolean {
-  return (stopReason === "aborted" && isContinued !== true) || stopReason === "error";
+export function isUnsentReply({ stopReason, isContinued, isWaiting }: NeutralAssistant): boolean {
+  return (stopReason === "aborted" && isContinued !== true) || stopReason === "error" || isWaiting === true;
 }
 
 /**
@@ -36,12 +37,12 @@ export function cleanReply(
 ): AssistantItem | null {
   if (message.isContinued === true) return cleanContinued(message, place, rules, report);
   const { recordId, isFragment, responseId, stopReason } = message;
-  const isFailed = isFailedReply(message);
+  const isUnsent = isUnsentReply(message);
   const item: AssistantItem = {
     kind: "assistant",
     recordId,
     place,
-    isFailed,
+    isUnsent,
     isSummary: false,
     isFragment,
     responseId,
@@ -49,8 +50,9 @@ export function cleanReply(
     blocks: [],
     kept: [],
   };
-  if (isFailed) report("failed-turn-dropped", item, spoken(message));
-  const cleaner = new ReplyCleaner(message, item, rules, isFailed ? () => undefined : report);
+  if (isUnsent)
+    report(message.isWaiting === true ? "waiting-reply-left-out" : "failed-turn-dropped", item, spoken(message));
+  const cleaner = new ReplyCleaner(message, item, rules, isUnsent ? () => undefined : report);
   const blocks: AssistantItemBlock[] = [];
   let saysMore = false;
   for (const given of message.content) {
@@ -63,7 +65,7 @@ export function cleanReply(
   item.kept = blocks;
   // No provider accepts a reply that holds only thinking. A part of a reply may hold only thinking, because the next
   // part adds to it.
-  if (isFailed || saysMore || (responseId !== null && blocks.length > 0)) return item;
+  if (isUnsent || saysMore || (responseId !== null && blocks.length > 0)) return item;
   report("empty-message-removed", item, "assistant");
   return null;
 }

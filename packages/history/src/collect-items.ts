@@ -93,7 +93,7 @@ function signedItem(
   const { block } = signed;
   if (!rules.carriedBlocks.reply.has(String(block["type"])) || !isComplete(String(block["type"]), block)) return null;
   const blocks: AssistantItem["blocks"] = [{ type: "raw", block: wellFormed(block) as SignedSummary["block"] }];
-  const none = { isFailed: false, isFragment: false, responseId: null, stopReason: null };
+  const none = { isUnsent: false, isFragment: false, responseId: null, stopReason: null };
   return { kind: "assistant", recordId, place, isSummary: true, ...none, blocks, kept: blocks };
 }
 

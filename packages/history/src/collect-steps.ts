@@ -1,6 +1,6 @@
 import type { Steps } from "@throughline/core/internal";
 import { hasLoneSurrogate, isCleanText } from "./clean-blocks.ts";
-import { carriedThinking, isFailedReply, sentThinking } from "./clean-reply.ts";
+import { carriedThinking, isUnsentReply, sentThinking } from "./clean-reply.ts";
 import type { NeutralAssistant, NeutralBlock, NeutralMessage, NeutralToolResult } from "./neutral-message.ts";
 import { callIdsOf } from "./replay-item.ts";
 import type { AssistantItem, CallSite, ReplayItem, ResultItem, StepItem } from "./replay-item.ts";
@@ -32,7 +32,7 @@ const none: readonly NeutralToolResult[] = [];
 /** A reply that needs cleaning cannot be a step, because steps skip all repairs. */
 function isCleanReply(reply: NeutralAssistant, rules: ReplayRules): boolean {
   const { content } = reply;
-  if (reply.isFragment || reply.isContinued === true || isFailedReply(reply)) return false;
+  if (reply.isFragment || reply.isContinued === true || isUnsentReply(reply)) return false;
   for (const block of content) {
     if (block.type === "text") {
       if (!isPlainText(block)) return false;
@@ -137,7 +137,7 @@ function* claims(items: readonly ReplayItem[]): Steps<Claims> {
 /** Splits a step that turned out to be doubtful. Its blocks are already clean. */
 function stepItems({ reply, results, place }: StepItem): [AssistantItem, ...ResultItem[]] {
   const { recordId, responseId, stopReason } = reply;
-  const told = { recordId, place, isFailed: false, isSummary: false, isFragment: false, responseId, stopReason };
+  const told = { recordId, place, isUnsent: false, isSummary: false, isFragment: false, responseId, stopReason };
   const item: AssistantItem = { kind: "assistant", ...told, blocks: [], kept: [] };
   item.blocks = reply.content.map((block) => itemBlock(block, item));
   item.kept = item.blocks;

@@ -10,6 +10,7 @@ import { contextStateSteps, modelOf, thinkingLevelOf, type Context, type Context
 import { contributingTypes, contribution } from "./collect-messages.ts";
 import { reportLostOrigin } from "./lost-origin.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
+import { beginsWait } from "./waiting-reply.ts";
 
 /** These records change the messages of other records, or move the beginning of the branch, so they cause a rebuild. */
 const changingTypes: ReadonlySet<string> = new Set(["compaction", "reset", "context_edit"]);
@@ -99,8 +100,9 @@ export class GrowingContext {
     return state;
   }
 
-  private isPlain(stored: StoredRecord, { edits }: ContextState): boolean {
+  private isPlain(stored: StoredRecord, { edits, isWaiting }: ContextState): boolean {
     const { id, parentId, type, record, side } = stored;
+    if (isWaiting || beginsWait(record)) return false;
     // A continue message changes an earlier record: the aborted reply before it is then sent.
     if (isContinueMessage(record)) return false;
     if (this.isKnown(id) || edits.has(id) || isFromNewerVersion(record)) return false;

@@ -208,11 +208,11 @@ function isSafeBorder(items: readonly ReplayItem[], at: number): boolean {
 }
 
 function isNewReply(items: readonly ReplayItem[], at: number, item: AssistantItem, pairing: CallPairing): boolean {
-  if (item.isFailed || items[at - 1]?.kind !== "result") return false;
+  if (item.isUnsent || items[at - 1]?.kind !== "result") return false;
   let before = at - 1;
   while (before >= 0 && items[before]?.kind === "result") before--;
   const reply = items[before];
-  if (reply?.kind !== "assistant" || reply.isFailed || continuesReply(item, reply)) return false;
+  if (reply?.kind !== "assistant" || reply.isUnsent || continuesReply(item, reply)) return false;
   if (!reply.kept.some((block) => block.type === "callSite")) return false;
   // A reply of calls alone may be stored twice and then disappear, unless its ids are new.
   if (item.blocks.some((block) => block.type === "text" || block.type === "raw")) return true;

@@ -112,6 +112,8 @@ export interface NeutralAssistant extends Provenance {
    * The text of the reply is then sent. Absent otherwise.
    */
   readonly isContinued?: true;
+  /** Is true while a call of the reply waits for a decision. The reply is then not sent. Absent otherwise. */
+  readonly isWaiting?: true;
 }
 
 /** Holds the result of a tool call. */

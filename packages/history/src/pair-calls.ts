@@ -134,8 +134,8 @@ export class CallPairing {
 
   private takeReply(item: AssistantItem): void {
     item.kept = item.blocks;
-    if (clearResults(item) && !item.isFailed) this.takeOutStoredTwice(item);
-    if (item.kept.length === 0 && !item.isFailed) return;
+    if (clearResults(item) && !item.isUnsent) this.takeOutStoredTwice(item);
+    if (item.kept.length === 0 && !item.isUnsent) return;
     const isFurtherPart = continuesReply(item, this.lastReply);
     if (this.sawResult && !isFurtherPart) this.span++;
     if (!isFurtherPart) this.replies.push(item);
@@ -172,7 +172,7 @@ export class CallPairing {
 
   private give(owner: CallSite, item: ResultItem): void {
     owner.result = item;
-    if (owner.owner.isFailed) this.report("result-of-dropped-turn", item, item.callId);
+    if (owner.owner.isUnsent) this.report("result-of-dropped-turn", item, item.callId);
   }
 
   /** Assigns a stray result if exactly one unanswered call fits it. */
@@ -197,13 +197,13 @@ export class CallPairing {
   }
 
   private sendHome(home: CallSite, item: ResultItem): void {
-    if (!home.owner.isFailed && this.isTooLate(home, item)) {
+    if (!home.owner.isUnsent && this.isTooLate(home, item)) {
       if (item.content.length > 0) item.shownAs = "late";
       this.report("late-result-shown", item, home.owner.recordId, "text");
       return;
     }
     this.give(home, item);
-    if (!home.owner.isFailed) this.report("result-moved", item, null, home.owner.recordId);
+    if (!home.owner.isUnsent) this.report("result-moved", item, null, home.owner.recordId);
   }
 
   /**
@@ -238,7 +238,7 @@ function clearResults(item: AssistantItem): boolean {
  * it.
  */
 export function continuesReply(item: AssistantItem, lastReply: AssistantItem | null): boolean {
-  if (lastReply === null || lastReply.isFailed || lastReply.isSummary || item.isFailed) return false;
+  if (lastReply === null || lastReply.isUnsent || lastReply.isSummary || item.isUnsent) return false;
   if (item.responseId !== null && lastReply.responseId !== null) return item.responseId === lastReply.responseId;
   return item.isFragment;
 }

@@ -7,7 +7,9 @@ export type RepairRule =
   | "failed-turn-dropped"
   /** An aborted reply is reduced to its text, because the next message asks to continue it. */
   | "continued-reply-cut"
-  /** A result is dropped because its call is in a dropped turn. */
+  /** A reply is left out while a call of it waits for a decision, with the results of its other calls. */
+  | "waiting-reply-left-out"
+  /** A result is dropped because its call is in a reply that is dropped or left out. */
   | "result-of-dropped-turn"
   /** An error result answers a call without a stored result. */
   | "result-synthesized"

@@ -25,8 +25,8 @@ export interface AssistantItem {
   readonly kind: "assistant";
   readonly recordId: string;
   readonly place: number;
-  /** Is true for an aborted or failed reply, which is dropped with the results of its calls. */
-  readonly isFailed: boolean;
+  /** Is true for an aborted, failed or waiting reply, which is not sent, and neither are the results of its calls. */
+  readonly isUnsent: boolean;
   /** Is true for the provider's own summary of earlier messages. No other item joins it. */
   readonly isSummary: boolean;
   readonly isFragment: boolean;

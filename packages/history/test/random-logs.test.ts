@@ -31,6 +31,7 @@ function sentText(rendering: AnthropicRendering): string {
 /** The rules by which a whole record is not sent; every other one keeps its words. */
 const dropping: ReadonlySet<RepairRule> = new Set([
   "failed-turn-dropped",
+  "waiting-reply-left-out",
   "result-of-dropped-turn",
   "orphan-result",
   "duplicate-result",

@@ -163,6 +163,18 @@ const row: fc.Arbitrary<RecordSketch> = fc.oneof(
   },
   {
     weight: 1,
+    arbitrary: fc
+      .tuple(callId, fc.constantFrom("wait", "once", "no"))
+      .map(([asked, decision]) => throughlineDraft("approval", { turnId: "t", callId: asked, tool: "read", decision })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom("open", "waiting", "done")
+      .map((state) => throughlineDraft("turn", { turnId: "t", state })),
+  },
+  {
+    weight: 1,
     arbitrary: recordId.map((summaryId) =>
       throughlineDraft("note", { kind: "summary-superseded", summaryId, summary: "better" }),
     ),

@@ -14,6 +14,7 @@ const targets = [...historyTargets.values()].map((target) => [target.name, targe
 /** By these rules a whole record is not sent; every other one keeps its words. */
 const dropping: ReadonlySet<RepairRule> = new Set<RepairRule>([
   "failed-turn-dropped",
+  "waiting-reply-left-out",
   "result-of-dropped-turn",
   "orphan-result",
   "duplicate-result",

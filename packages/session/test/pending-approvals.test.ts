@@ -244,8 +244,10 @@ describe("a turn whose calls wait for a decision", () => {
     const { fixture } = program(await waitingStore());
     const history = createHistory(target);
     history.append(await fixture.records());
-    expect(history.render().messages.length).toBeGreaterThan(1);
-    expect(target.validate(history.render().messages)).toEqual([]);
+    const { messages } = history.render();
+    // The reply is not sent: a made-up result would answer its call before the person does.
+    expect(messages).toHaveLength(1);
+    expect(target.validate(messages)).toEqual([]);
   });
 });
 

@@ -30,10 +30,11 @@ export function liveItems(
   const branch = new LiveBranch(mapping.name, session);
   if (!repaired && branch.isAllNative) return branch.units.map(nativeItem);
   const losses = new LossLog(onLoss ?? (() => {}));
-  const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses);
+  const { answerOpenCalls, holdsResults } = mapping;
+  const keepsWaiting = !repaired || (answerOpenCalls !== undefined && branch.endsNative);
+  const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses, keepsWaiting);
   const writer = mapping.createWriter(session, conversation, losses);
   const turns = [...conversation.context()].flatMap((turn) => (turn === undefined ? [] : piecesOf(turn)));
-  const { answerOpenCalls, holdsResults } = mapping;
   const rendersUnanswered = repaired && answerOpenCalls === undefined;
   const native = new NativeUnits(branch, turns, { holdsResults, repaired, rendersUnanswered });
   const items: LiveItem[] = [];
@@ -127,6 +128,12 @@ class LiveBranch {
     for (const { id, record } of path) if ((edits.get(editTarget(record)) ?? null) !== null) own.add(id);
     const isPlain = boundary === undefined || (boundary.type === "reset" && !keepsRecords(boundary));
     this.isAllNative = isPlain && path.slice(start).every(({ id, type }) => own.has(id) || !contextTypes.has(type));
+  }
+
+  /** True means that the program wrote the last record. A framework that asks for approvals then answers its own calls. */
+  get endsNative(): boolean {
+    const last = this.path.at(-1)?.id;
+    return this.units.at(-1)?.records.some(({ id }) => id === last) === true;
   }
 
   begins(id: string | undefined): boolean {
