@@ -17,7 +17,7 @@ export interface StoredText extends Omit<LiveItem, "value"> {
   readonly text: string;
 }
 
-interface ChatChange {
+export interface ChatChange {
   /** Counts the stored messages that stay; null keeps all of them. */
   readonly keep: number | null;
   readonly added: readonly Fields[];
@@ -37,6 +37,10 @@ export function changeOf(
   const added = messages.slice(keep).map(fieldsOf);
   if (rest.length === others.length) return { keep: null, added };
   return { keep, added: [...added, ...others.map(({ text: one }) => fieldsOf(one))] };
+}
+
+export function isUnchanged({ keep, added }: ChatChange): boolean {
+  return keep === null && added.length === 0;
 }
 
 /** An import may have stored a message with other white space, so the parsed form is compared as well. */

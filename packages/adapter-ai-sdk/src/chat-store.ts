@@ -13,19 +13,24 @@ import {
   type LiveItem,
   type LiveItemsOptions,
   liveNote,
+  loggedDecisions,
   type LogChange,
   type LogView,
   type MessageChunk,
   movesHead,
+  noWait,
   type RunPolicyOptions,
   runPolicyTable,
+  withDecisions,
 } from "@throughline/foreign-formats/internal";
 import { activeStreamOf, aliveForMs, isActiveStream, LiveStreams, streamFields } from "./active-streams.ts";
+import { decidedTexts, waitOf } from "./chat-approvals.ts";
 import {
   changeOf,
   cutAt,
   framework,
   idsOf,
+  isUnchanged,
   type StoredChat,
   storedChat,
   type StoredText,
@@ -100,7 +105,8 @@ export interface ChatStore {
   /**
    * Stores new and changed messages. A message that this store loaded or saved, and that is missing now, is taken back;
    * the log keeps it. Messages that other processes saved meanwhile stay.
-   * @throws {ThroughlineError} INPUT_INVALID for an option
+   * @throws {ThroughlineError} INPUT_INVALID for an option; APPROVAL_DECIDED when the log has another decision on a
+   * call, which the next `loadChat` gives
    */
   saveChat(options: SaveChatOptions): Promise<void>;
   /**
@@ -189,24 +195,31 @@ class Chats implements ChatStore {
         chat.known = idsOf(items.map(({ value }) => value));
         chat.stored = storedChat(view, items);
       }
+      const decisions = loggedDecisions(view);
       // The program may change these objects, so they are not shared with the cached chat.
-      return items.map(({ value }) => value as Message);
+      return items.map(({ value }, at) =>
+        at === items.length - 1 ? (withDecisions(value, decisions) as Message) : (value as Message),
+      );
     });
   }
 
   async saveChat(given: SaveChatOptions): Promise<void> {
     assertKnownOptions<SaveChatOptions>("saveChat", given, saveTable);
     const { chatId, activeStreamId } = given;
-    const messages = await withSdkErrors(async () => given.messages.map(textOf));
+    let texts: readonly string[] = await withSdkErrors(async () => given.messages.map(textOf));
     const ids = new Set<unknown>(given.messages.map(({ id }) => id));
     const { known } = this.#chat(chatId);
-    const { clock } = adapterOptions(this.#options);
+    const { clock, random } = adapterOptions(this.#options);
     const save = (view: LogView, log: FrameworkLog): LogChange | null => {
       const stored = this.#storedIn(chatId, view);
-      const change = changeOf(stored, messages, ids, known);
+      const isSame = isUnchanged(changeOf(stored, texts, ids, known));
+      if (!isSame) texts = decidedTexts(view, texts);
+      const change = changeOf(stored, texts, ids, known);
       const nowMs = clock.nowMs();
+      const wait = waitOf(view, stored, change, { random, nowMs });
       const isSameStream = activeStreamId === undefined || isActiveStream(view.state?.entry, activeStreamId, nowMs);
-      if (change.keep === null && change.added.length === 0 && isSameStream && view.state !== null) return null;
+      const hasNews = !isSame || !isSameStream || wait.drafts.length > 0 || view.state === null;
+      if (!hasNews) return null;
       const place = log.place(view);
       const cut = cutAt(change.keep, stored, view, place);
       const made = aiSdkMessages.drafts(change.added, { ...place, headId: cut.headId });
@@ -214,13 +227,14 @@ class Chats implements ChatStore {
       const note = isSameStream
         ? []
         : [liveNote("ai-sdk.stream", { activeStreamId }, { ...place, headId: cut.headId })];
-      const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts), ...note];
+      const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts), ...note, ...wait.drafts];
       const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
       isWhole = batch.length === drafts.length;
       const moved = cut.rewindTo === undefined || batch.some(movesHead) ? {} : { rewindTo: cut.rewindTo };
-      // The stream ends only when the whole answer is stored.
+      // The stream ends, and the calls wait, only when the whole answer is stored.
       const stream = activeStreamId === undefined || !isWhole ? {} : streamFields(activeStreamId, nowMs);
-      return { drafts: batch, ...moved, entry: { chatId, ...stream } };
+      const waiting = isWhole ? wait.entry : noWait(view.state).entry;
+      return { drafts: batch, ...moved, entry: { chatId, ...stream, ...waiting } };
     };
     // The store limits an append, so a longer chat takes several. Each one starts from the new end of the log.
     let isWhole = false;

@@ -1,22 +1,11 @@
-import {
-  convertToModelMessages,
-  jsonSchema,
-  stepCountIs,
-  streamText,
-  tool,
-  validateUIMessages,
-  type UIMessage,
-} from "ai";
+import { validateUIMessages } from "ai";
 import { describe, expect, it } from "vitest";
 import { updateEntry } from "@throughline/core/internal";
 import { readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createChatStore, type StoredMessage } from "../src/chat-store.ts";
-import { say, scripted, toolCall } from "./scripted-model.ts";
+import { chatServer, decide, type Part, statesOf, user } from "./chat-server.ts";
 
-type Part = Readonly<Record<string, unknown>>;
-
-const user = (id: string): StoredMessage => ({ id, role: "user", parts: [{ type: "text", text: id }] });
 const step = { type: "step-start" };
 const call = (id: string, state: string, more: object = {}): object => ({
   type: "tool-pay",
@@ -25,66 +14,6 @@ const call = (id: string, state: string, more: object = {}): object => ({
   input: {},
   ...more,
 });
-
-/** A chat server on the SDK's own approval flow: the tools that run, and what the model is asked with. */
-function chatServer(forModel: boolean) {
-  const store = createMemoryStore();
-  const runs: string[] = [];
-  const { model, prompts } = scripted(createMemoryStore(), [[toolCall("c1"), toolCall("c2")], say("Done.")]);
-  const clock = tool({
-    description: "Pays",
-    inputSchema: jsonSchema<object>({ type: "object", properties: {} }),
-    needsApproval: true,
-    execute: async (_input, { toolCallId }) => {
-      runs.push(toolCallId);
-      return `paid ${toolCallId}`;
-    },
-  });
-  /** Another process for each request. */
-  const chats = () => createChatStore({ store });
-  const answer = async (messages: readonly StoredMessage[]): Promise<readonly StoredMessage[]> => {
-    await chats().saveChat({ chatId: "c", messages });
-    const given = await chats().loadChat<UIMessage>("c", { forModel });
-    const result = streamText({
-      model,
-      tools: { clock },
-      stopWhen: stepCountIs(3),
-      messages: await convertToModelMessages(given),
-    });
-    const saved = Promise.withResolvers<void>();
-    const stream = result.toUIMessageStream({
-      originalMessages: messages as unknown as UIMessage[],
-      generateMessageId: () => `a${prompts.length}`,
-      onFinish: (end) => {
-        const saving = chats().saveChat({ chatId: "c", messages: end.messages as unknown as StoredMessage[] });
-        saving.then(saved.resolve, saved.reject);
-      },
-    });
-    for await (const chunk of stream) void chunk;
-    await saved.promise;
-    return chats().loadChat<StoredMessage>("c");
-  };
-  return { answer, prompts, runs };
-}
-
-/** The user's decisions in the last message, by call. */
-function decide(messages: readonly StoredMessage[], decisions: Readonly<Record<string, boolean>>): StoredMessage[] {
-  return messages.map((message) => ({
-    ...message,
-    parts: (message.parts as readonly Part[]).map((part) => {
-      const approved = decisions[String(part["toolCallId"])];
-      if (part["state"] !== "approval-requested" || approved === undefined) return part;
-      const approval = { ...(part["approval"] as object), approved };
-      return { ...part, state: "approval-responded", approval };
-    }),
-  }));
-}
-
-function statesOf(message: StoredMessage | undefined): readonly string[] {
-  return ((message?.parts ?? []) as readonly Part[]).flatMap(({ toolCallId, state }) =>
-    toolCallId === undefined ? [] : [`${String(toolCallId)} ${String(state)}`],
-  );
-}
 
 describe.each([false, true])("the SDK's approvals over a chat store, forModel %s", (forModel) => {
   it("asks, runs what the user approves, and denies the rest", async () => {

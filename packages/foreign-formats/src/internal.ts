@@ -1,5 +1,6 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { adkRecordId, storeAdkEvent } from "./adk/adk-history.ts";
+export { otherDecisions, requestedApprovals, withDecisions } from "./ai-sdk/message-approvals.ts";
 export { MessageChunks } from "./ai-sdk/message-chunks.ts";
 export type { MessageChunk } from "./ai-sdk/message-chunks.ts";
 export { promptDrafts, replyDrafts } from "./ai-sdk/prompt-steps.ts";
@@ -24,6 +25,8 @@ export type { FrameworkLog, LogChange, LogPlace, LogView } from "./framework-log
 export { assertMaySend, beforeNextCall, beforeRun, keptOfRun, runPolicyTable } from "./framework-log/run-policy.ts";
 export type { RunPlace, RunPolicyOptions } from "./framework-log/run-policy.ts";
 export { frameworkSessionKey } from "./framework-log/session-key.ts";
+export { loggedDecisions, noWait, waitingChange } from "./framework-log/waiting-calls.ts";
+export type { WaitChange } from "./framework-log/waiting-calls.ts";
 export { createHeadSampler } from "./head-sampler.ts";
 export { isLangchainMessage } from "./langgraph/live-messages.ts";
 export { cutLiveItems, liveNote, removedTypeOf } from "./live/cut-items.ts";

@@ -98,7 +98,9 @@ export class OpenCalls {
 
   stateOf(callId: string): CallState {
     const decision = this.#decisions.get(callId);
-    if (decision === undefined) return this.asksApproval ? "undecided" : "may-have-run";
+    // A question proves that its call did not run, also in a reply of a framework, which has no record of its calls.
+    const isAsked = this.asksApproval || this.#waiting.has(callId);
+    if (decision === undefined) return isAsked ? "undecided" : "may-have-run";
     if (!decision.isAllowed) return "refused";
     return decision.startedBy === null ? "approved" : "may-have-run";
   }
