@@ -3,6 +3,7 @@ import { type Fields, waitingCalls } from "@throughline/core/internal";
 import {
   loggedDecisions,
   type LogView,
+  noWait,
   otherDecisions,
   requestedApprovals,
   type WaitChange,
@@ -49,5 +50,6 @@ export function waitOf(
   const isKnown = calls.length === 0 || (state !== null && waitingCalls(state) !== null);
   // Another program may have made calls of the same messages wait.
   if (isUnchanged(change) && isKnown) return { drafts: [], entry: {} };
-  return waitingChange(calls, state, { turnId: random.uuid(), nowMs });
+  if (calls.length === 0) return noWait(state);
+  return waitingChange(calls, { turnId: random.uuid(), fence: state?.head.fence ?? 0, nowMs });
 }

@@ -1,8 +1,22 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Agent, AgentInputItem, Model, ModelProvider, ModelRequest, Runner } from "@openai/agents-core";
+import type {
+  Agent,
+  AgentInputItem,
+  Model,
+  ModelProvider,
+  ModelRequest,
+  Runner,
+  RunToolApprovalItem,
+} from "@openai/agents-core";
 import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
-import { plainJson, type RunPolicyOptions, runPolicyTable } from "@throughline/foreign-formats/internal";
+import {
+  loggedDecisions,
+  plainJson,
+  type RunPolicyOptions,
+  runPolicyTable,
+} from "@throughline/foreign-formats/internal";
 import type { AgentsSession } from "./agents-session.ts";
+import { decideState, interruptedCalls } from "./run-approvals.ts";
 import { RunRecorder } from "./run-recorder.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
@@ -46,7 +60,10 @@ export function recordRun(runner: Runner, session: AgentsSession, options: Recor
     const turn = await withSdkErrors(async () => {
       // A run that resumes after an approval belongs to its first session, so no reset is due.
       await session.beforeRun(options, isNew);
-      return session.log().openTurn({ owner, leaseMs });
+      const log = session.log();
+      // The beginning of a turn ends the wait, so the decisions are read before it.
+      const decisions = isNew ? [] : decideState(input as never, loggedDecisions(await log.view()));
+      return log.openTurn({ owner, leaseMs, decisions });
     });
     const openCalls = isNew ? [] : await session.openCalls();
     const beforeNextCall = (): Promise<void> => session.beforeNextCall(options);
@@ -65,7 +82,7 @@ export function recordRun(runner: Runner, session: AgentsSession, options: Recor
         await keepRunState(session, result);
       } finally {
         session.recorder = null;
-        await turn.close(state);
+        await turn.close(state, interruptedCalls(interruptionsOf(result)));
       }
     };
     try {
@@ -146,9 +163,13 @@ function agentOf(agent: Agent, input: unknown): Agent {
   return stopped ?? agent;
 }
 
+function interruptionsOf(result: unknown): readonly RunToolApprovalItem[] {
+  return (result as { interruptions?: readonly RunToolApprovalItem[] } | null)?.interruptions ?? [];
+}
+
 async function keepRunState(session: AgentsSession, result: unknown): Promise<void> {
-  const { interruptions = [], state } = (result ?? {}) as { interruptions?: readonly unknown[]; state?: object };
-  if (interruptions.length > 0 && state !== undefined)
+  const { state } = (result ?? {}) as { state?: object };
+  if (interruptionsOf(result).length > 0 && state !== undefined)
     await session.note("run-state", { state: (state as { toString(): string }).toString() });
   else if (result !== null && (await session.pendingRunState()) !== null)
     await session.note("run-state", { state: null });

@@ -26,7 +26,7 @@ export { assertMaySend, beforeNextCall, beforeRun, keptOfRun, runPolicyTable } f
 export type { RunPlace, RunPolicyOptions } from "./framework-log/run-policy.ts";
 export { frameworkSessionKey } from "./framework-log/session-key.ts";
 export { loggedDecisions, noWait, waitingChange } from "./framework-log/waiting-calls.ts";
-export type { WaitChange } from "./framework-log/waiting-calls.ts";
+export type { DecidedCall, FrameworkCall, LoggedDecision, WaitChange } from "./framework-log/waiting-calls.ts";
 export { createHeadSampler } from "./head-sampler.ts";
 export { isLangchainMessage } from "./langgraph/live-messages.ts";
 export { cutLiveItems, liveNote, removedTypeOf } from "./live/cut-items.ts";

@@ -53,7 +53,8 @@ export class OpenCalls {
   }
 
   takeReply({ seq, tsMs }: StoredRecord, message: Fields): void {
-    this.clear();
+    // A framework stores each call of a reply as a record of its own.
+    if (message["fragment"] !== true) this.clear();
     this.seq = seq;
     this.tsMs = tsMs;
     const { content, stopReason } = message;

@@ -28,6 +28,7 @@ import {
   throughlineDraft,
   throughlineKind,
 } from "@throughline/core/internal";
+import { type DecidedCall, decisionDraft, type FrameworkCall, waitingChange } from "./waiting-calls.ts";
 
 /** Holds the options of `createFrameworkLog`. */
 export interface FrameworkLogOptions {
@@ -86,6 +87,8 @@ interface TurnOptions {
    * long.
    */
   readonly leaseMs: number;
+  /** Holds decisions on calls that waited. They are stored with the beginning of the turn, which may run the calls. */
+  readonly decisions?: readonly DecidedCall[];
 }
 
 /** Reads one session of a framework as it grows, and appends at its head. */
@@ -116,8 +119,9 @@ export interface FrameworkLog {
 interface LogTurn {
   /**
    * Closes the turn. With the state `failed` or `aborted`, the call ignores a turn that another process has taken over.
+   * @param waiting calls that wait for a decision; the turn then ends as waiting
    */
-  close(state: "done" | "failed" | "aborted"): Promise<void>;
+  close(state: "done" | "failed" | "aborted", waiting?: readonly FrameworkCall[]): Promise<void>;
 }
 
 /** Limits the retries of an append that loses to other writers. */
@@ -282,7 +286,7 @@ class Log implements FrameworkLog {
     return { state, records: this.#records, headId: head.headId, lastSeq: head.lastSeq, sessionId: head.sessionId };
   }
 
-  async #openTurn({ owner, leaseMs }: TurnOptions): Promise<LogTurn> {
+  async #openTurn({ owner, leaseMs, decisions = [] }: TurnOptions): Promise<LogTurn> {
     if (this.#turn !== null)
       throw new ThroughlineError("SESSION_BUSY", "A run of this session is under way in this process.", {
         outcome: "not-applied",
@@ -294,16 +298,19 @@ class Log implements FrameworkLog {
     const mark = (state: string): RecordDraft => throughlineDraft("turn", { turnId, owner, fence, state });
     const leaseUntilMs = this.#clock.nowMs() + leaseMs;
     const turn = { action: "open", turnId, owner, leaseUntilMs, fence } as const;
-    await this.#write({ drafts: [mark("open")] }, { turn });
+    const decided = decisions.map((decision) => decisionDraft(decision, { turnId, nowMs: this.#clock.nowMs() }));
+    await this.#write({ drafts: [mark("open"), ...decided] }, { turn });
     const renewed = renewTurn(this.#store, this.ref, { fence, leaseMs, clock: this.#clock });
     this.#turn = { fence, renewed };
     return {
-      close: (state) =>
+      close: (state, waiting = []) =>
         this.#inOrder(async () => {
           this.#turn = null;
           await renewed.stop();
           try {
-            await this.#write({ drafts: [mark(state)] }, { turn: { action: "close", fence } });
+            const wait = waitingChange(waiting, { turnId, fence, nowMs: this.#clock.nowMs() });
+            const change = waiting.length === 0 ? { drafts: [mark(state)] } : wait;
+            await this.#write(change, { turn: { action: "close", fence } });
           } catch (error) {
             // Another run has taken the turn over, so this run has no turn to close.
             if (state === "done" || !hasErrorCode(error, "TURN_FENCED")) throw error;
