@@ -4,9 +4,10 @@ export type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./from-
 export { historyTargets, validationSteps } from "./history-targets.ts";
 export { limitSteps } from "./limit-context.ts";
 export { readSummaryText } from "./message-texts.ts";
+export { messageTreeSteps } from "./message-tree.ts";
 export type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 export type { OmitReason } from "./omitted-ranges.ts";
-export { rewindSteps } from "./plan-rewind.ts";
+export { editSteps, retrySteps, rewindSteps, switchSteps } from "./plan-rewind.ts";
 export { providerMappings } from "./provider-mappings.ts";
 export type { TargetName } from "./provider-mappings.ts";
 export { readTail } from "./read-tail.ts";

@@ -2,6 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import type { Finding, RecordDraft, StoredRecord } from "@throughline/core";
 import { runSteps, type Steps } from "@throughline/core/internal";
 import { findBoundary } from "./find-boundary.ts";
+import { messageTreeSteps } from "./message-tree.ts";
 import { walkBranch, walkSteps } from "./walk-branch.ts";
 
 /** Describes the append that moves the head. It removes no records: the branch that is left stays readable. */
@@ -55,9 +56,7 @@ export function* rewindSteps(
   headId: string | null,
   targetId: string | null,
 ): Steps<RewindPlan> {
-  if (targetId !== null && !records.some(({ id, side }) => id === targetId && !side)) {
-    throw new ThroughlineError("RECORD_NOT_FOUND", `no main record has the id ${targetId}`, { details: { targetId } });
-  }
+  if (targetId !== null) findMain(records, targetId);
   const target = new Set((yield* pathSteps(records, targetId)).map(({ id }) => id));
   const left = (yield* pathSteps(records, headId)).filter(({ id, side }) => !side && !target.has(id));
   const windowFromSeq = yield* fromSeqSteps(records, targetId);
@@ -83,8 +82,46 @@ export function planUndo(records: readonly StoredRecord[], headId: string | null
  * appends nothing if the request is the head.
  */
 export function planRetry(records: readonly StoredRecord[], headId: string | null): TurnPlan | null {
-  const request = pathOf(records, headId).findLast(isRequest);
-  return request === undefined ? null : { ...planRewind(records, headId, request.id), request };
+  return runSteps(retrySteps(records, headId));
+}
+
+/** Plans like `planRetry`, one record per step. */
+export function* retrySteps(records: readonly StoredRecord[], headId: string | null): Steps<TurnPlan | null> {
+  const request = (yield* pathSteps(records, headId)).findLast(isRequest);
+  return request === undefined ? null : { ...(yield* rewindSteps(records, headId, request.id)), request };
+}
+
+/**
+ * Plans to return to the place before a request of any branch, so that another request takes its place.
+ * @throws {ThroughlineError} RECORD_NOT_FOUND, INPUT_INVALID for a record that is no message of a user
+ */
+export function* editSteps(
+  records: readonly StoredRecord[],
+  headId: string | null,
+  requestId: string,
+): Steps<RewindPlan> {
+  if (!isRequest(findMain(records, requestId)))
+    throw new ThroughlineError("INPUT_INVALID", `Record ${requestId} is not a message of the user.`, {
+      outcome: "not-applied",
+      details: { recordId: requestId },
+    });
+  const path = yield* pathSteps(records, requestId);
+  const before = path.slice(0, -1).findLast(({ side }) => !side);
+  return yield* rewindSteps(records, headId, before?.id ?? null);
+}
+
+/**
+ * Plans to return to where a record led: to the newest main record behind it.
+ * @throws {ThroughlineError} RECORD_NOT_FOUND
+ */
+export function* switchSteps(
+  records: readonly StoredRecord[],
+  headId: string | null,
+  recordId: string,
+): Steps<RewindPlan> {
+  const stored = findMain(records, recordId);
+  const newest = (yield* messageTreeSteps(records)).newest(stored.seq) ?? stored;
+  return yield* rewindSteps(records, headId, newest.id);
 }
 
 /**
@@ -108,6 +145,16 @@ function* fromSeqSteps(records: readonly StoredRecord[], headId: string | null):
 function* pathSteps(records: readonly StoredRecord[], headId: string | null): Steps<readonly StoredRecord[]> {
   const { indexes } = yield* walkSteps(records, headId);
   return indexes.map((index) => records[index] as StoredRecord);
+}
+
+/** @throws {ThroughlineError} RECORD_NOT_FOUND */
+function findMain(records: readonly StoredRecord[], targetId: string): StoredRecord {
+  const found = records.findLast(({ id, side }) => id === targetId && !side);
+  if (found !== undefined) return found;
+  throw new ThroughlineError("RECORD_NOT_FOUND", `no main record has the id ${targetId}`, {
+    outcome: "not-applied",
+    details: { targetId },
+  });
 }
 
 function pathOf(records: readonly StoredRecord[], headId: string | null): readonly StoredRecord[] {

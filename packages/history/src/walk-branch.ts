@@ -70,7 +70,7 @@ function findHead(records: readonly StoredRecord[], headId: string, findings: Fi
  */
 const nearbyRecords = 16;
 
-function createParentFinder(records: readonly StoredRecord[], findings: Finding[]): (index: number) => number {
+export function createParentFinder(records: readonly StoredRecord[], findings: Finding[]): (index: number) => number {
   let places: ReadonlyMap<string, number | number[]> | null = null;
   return (index) => {
     const { id, parentId } = records[index] as StoredRecord;
