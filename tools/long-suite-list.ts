@@ -207,6 +207,7 @@ export const longSuites: readonly LongSuite[] = [
       "long-session-work.slow",
       "model-failures",
       "processes.slow",
+      "random-branches",
       "thousand-turns.slow",
       "tool-names",
       "whole-turn.slow",

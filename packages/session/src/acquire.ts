@@ -10,7 +10,9 @@ import type { WindowLog } from "./window-log.ts";
 export type OpeningDrafts = Required<Pick<BeginOptions, "drafts" | "leftResults">>;
 
 export interface AcquireOptions
-  extends Pick<BeginOptions, "turnId" | "leaseMs" | "resumes" | "idempotencyKey" | "signal" | "emit">, OpeningDrafts {
+  extends
+    Pick<BeginOptions, "turnId" | "leaseMs" | "resumes" | "idempotencyKey" | "signal" | "emit" | "expect" | "move">,
+    OpeningDrafts {
   readonly log: WindowLog;
   readonly shared: Pick<SharedParts, "clock" | "owners" | "abandoned" | "random">;
   readonly wait: TurnWait;

@@ -38,6 +38,8 @@ export interface BeginOptions {
   readonly emit: Emit | null;
   /** Refuses the append when the session has another head. @default any head */
   readonly expect?: { readonly head: string | null };
+  /** Moves the head in the same commit. @default the head stays */
+  readonly move?: Pick<AppendOptions, "rewindTo" | "windowFromSeq" | "entry">;
 }
 
 export type Beginning =
@@ -85,6 +87,7 @@ async function open(options: BeginOptions): Promise<Beginning> {
   const result = await log.append([...ended, turnMarkDraft(mark), ...options.drafts()], {
     turn: { action: "open", turnId, owner, leaseUntilMs, fence },
     ...(signal === undefined ? {} : { signal }),
+    ...options.move,
     expect: options.expect ?? { head: log.head.headId },
     ...(idempotencyKey === null ? {} : { idempotencyKey: storeKey(idempotencyKey) }),
   });

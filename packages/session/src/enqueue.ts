@@ -64,11 +64,11 @@ export async function enqueueTurn(context: EnqueueContext): Promise<Turn> {
 /** Turns with options of their own cannot share a turn, so another turn may not take over their messages. */
 function waitingTurn({ host, input, options, turnId }: EnqueueContext): WaitingTurn {
   const arrivedAtMs = host.shared.clock.nowMs();
-  const { drafts, idempotencyKey, isMentioned } = input;
+  const { drafts, idempotencyKey, isMentioned, branch } = input;
   const { model, system, tools, maxSteps, leaseMs, whenBusy } = options;
   const settings = whenBusy === undefined ? readQueueSettings(host.log.entry) : plainQueue;
   const hasOwn = [model, system, tools, maxSteps, leaseMs].some((option) => option !== undefined);
-  const canJoin = idempotencyKey === null && isMentioned && !hasOwn;
+  const canJoin = idempotencyKey === null && isMentioned && !hasOwn && branch === undefined;
   return { holder: { turnId, sinceMs: arrivedAtMs }, drafts: canJoin ? drafts : null, settings, arrivedAtMs };
 }
 

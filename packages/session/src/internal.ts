@@ -10,6 +10,7 @@ export { processOwners } from "./process-owners.ts";
 export { readCall } from "./read-calls.ts";
 export type { FoundCall } from "./read-calls.ts";
 export { rebuildSteps } from "./rebuild-call.ts";
+export { listSiblings, moveHead, rewound, switched } from "./session-branches.ts";
 export type { SendDenial } from "./send-denial.ts";
 export { readTurnMark } from "./turn-mark.ts";
 export { createTurnRules } from "./turn-rules.ts";

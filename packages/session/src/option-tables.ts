@@ -9,7 +9,7 @@ import {
 import type { ResultSettings } from "@throughline/guard/internal";
 import type { SessionAppendOptions } from "./session.ts";
 import type { SessionsOptions } from "./session-options.ts";
-import type { ResumeOptions, RunTurnOptions } from "./turn.ts";
+import type { BranchTurnOptions, ResumeOptions, RunTurnOptions } from "./turn.ts";
 
 const { callback, filledText, flag, integer, listOf, number, object, objectOf, objectWith } = optionKinds;
 const { oneOf, orNull, required, signal, text } = optionKinds;
@@ -60,17 +60,21 @@ export const sessionsTable: OptionTable<SessionsOptions> = {
   owners: objectWith("stateOf"),
 };
 
-const commonTable = {
+export const branchTable: OptionTable<BranchTurnOptions> = {
   signal,
   onDelta: callback,
   onEvent: callback,
-  whenBusy: oneOf(["queue", "reject", "branch"]),
-  waitMs: number({ min: 0 }),
   model: modelKind,
   system: systemPrompt,
   tools,
   maxSteps: integer({ min: 1 }),
   leaseMs,
+};
+
+const commonTable = {
+  ...branchTable,
+  whenBusy: oneOf(["queue", "reject", "branch"]),
+  waitMs: number({ min: 0 }),
 };
 
 const answer: OptionKind = {

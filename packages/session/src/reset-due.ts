@@ -9,8 +9,8 @@ import type { TurnHost, TurnInput } from "./turn-host.ts";
  */
 export async function resetIfDue(handle: TurnHost, input: TurnInput, emit: Emit | null): Promise<boolean> {
   const { log, options, shared, ref, sessionId } = handle;
-  // A resumed or repeated turn belongs to the conversation in which it was begun.
-  if (input.drafts === null || isNewestTurn(handle, input)) return false;
+  // A resumed or repeated turn belongs to the conversation in which it was begun, and a branch to its records.
+  if (input.drafts === null || input.branch !== undefined || isNewestTurn(handle, input)) return false;
   const { clock, random, timeZone } = shared;
   const done = await resetBeforeTurn(log.store, ref, {
     reset: options.reset ?? null,

@@ -23,14 +23,16 @@ import {
 import { applyChanges } from "@throughline/guard/internal";
 import type { Gauge, Spend } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
-import { contentProblem } from "./content-problem.ts";
+import { branches, checkBranchTurn, edit, regenerate, rewind, switchTo } from "./branch-turns.ts";
+import { assertContent } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "@throughline/policy/internal";
 import { renderSteps } from "@throughline/history/internal";
 import { createAheadCounter } from "@throughline/tokens/internal";
 import { restoreHistory } from "./restore-history.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
-import type { ResumeOptions, RunTurnOptions, Turn } from "./turn.ts";
+import type { SessionBranch } from "./session-branches.ts";
+import type { BranchTurnOptions, ResumeOptions, RunTurnOptions, Turn } from "./turn.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import { createEmit, type Emit } from "./session-event.ts";
@@ -44,6 +46,7 @@ import { takeTurn } from "./take-turn.ts";
 import { streamTurn, type TurnStream } from "./turn-stream.ts";
 import type { TurnHost } from "./turn-host.ts";
 import { toolSet, turnSettings } from "./turn-settings.ts";
+import type { WindowFacts } from "./window-facts.ts";
 
 /** Holds one open session. `take-turn.ts` runs a turn; this class holds the state that outlasts a turn. */
 export class SessionHandle implements Session, TurnHost {
@@ -62,7 +65,7 @@ export class SessionHandle implements Session, TurnHost {
   readonly #closing = new AbortController();
   readonly #onClose: () => void;
   readonly #compactionTokens: CompactionTokens;
-  #summary: { readonly changes: number; readonly id: string | null } | null = null;
+  #summary: { readonly facts: WindowFacts; readonly changes: number; readonly id: string | null } | null = null;
 
   constructor(parts: OpenParts, log: SessionLog) {
     this.log = log;
@@ -135,7 +138,7 @@ export class SessionHandle implements Session, TurnHost {
   async runTurn(input: SessionContent, options: RunTurnOptions = {}): Promise<Turn> {
     assertKnownOptions<RunTurnOptions>("runTurn", options, turnTable);
     this.assertOpen();
-    checkContent(input);
+    assertContent(input);
     const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
     const { idempotencyKey = null, mentioned: isMentioned = true } = options;
     return this.#track(takeTurn(this, { drafts, idempotencyKey, isMentioned }, options));
@@ -151,7 +154,7 @@ export class SessionHandle implements Session, TurnHost {
   streamTurn(input: SessionContent, options: RunTurnOptions = {}): TurnStream {
     assertKnownOptions<RunTurnOptions>("streamTurn", options, turnTable);
     this.assertOpen();
-    checkContent(input);
+    assertContent(input);
     return streamTurn((given) => this.runTurn(input, given), options, this.shared.clock);
   }
 
@@ -159,6 +162,36 @@ export class SessionHandle implements Session, TurnHost {
     assertKnownOptions<ResumeOptions>("streamResume", options, resumeTable);
     this.assertOpen();
     return streamTurn((given) => this.resume(given), options, this.shared.clock);
+  }
+
+  regenerate(options: BranchTurnOptions = {}): Promise<Turn> {
+    return this.#track(regenerate(this, options));
+  }
+
+  edit(recordId: string, content: SessionContent, options: BranchTurnOptions = {}): Promise<Turn> {
+    return this.#track(edit(this, recordId, content, options));
+  }
+
+  streamRegenerate(options: BranchTurnOptions = {}): TurnStream {
+    checkBranchTurn(this, "streamRegenerate", options);
+    return streamTurn((given) => this.regenerate(given), options, this.shared.clock);
+  }
+
+  streamEdit(recordId: string, content: SessionContent, options: BranchTurnOptions = {}): TurnStream {
+    checkBranchTurn(this, "streamEdit", options);
+    return streamTurn((given) => this.edit(recordId, content, given), options, this.shared.clock);
+  }
+
+  rewind(recordId: string | null): Promise<void> {
+    return this.#track(rewind(this, recordId));
+  }
+
+  switchTo(recordId: string): Promise<void> {
+    return this.#track(switchTo(this, recordId));
+  }
+
+  branches(recordId: string): Promise<readonly SessionBranch[]> {
+    return branches(this, recordId);
   }
 
   async append(drafts: readonly SessionDraft[], options: SessionAppendOptions = {}): Promise<AppendResult> {
@@ -301,9 +334,11 @@ export class SessionHandle implements Session, TurnHost {
 
   /** The id is cached, because computing it walks the history. The number of window changes shows when it is stale. */
   summaryId(): string | null {
-    const { changes } = this.log.facts;
+    const { facts } = this.log;
+    const { changes } = facts;
     if (changes === 0) return null;
-    if (this.#summary?.changes !== changes) this.#summary = { changes, id: this.log.history.context().summaryId };
+    if (this.#summary?.facts !== facts || this.#summary.changes !== changes)
+      this.#summary = { facts, changes, id: this.log.history.context().summaryId };
     return this.#summary.id;
   }
 
@@ -316,13 +351,6 @@ export class SessionHandle implements Session, TurnHost {
     if (record.type === "message" && !record.side) current?.taken.push(record);
     (current?.emit ?? this.#emit)?.({ name: "record.appended", record });
   }
-}
-
-/** @throws {ThroughlineError} INPUT_INVALID */
-function checkContent(input: SessionContent): void {
-  const problem = contentProblem(input);
-  if (problem !== null)
-    throw new ThroughlineError("INPUT_INVALID", `The input cannot be shown to a model: ${problem}.`);
 }
 
 export interface OpenParts {

@@ -6,7 +6,8 @@ import type { Gauge, Spend } from "@throughline/tokens";
 import type { SessionContent, SessionModel } from "./session-options.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import type { TurnStream } from "./turn-stream.ts";
-import type { Turn, RunTurnOptions, ResumeOptions } from "./turn.ts";
+import type { SessionBranch } from "./session-branches.ts";
+import type { BranchTurnOptions, Turn, RunTurnOptions, ResumeOptions } from "./turn.ts";
 
 /** Holds the messages that a call would send. */
 export interface SessionMessages {
@@ -117,6 +118,57 @@ export interface Session extends AsyncDisposable {
   streamTurn(input: SessionContent, options?: RunTurnOptions): TurnStream;
   /** Resumes the last turn like `resume`, with its decisions, and streams its events like `streamTurn`. */
   streamResume(options?: ResumeOptions): TurnStream;
+  /**
+   * Asks for another reply to the last message of the user, as a new branch. The earlier reply stays readable: see
+   * `branches`. Calls that wait for a decision are left behind, as by `rewind`.
+   *
+   * @throws {ThroughlineError} INPUT_INVALID without a message of the user, SESSION_BUSY while any turn runs,
+   *   APPEND_CONFLICT if the head moved meanwhile, and the errors of `runTurn`
+   */
+  regenerate(options?: BranchTurnOptions): Promise<Turn>;
+  /**
+   * Runs a turn with another version of a message, as a branch that begins where the message does. The message and
+   * everything after it stay readable: see `branches`.
+   *
+   * @param recordId the id of a message of the user, on any branch
+   * @throws {ThroughlineError} INPUT_INVALID for another record, RECORD_NOT_FOUND, and the errors of `regenerate`
+   * @example
+   * const { messages } = await session.transcript();
+   * const question = messages.findLast(({ role }) => role === "user");
+   * if (question !== undefined) await session.edit(question.recordId, "Name three rivers of Spain.");
+   */
+  edit(recordId: string, content: SessionContent, options?: BranchTurnOptions): Promise<Turn>;
+  /** Asks for another reply like `regenerate`, and streams its events like `streamTurn`. */
+  streamRegenerate(options?: BranchTurnOptions): TurnStream;
+  /** Runs a turn like `edit`, and streams its events like `streamTurn`. */
+  streamEdit(recordId: string, content: SessionContent, options?: BranchTurnOptions): TurnStream;
+  /**
+   * Moves the head to a record of any branch, so that the next turn continues from there. Nothing is deleted.
+   *
+   * @param recordId the id of a main record, which is no side record; null moves the head before the first record
+   * @throws {ThroughlineError} RECORD_NOT_FOUND, SESSION_BUSY while any turn runs, APPEND_CONFLICT if the head moved
+   *   meanwhile, SESSION_CLOSED, SESSION_REPLACED, and what the store throws
+   */
+  rewind(recordId: string | null): Promise<void>;
+  /**
+   * Returns to the branch of a record: the head moves to the newest record behind it.
+   *
+   * @param recordId the id of a main record, such as a `recordId` of `branches`
+   * @throws {ThroughlineError} as `rewind`
+   */
+  switchTo(recordId: string): Promise<void>;
+  /**
+   * Lists the messages that follow the same message as this one, itself included, the oldest first. Reads the whole
+   * session.
+   *
+   * @param recordId the id of a message of a user or a model, on any branch
+   * @throws {ThroughlineError} RECORD_NOT_FOUND, SESSION_CLOSED, SESSION_REPLACED, and what the store throws
+   * @example
+   * const replies = await session.branches(recordId);
+   * const position = replies.findIndex(({ isCurrent }) => isCurrent);
+   * console.log(`< ${position + 1}/${replies.length} >`);
+   */
+  branches(recordId: string): Promise<readonly SessionBranch[]>;
   /** Appends records outside of a turn. */
   append(drafts: readonly SessionDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
   /** Returns the messages that a call would send now, to the session's model or to a model of another provider. */

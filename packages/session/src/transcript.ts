@@ -1,7 +1,13 @@
-import { loadExisting, optionKinds, type OptionTable, type RecordWindow } from "@throughline/core/internal";
+import {
+  loadExisting,
+  optionKinds,
+  type OptionTable,
+  type RecordWindow,
+  runInSlices,
+} from "@throughline/core/internal";
 import { readWindow, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import type { NeutralMessage } from "@throughline/history/internal";
+import { messageTreeSteps, type NeutralMessage } from "@throughline/history/internal";
 
 /** Sets the extent and the signal of `session.transcript`. */
 export interface TranscriptOptions {
@@ -10,9 +16,25 @@ export interface TranscriptOptions {
    * @default false
    */
   readonly all?: boolean;
+  /**
+   * States with each message that has siblings how many messages follow the same message. Reads the whole session.
+   * @default false
+   */
+  readonly branches?: boolean;
   /** Aborts the read, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
+
+/** Holds a message, and with `branches` its place among the messages that follow the same message. */
+export type TranscriptMessage = NeutralMessage & {
+  /** Is absent for a message without siblings. `session.branches` lists them. */
+  readonly branches?: {
+    /** States the place of the message among its siblings in the order of their writing; 1 for the oldest. */
+    readonly position: number;
+    /** Counts the siblings, the message included. */
+    readonly count: number;
+  };
+};
 
 /** Holds the messages of a session in a neutral shape. */
 export interface SessionTranscript {
@@ -23,24 +45,43 @@ export interface SessionTranscript {
   /** Holds the id of the summary that the transcript begins with. Null without a summary, and with `all`. */
   readonly summaryId: string | null;
   /** Holds the messages, oldest first. `recordId` and `seq` name the record of each message. */
-  readonly messages: readonly NeutralMessage[];
+  readonly messages: readonly TranscriptMessage[];
 }
 
-export const transcriptTable: OptionTable<TranscriptOptions> = { all: optionKinds.flag, signal: optionKinds.signal };
+export const transcriptTable: OptionTable<TranscriptOptions> = {
+  all: optionKinds.flag,
+  branches: optionKinds.flag,
+  signal: optionKinds.signal,
+};
 
 export async function readTranscript(
   store: SessionStore,
   ref: SessionRef,
-  { all = false, signal }: TranscriptOptions,
+  { all = false, branches: withBranches = false, signal }: TranscriptOptions,
 ): Promise<SessionTranscript> {
   const options = signal === undefined ? {} : { signal };
-  const { state, records } = all ? await allRecords(store, ref, options) : await readWindow(store, ref, options);
+  const isWhole = all || withBranches;
+  const { state, records } = isWhole ? await allRecords(store, ref, options) : await readWindow(store, ref, options);
   const { headId } = state.head;
-  const { messages, summaryId } = buildContext(records, { headId });
-  return { sessionId: state.sessionId, headId, summaryId, messages };
+  // Without the boundaries of compactions and resets, all messages are included.
+  const { messages, summaryId } = buildContext(all ? records.map(withoutBoundary) : records, { headId });
+  const transcript = { sessionId: state.sessionId, headId, summaryId };
+  return { ...transcript, messages: withBranches ? await withPlaces(messages, records) : messages };
 }
 
-/** The boundaries of compactions and resets are ignored, so that all messages are included. */
+async function withPlaces(
+  messages: readonly NeutralMessage[],
+  records: readonly StoredRecord[],
+): Promise<readonly TranscriptMessage[]> {
+  const tree = await runInSlices(messageTreeSteps(records));
+  return messages.map((message) => {
+    const siblings = tree.siblings(message.seq);
+    if (siblings.length < 2) return message;
+    const position = siblings.findIndex(({ seq }) => seq === message.seq) + 1;
+    return { ...message, branches: { position, count: siblings.length } };
+  });
+}
+
 async function allRecords(
   store: SessionStore,
   ref: SessionRef,
@@ -49,7 +90,7 @@ async function allRecords(
   const state = await loadExisting(store, ref);
   const records: StoredRecord[] = [];
   for await (const page of store.read(ref, { ...options, beforeSeq: state.head.lastSeq + 1 }))
-    records.push(...page.records.map(withoutBoundary));
+    records.push(...page.records);
   return { state, records };
 }
 

@@ -1,4 +1,5 @@
 import type { RecordDraft, SessionRef, StoredRecord } from "@throughline/core";
+import type { BeginOptions } from "./begin-turn.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionModel, SessionsOptions } from "./session-options.ts";
@@ -13,6 +14,8 @@ export interface TurnInput {
   readonly isMentioned: boolean;
   /** Holds the decisions on the calls that a resumed turn left open. */
   readonly approvals?: ApprovalAnswers | undefined;
+  /** Begins the turn as a branch at another place than the head. */
+  readonly branch?: Pick<BeginOptions, "expect" | "move">;
 }
 
 export interface TurnHost {

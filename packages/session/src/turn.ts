@@ -95,6 +95,12 @@ export interface RunTurnOptions {
   readonly idempotencyKey?: string;
 }
 
+/** Sets the model and the limits of `session.edit` and `session.regenerate`, which never wait for another turn. */
+export type BranchTurnOptions = Omit<
+  RunTurnOptions,
+  "whenBusy" | "waitMs" | "mentioned" | "whenWaiting" | "idempotencyKey"
+>;
+
 /** Holds the decisions on calls that wait, by the ids of the calls. */
 export type ApprovalAnswers = Readonly<Record<string, ApprovalAnswer>>;
 

@@ -237,7 +237,7 @@ export class WindowLog {
     if (state.sessionId !== this.sessionId) return this.#reload({ acceptsNew: true });
     await this.#readFrom(this.#head.lastSeq, state.head.lastSeq);
     this.#accept(state);
-    if (this.#isStale) await this.#reload();
+    if (this.#isStale || this.#lacksRecords) await this.#reload();
   }
 
   #accept(state: SessionState): void {
@@ -258,6 +258,12 @@ export class WindowLog {
     this.facts.changes += 1;
   }
 
+  /** A rewind to before a compaction needs records that are older than the window. */
+  get #lacksRecords(): boolean {
+    const { windowSeq } = this.#head;
+    return windowSeq !== null && windowSeq < this.fromSeq;
+  }
+
   async #readFrom(afterSeq: number, lastSeq: number): Promise<void> {
     if (lastSeq <= afterSeq) return;
     this.work.reads += 1;
@@ -275,7 +281,7 @@ export class WindowLog {
     this.#head = head;
     if (entry !== undefined) this.#entry = patched(this.#entry, entry);
     this.#followHead(head.headId);
-    if (this.#isStale) await this.#reload();
+    if (this.#isStale || this.#lacksRecords) await this.#reload();
   }
 
   #take(stored: StoredRecord): void {

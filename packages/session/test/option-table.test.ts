@@ -6,7 +6,7 @@ import { describeOptions, type CheckedCall } from "@throughline/test-kit/options
 import { sessionsCalls } from "../src/check-arguments.ts";
 import { importTable } from "../src/import-messages.ts";
 import { openTurnTable } from "../src/open-turn.ts";
-import { appendTable, resumeTable, sessionsTable, turnTable } from "../src/option-tables.ts";
+import { appendTable, branchTable, resumeTable, sessionsTable, turnTable } from "../src/option-tables.ts";
 import { transcriptTable } from "../src/transcript.ts";
 import { callQueryTable, readCallsTable } from "../src/read-calls.ts";
 import { checkpointsTable, compactionTable, inheritTable } from "../src/whole-turn/agent-session.ts";
@@ -38,6 +38,20 @@ const turns: readonly Method[] = [
     valid: { model },
     table: resumeTable,
     call: (options) => session.streamResume(options).result,
+  },
+  { name: "regenerate", valid: { model }, table: branchTable, call: (options) => session.regenerate(options) },
+  { name: "edit", valid: { model }, table: branchTable, call: (options) => session.edit("r1", "Hello", options) },
+  {
+    name: "streamRegenerate",
+    valid: { model },
+    table: branchTable,
+    call: (options) => session.streamRegenerate(options).result,
+  },
+  {
+    name: "streamEdit",
+    valid: { model },
+    table: branchTable,
+    call: (options) => session.streamEdit("r1", "Hello", options).result,
   },
   { name: "transcript", table: transcriptTable, call: (options) => session.transcript(options) },
   { name: "append", table: appendTable, call: (options) => session.append([], options) },
