@@ -185,6 +185,11 @@ describe("bodies in other framings", () => {
 });
 
 describe("what belongs to others", () => {
+  const queries: Readonly<Record<string, string>> = {
+    appendMessages: "?api=openai",
+    listBranches: "?record=r1",
+    removePartial: "?fence=1",
+  };
   /** A body that each operation takes. */
   const bodies: Readonly<Record<string, object>> = {
     appendRecords: { drafts: [{ type: "note" }] },
@@ -194,6 +199,7 @@ describe("what belongs to others", () => {
     forkSession: { key: "stolen", sessionId: "stolen-id" },
     resetSession: { sessionId: "reset-id" },
     rewindSession: { to: null },
+    switchBranch: { to: "r1" },
     decideApproval: { callId: "x", decision: "approve" },
     redactRecords: { ids: ["r1"], reason: "x" },
     findSharers: { seqs: [1] },
@@ -238,8 +244,7 @@ describe("what belongs to others", () => {
           .replace(/^.*\{session\}/, "")
           .replace("{fence}", "1")
           .replace("{id}", "r1");
-        const query =
-          operationId === "appendMessages" ? "?api=openai" : operationId === "removePartial" ? "?fence=1" : "";
+        const query = queries[operationId] ?? "";
         const body = bodies[operationId];
         const headers = {
           "throughline-request-id": "same",

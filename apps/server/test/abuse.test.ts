@@ -158,6 +158,8 @@ describe("who asks", () => {
       await both("POST", "/rename", { key: "agent:main:cli:direct:stolen" });
       await both("POST", "/fork", { key: "agent:main:cli:direct:stolen", sessionId: "s" });
       await both("POST", "/rewind", { to: null });
+      await both("POST", "/switch", { to: "r1" });
+      await both("GET", "/branches?record=r1");
       await both("POST", "/reset", { sessionId: "s-2" });
       await both("POST", "/turns", { owner: "thief" });
       await both("DELETE", "");

@@ -254,6 +254,9 @@ describe("ways back", () => {
     const again = await serving.ask("POST", `/sessions/${key}/rewind`, { body: { to: "b1" } });
     expect([again.status, again.body["head"]]).toEqual([200, first.body["head"]]);
     expect((await serving.ask("POST", `/sessions/${key}/rewind`, { body: { to: "b9" } })).status).toBe(404);
+    const back = await serving.ask("POST", `/sessions/${key}/switch`, { body: { to: "b1" } });
+    expect(back.body).toMatchObject({ head: { headId: "b2" } });
+    expect((await serving.ask("GET", `/sessions/${key}/branches?record=b2`)).body["count"]).toBe(1);
   });
 });
 

@@ -1,4 +1,11 @@
-import { appendOnce } from "@throughline/core";
+import {
+  appendOnce,
+  type Clock,
+  type OpenTurn,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
 import {
   findRecord,
   keptOnReset,
@@ -6,19 +13,40 @@ import {
   noteArchiving,
   refused,
   resetSession,
-  runInSlices,
   stillAnswering,
   systemRandom,
 } from "@throughline/core/internal";
-import { readRecords } from "@throughline/core/internal/node";
-import { rewindSteps } from "@throughline/history/internal";
+import {
+  type BranchChoice,
+  type BranchPlace,
+  listSiblings,
+  moveHead,
+  processOwners,
+  rewound,
+  switched,
+} from "@throughline/session/internal";
 import { z } from "zod";
-import { json } from "../http/answer.ts";
+import { json, list } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
+import { atMs, listOf, seq } from "../schemas/values.ts";
 import { sessionJson } from "./session-json.ts";
 
 const withEntry = z.strictObject({ ...sessionQuery, ...entryFlag });
+
+const branchSchema: z.ZodObject = z
+  .strictObject({
+    kind: z.literal("branch"),
+    recordId: z.string().describe("of the message"),
+    seq,
+    tsMs: atMs.nullable(),
+    role: z.enum(["user", "assistant"]).nullable().describe("null for a message that was redacted"),
+    text: z.string().describe("the first words of the message, at most 80 characters"),
+    newestId: z.string().describe("the newest record behind the message"),
+    newestTsMs: atMs.nullable(),
+    isCurrent: z.boolean().describe("on the branch of the head"),
+  })
+  .meta({ id: "branch" });
 
 export const rewindRoutes: readonly RouteDefinition[] = [
   route({
@@ -70,22 +98,66 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     },
     answers: { 200: { description: "The session.", schema: sessionSchema } },
     errors: ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "RECORD_NOT_FOUND", "SESSION_BUSY", "APPEND_CONFLICT"],
-    handle: async ({ ref, view, query, body, signal }) => {
+    handle: async ({ context, ref, view, query, body, signal }) => {
       const at = ref();
       const store = view.store(at.agentId);
-      const { head } = await loadExisting(store, at);
+      const place = await branchPlace(store, at, context.clock, signal);
       const target = body.to === null ? null : (await findRecord(store, at, body.to, signal)).id;
-      if (head.headId !== target) {
-        const records = await readRecords(store, at, signal);
-        const { drafts, options } = await runInSlices(rewindSteps(records, head.headId, target));
-        await appendOnce(store, at, drafts, {
-          ...options,
-          signal,
-          idempotencyKey: systemRandom.uuid(),
-          isNewKey: true,
-        });
-      }
-      return json(200, sessionJson(await loadExisting(store, at), query.entry));
+      return json(200, sessionJson(await moved(place, rewound(target)), query.entry));
+    },
+  }),
+  route({
+    id: "switchBranch",
+    method: "POST",
+    path: "/sessions/{session}/switch",
+    summary: "Returns to the branch of a record: moves the head to the newest record behind it.",
+    scope: "write",
+    query: withEntry,
+    body: { schema: z.strictObject({ to: z.string().describe("the id of a record, such as one of `…/branches`") }) },
+    answers: { 200: { description: "The session.", schema: sessionSchema } },
+    errors: ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "RECORD_NOT_FOUND", "SESSION_BUSY", "APPEND_CONFLICT"],
+    handle: async ({ context, ref, view, query, body, signal }) => {
+      const at = ref();
+      const store = view.store(at.agentId);
+      const place = await branchPlace(store, at, context.clock, signal);
+      const { id } = await findRecord(store, at, body.to, signal);
+      return json(200, sessionJson(await moved(place, switched(id)), query.entry));
+    },
+  }),
+  route({
+    id: "listBranches",
+    method: "GET",
+    path: "/sessions/{session}/branches",
+    summary: "The messages that follow the same message as this one, itself included, the oldest first.",
+    description: "Each begins a branch. `POST …/switch` returns to one.",
+    scope: "read",
+    query: z.strictObject({ ...sessionQuery, record: z.string().describe("the id of a message of a user or a model") }),
+    answers: { 200: { description: "The messages.", schema: listOf(branchSchema) } },
+    errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
+    handle: async ({ context, ref, view, query, signal }) => {
+      const at = ref();
+      const store = view.store(at.agentId);
+      const place = await branchPlace(store, at, context.clock, signal);
+      const branches = await listSiblings(place, (await findRecord(store, at, query.record, signal)).id);
+      return list(branches.map((branch) => JSON.stringify({ kind: "branch", ...branch })));
     },
   }),
 ];
+
+async function branchPlace(
+  store: SessionStore,
+  ref: SessionRef,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<BranchPlace> {
+  const { head } = await loadExisting(store, ref);
+  const isGone = ({ owner }: OpenTurn): boolean => processOwners().stateOf(owner) === "gone";
+  return { store, ref, head, nowMs: clock.nowMs(), signal, isGone };
+}
+
+async function moved(place: BranchPlace, choice: BranchChoice): Promise<SessionState> {
+  const { store, ref, signal } = place;
+  const once = { signal, idempotencyKey: systemRandom.uuid(), isNewKey: true };
+  await moveHead(place, choice, (drafts, options) => appendOnce(store, ref, drafts, { ...options, ...once }));
+  return loadExisting(store, ref);
+}
