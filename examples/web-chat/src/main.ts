@@ -1,11 +1,12 @@
 // A web chat: one session per user, answers as they are written, and a conversation that is there again after a reload.
+// A user edits a question, asks for another answer, and switches between the versions.
 // ANTHROPIC_API_KEY=… COOKIE_SECRET=… npm start
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { serve } from "@hono/node-server";
 import { anthropic } from "@throughline/models/anthropic";
-import { createSessions, type Session } from "@throughline/session";
+import { createSessions, type Session, type TurnStream } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { Hono, type Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -27,34 +28,25 @@ async function sessionOf(context: Context): Promise<Session> {
   return sessions.open(`agent:main:web:direct:${user}`);
 }
 
-function readMessage(body: string): { readonly text: string; readonly id: string } | null {
+/** Reads texts that the page sent; null when one is missing or empty. */
+async function readTexts<Name extends string>(
+  context: Context,
+  ...names: readonly Name[]
+): Promise<Readonly<Record<Name, string>> | null> {
   try {
-    const { text, id } = JSON.parse(body) as { readonly text?: unknown; readonly id?: unknown };
-    return typeof text === "string" && text.trim() !== "" && typeof id === "string" && id !== "" ? { text, id } : null;
+    const body = JSON.parse(await context.req.text()) as Readonly<Record<string, unknown>>;
+    const isText = (name: Name): boolean => typeof body[name] === "string" && body[name].trim() !== "";
+    return names.every(isText) ? (body as Readonly<Record<Name, string>>) : null;
   } catch {
     return null; // no JSON, or null
   }
 }
 
-const app = new Hono();
-app.get("/", (context) => context.html(page));
-
-app.get("/messages", async (context) => {
-  await using session = await sessionOf(context);
-  const { messages } = await session.transcript();
-  const texts = messages.map(({ role, content }) => ({
-    role,
-    text: content.map((block) => (block.type === "text" ? block.text : "")).join(""),
-  }));
-  return context.json(texts.filter(({ role, text }) => (role === "user" || role === "assistant") && text !== ""));
-});
-
-app.post("/turns", bodyLimit({ maxSize: 65_536 }), async (context) => {
-  const message = readMessage(await context.req.text());
-  if (message === null) return context.json({ error: "text and id, the id of the message, are needed" }, 400);
+/** Answers with the pieces of the answer, and closes the session after the turn. */
+async function answer(context: Context, start: (session: Session) => TurnStream): Promise<Response> {
   const session = await sessionOf(context);
   if (session.interruptedTurn !== null) await session.resume(); // a killed server left it
-  const stream = session.streamTurn(message.text, { idempotencyKey: message.id }); // sent again, it is answered once
+  const stream = start(session);
   void stream.result.catch((error: unknown) => console.error(error)).finally(() => session.close());
   const response = stream.toResponse({
     onDisconnect: "finish", // the answer is stored, although the reader left
@@ -64,10 +56,59 @@ app.post("/turns", bodyLimit({ maxSize: 65_536 }), async (context) => {
     },
   });
   return context.newResponse(response.body, response); // with the cookie
+}
+
+const app = new Hono();
+app.get("/", (context) => context.html(page));
+
+app.use(bodyLimit({ maxSize: 65_536 }));
+
+app.get("/messages", async (context) => {
+  await using session = await sessionOf(context);
+  const { messages } = await session.transcript({ branches: true });
+  const texts = messages.map(({ recordId, role, content, branches = null }) => ({
+    recordId,
+    role,
+    text: content.map((block) => (block.type === "text" ? block.text : "")).join(""),
+    branches, // { position: 2, count: 3 } of a message with other versions
+  }));
+  return context.json(texts.filter(({ role, text }) => (role === "user" || role === "assistant") && text !== ""));
 });
 
+app.post("/turns", async (context) => {
+  const message = await readTexts(context, "text", "id");
+  if (message === null) return context.json({ error: "text and id, the id of the message, are needed" }, 400);
+  const { text, id } = message;
+  return answer(context, (session) => session.streamTurn(text, { idempotencyKey: id })); // sent again, it is answered once
+});
+
+app.post("/edits", async (context) => {
+  const edit = await readTexts(context, "text", "recordId");
+  if (edit === null) return context.json({ error: "text and recordId are needed" }, 400);
+  return answer(context, (session) => session.streamEdit(edit.recordId, edit.text));
+});
+
+app.post("/answers", (context) => answer(context, (session) => session.streamRegenerate()));
+
+app.post("/switches", async (context) => {
+  const wanted = await readTexts(context, "recordId", "to");
+  if (wanted === null) return context.json({ error: "recordId and to, next or previous, are needed" }, 400);
+  await using session = await sessionOf(context);
+  const branches = await session.branches(wanted.recordId);
+  const position = branches.findIndex(({ recordId }) => recordId === wanted.recordId);
+  const branch = branches[wanted.to === "next" ? position + 1 : position - 1];
+  if (branch !== undefined) await session.switchTo(branch.recordId);
+  return context.body(null, 204);
+});
+
+const statuses: ReadonlyMap<unknown, 404 | 409> = new Map([
+  ["RECORD_NOT_FOUND", 404],
+  ["SESSION_BUSY", 409],
+]);
 app.onError((error, context) => {
   if (error instanceof HTTPException) return error.getResponse(); // such as a body that is too large
+  const status = statuses.get((error as { readonly code?: unknown }).code);
+  if (status !== undefined) return context.json({ error: error.message }, status);
   console.error(error);
   return context.json({ error: "The message could not be answered." }, 500);
 });

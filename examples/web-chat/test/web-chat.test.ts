@@ -51,6 +51,12 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
   await ended;
 }
 
+interface Shown {
+  readonly recordId: string;
+  readonly text: string;
+  readonly branches: { readonly position: number; readonly count: number } | null;
+}
+
 class User {
   #cookie = "";
 
@@ -68,9 +74,17 @@ class User {
     return this.#fetch("/turns", { method: "POST", body });
   }
 
+  async post(path: string, body: object = {}): Promise<string> {
+    const response = await this.#fetch(path, { method: "POST", body: JSON.stringify(body) });
+    return `${response.status} ${await response.text()}`;
+  }
+
+  async shown(): Promise<readonly Shown[]> {
+    return (await (await this.#fetch("/messages")).json()) as readonly Shown[];
+  }
+
   async messages(): Promise<readonly string[]> {
-    const found = (await (await this.#fetch("/messages")).json()) as readonly { readonly text: string }[];
-    return found.map(({ text }) => text);
+    return (await this.shown()).map(({ text }) => text);
   }
 
   forge(): void {
@@ -124,6 +138,27 @@ describe("the web chat", () => {
       expect(provider.refusals).toEqual([]);
     },
   );
+
+  it("edits a question, answers again, and switches between the versions", { tags: ["slow"] }, async () => {
+    const ada = new User();
+    await (await ada.turn("Where is Oslo?", "a1")).text();
+    const [question, first] = await ada.shown();
+    const recordId = question?.recordId ?? "";
+    expect(question?.branches).toBeNull();
+    expect(await ada.post("/answers")).toMatch(/turn\.result/);
+    expect(await ada.post("/edits", { recordId, text: "Where is Bergen?" })).toMatch(/turn\.result/);
+    const [edited] = await ada.shown();
+    expect(edited).toMatchObject({ text: "Where is Bergen?", branches: { position: 2, count: 2 } });
+    expect(await ada.post("/switches", { recordId: edited?.recordId, to: "previous" })).toBe("204 ");
+    expect((await ada.shown()).map(({ branches }) => branches?.position)).toEqual([1, 2]);
+    expect(await ada.post("/switches", { recordId: first?.recordId, to: "previous" })).toBe("204 ");
+    expect((await ada.shown()).map(({ branches }) => branches?.position)).toEqual([1, 2]);
+    expect(await ada.post("/switches", { recordId: "gone", to: "next" })).toMatch(/^404 /);
+    expect(await new User().post("/switches", { recordId, to: "next" })).toMatch(/^404 /);
+    expect(await ada.post("/edits", { recordId })).toMatch(/^400 /);
+    expect(await ada.post("/switches", {})).toMatch(/^400 /);
+    expect(provider.refusals).toEqual([]);
+  });
 
   it.each([
     [undefined, "a1"],
