@@ -77,7 +77,11 @@ async function branchTurn(
     drafts: () => [...plan.drafts, ...messages],
     idempotencyKey: null,
     isMentioned: true,
-    branch: { expect, move: messages.length > 0 ? move : { ...move, rewindTo } },
+    branch: {
+      expect,
+      leftResults: () => plan.leftResults,
+      move: messages.length > 0 ? move : { ...move, rewindTo },
+    },
   };
   return takeTurn(host, input, { ...options, whenBusy: "reject" });
 }

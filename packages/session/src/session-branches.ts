@@ -1,5 +1,7 @@
 import {
+  appendOnce,
   type AppendOptions,
+  type Clock,
   type OpenTurn,
   type RecordDraft,
   type SessionHead,
@@ -8,7 +10,7 @@ import {
   type StoredRecord,
   ThroughlineError,
 } from "@throughline/core";
-import { isFields, runInSlices, sessionBusy, type Steps } from "@throughline/core/internal";
+import { isFields, loadExisting, runInSlices, sessionBusy, type Steps, systemRandom } from "@throughline/core/internal";
 import { readRecords } from "@throughline/core/internal/node";
 import {
   editSteps,
@@ -18,10 +20,15 @@ import {
   switchSteps,
   walkSteps,
 } from "@throughline/history/internal";
+import { leftResults } from "./left-results.ts";
+import type { CallState } from "./open-calls.ts";
+import { processOwners } from "./process-owners.ts";
 import { turnMarkDraft } from "./turn-mark.ts";
-import { textOfContent } from "./window-facts.ts";
+import { textOfContent, WindowFacts } from "./window-facts.ts";
 
 const mostCharacters = 80;
+
+const leftBehind = "The conversation continued on another branch before anybody decided. The call was not run.";
 
 /** Describes one of the messages that follow the same message, and the branch that it begins. */
 export interface SessionBranch {
@@ -60,6 +67,13 @@ export type BranchChoice = (records: readonly StoredRecord[], headId: string | n
 interface BranchPlan {
   readonly drafts: readonly RecordDraft[];
   readonly options: Required<Pick<AppendOptions, "rewindTo" | "expect" | "windowFromSeq" | "entry">>;
+  /** Lists the main records of the current branch that the head leaves, oldest first. */
+  readonly leftIds: readonly string[];
+}
+
+/** Holds a plan with results for calls that did not run. They belong to the branch that the head leaves. */
+interface PlannedBranch extends BranchPlan {
+  readonly leftResults: readonly RecordDraft[];
 }
 
 /** Chooses a main record of any branch; null means before the first record. */
@@ -87,15 +101,32 @@ export function* lastMessage(records: readonly StoredRecord[], headId: string | 
 }
 
 /** @throws {ThroughlineError} SESSION_BUSY, and what the choice throws */
-export async function planBranch(place: BranchPlace, choice: BranchChoice): Promise<BranchPlan> {
+export async function planBranch(place: BranchPlace, choice: BranchChoice): Promise<PlannedBranch> {
   const { head, nowMs, isGone } = place;
   if (head.turn !== null && head.turn.leaseUntilMs > nowMs && !isGone(head.turn)) throw sessionBusy(head.turn, nowMs);
-  return runInSlices(choice(await recordsOf(place), head.headId));
+  return runInSlices(planSteps(await recordsOf(place), head.headId, choice));
+}
+
+function* planSteps(
+  records: readonly StoredRecord[],
+  headId: string | null,
+  choice: BranchChoice,
+): Steps<PlannedBranch> {
+  const plan = yield* choice(records, headId);
+  const facts = new WindowFacts();
+  for (const record of records) {
+    yield;
+    facts.take(record);
+  }
+  // A later turn on the branch would otherwise read that the calls may have run.
+  const isLeft = (state: CallState): boolean => state !== "may-have-run";
+  return { ...plan, leftResults: leftResults(facts, { isLeft, undecided: leftBehind }) };
 }
 
 /**
- * Moves the head in one commit. Nothing is appended when the head is at the place already. A turn that an ended process
- * left open is closed.
+ * Moves the head in one commit, and returns the ids of the main records that it leaves. Nothing is appended when the
+ * head is at the place already. A turn that an ended process left open is closed. Calls that wait for a decision get a
+ * result that says so.
  *
  * @throws {ThroughlineError} SESSION_BUSY, APPEND_CONFLICT if the head moved meanwhile, and what the choice throws
  */
@@ -103,15 +134,35 @@ export async function moveHead(
   place: BranchPlace,
   choice: BranchChoice,
   append: (drafts: readonly RecordDraft[], options: AppendOptions) => Promise<unknown>,
-): Promise<void> {
-  const { drafts, options } = await planBranch(place, choice);
+): Promise<readonly string[]> {
+  const { drafts, options, leftResults: results, leftIds } = await planBranch(place, choice);
   const { headId, turn } = place.head;
-  if (options.rewindTo === headId) return;
+  if (options.rewindTo === headId) return leftIds;
   const ended = turn === null ? [] : [turnMarkDraft({ turnId: turn.turnId, state: "interrupted" })];
-  await append([...ended, ...drafts], {
+  await append([...ended, ...results, ...drafts], {
     ...options,
     ...(turn === null ? {} : { turn: { action: "close", fence: turn.fence } }),
   });
+  return leftIds;
+}
+
+/** Holds a store with what moving the head of a session there needs, for programs without a handle of the session. */
+interface StoredBranchPlace extends Pick<BranchPlace, "store" | "ref" | "signal"> {
+  readonly clock: Clock;
+}
+
+/** Reads the place of the head from the store. @throws {ThroughlineError} SESSION_NOT_FOUND */
+export async function readBranchPlace({ clock, ...given }: StoredBranchPlace): Promise<BranchPlace> {
+  const { head } = await loadExisting(given.store, given.ref);
+  const isGone = ({ owner }: OpenTurn): boolean => processOwners().stateOf(owner) === "gone";
+  return { ...given, head, nowMs: clock.nowMs(), isGone };
+}
+
+/** Moves the head like `moveHead`, without a handle of the session. Returns the ids of the records that it leaves. */
+export function moveStoredHead(place: BranchPlace, choice: BranchChoice): Promise<readonly string[]> {
+  const { store, ref, signal } = place;
+  const once = { signal, idempotencyKey: systemRandom.uuid(), isNewKey: true };
+  return moveHead(place, choice, (drafts, options) => appendOnce(store, ref, drafts, { ...options, ...once }));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { hasErrorCode, type Message, type RecordDraft, type SessionRef, type StoredRecord } from "@throughline/core";
+import { hasErrorCode, type Message, type SessionRef, type StoredRecord } from "@throughline/core";
 import { createAheadCounter } from "@throughline/tokens/internal";
 import { acquireTurn, type AcquiredTurn } from "./acquire.ts";
 import { runAfterTurnSteps } from "./after-turn.ts";
@@ -11,7 +11,7 @@ import { answersOf, refusedResults, resumedResults, resumedTurnId } from "./resu
 import { restoreHistory } from "./restore-history.ts";
 import { TurnRun } from "./run.ts";
 import { createEmit, type Emit } from "./session-event.ts";
-import { type SessionLog, targetOf } from "./session-log.ts";
+import { targetOf } from "./session-log.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
 import { TurnLease } from "./turn-lease.ts";
 import { TurnLedger } from "./turn-ledger.ts";
@@ -101,7 +101,7 @@ async function acquire(context: TurnContext, settings: TurnSettings): Promise<Ac
   const opening =
     input.drafts === null
       ? { ...resuming, resumes: resumedTurnId(host, input) }
-      : { drafts: input.drafts, leftResults: () => leftResultsOf(log, input, options), resumes: null };
+      : { drafts: input.drafts, leftResults: () => refusedResults(log, options), resumes: null };
   try {
     return await acquireTurn({
       log,
@@ -120,11 +120,6 @@ async function acquire(context: TurnContext, settings: TurnSettings): Promise<Ac
     if (options.whenBusy === "branch" && hasErrorCode(error, "SESSION_BUSY")) throw new BranchOff();
     throw error;
   }
-}
-
-/** A branch begins before the calls that were left without a result. */
-function leftResultsOf(log: SessionLog, { branch }: TurnInput, options: RunTurnOptions): readonly RecordDraft[] {
-  return branch === undefined ? refusedResults(log, options) : [];
 }
 
 interface RunContext

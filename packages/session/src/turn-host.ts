@@ -15,7 +15,7 @@ export interface TurnInput {
   /** Holds the decisions on the calls that a resumed turn left open. */
   readonly approvals?: ApprovalAnswers | undefined;
   /** Begins the turn as a branch at another place than the head. */
-  readonly branch?: Pick<BeginOptions, "expect" | "move">;
+  readonly branch?: Required<Pick<BeginOptions, "expect" | "move" | "leftResults">>;
 }
 
 export interface TurnHost {

@@ -11,7 +11,7 @@ import { openStore } from "./process-store.ts";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { scriptedSessions, talk, textOf } from "./scripted-sessions.ts";
 import { createFixture, key, outline } from "./session-fixture.ts";
-import { program, waitingStore } from "./waiting-program.ts";
+import { program, resultsIn, waitingStore } from "./waiting-program.ts";
 
 async function textsOf(session: Session): Promise<readonly string[]> {
   const { messages } = await session.transcript();
@@ -257,6 +257,35 @@ describe("moves of the head and turns", () => {
       expect([session.pendingApprovals, paid]).toEqual([[], []]);
       expect((await fixture.sessions.list()).sessions).toMatchObject([{ pendingApprovals: 0 }]);
     }
+  });
+
+  it("leave results behind, so that no later turn reads that the calls may have run", async () => {
+    const { open, fixture } = program(await waitingStore(), {}, "Done.", "Later.");
+    const session = await open();
+    const first = (await session.transcript()).messages[0]?.recordId ?? "";
+    await session.edit(first, "Pay none back");
+    await session.switchTo(first);
+    const resumed = session.resume({ approvals: { "call-A": true } });
+    await expect(resumed).rejects.toMatchObject({ code: "APPROVAL_DECIDED" });
+    await session.rewind(null);
+    await session.switchTo(first);
+    await session.runTurn("And now?");
+    const results = resultsIn(fixture);
+    expect(results).toHaveLength(2);
+    for (const text of results) expect(text).toContain("continued on another branch before anybody decided");
+  });
+
+  it("refuse what another process changed meanwhile, and store nothing", async () => {
+    const { session, store, q2, records } = await talked();
+    const append = store.append.bind(store);
+    store.append = async (ref, drafts, options) => {
+      store.append = append;
+      await append(ref, [{ type: "message", message: { role: "user", content: "of another process" } }]);
+      return append(ref, drafts, options);
+    };
+    await expect(session.edit(q2, "x")).rejects.toMatchObject({ code: "APPEND_CONFLICT" });
+    expect((await records()).filter(({ type }) => type === "leaf")).toEqual([]);
+    expect((await session.edit(q2, "x")).outcome).toBe("done");
   });
 
   it("stay in the session whose reset is due", async () => {

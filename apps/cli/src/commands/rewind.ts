@@ -1,7 +1,5 @@
-import { appendOnce } from "@throughline/core";
-import { findRecord, loadExisting, resolveSession, shellWord, systemRandom } from "@throughline/core/internal";
-import { readRecords } from "@throughline/core/internal/node";
-import { planRewind } from "@throughline/history";
+import { findRecord, loadExisting, resolveSession, shellWord, systemClock } from "@throughline/core/internal";
+import { moveStoredHead, readBranchPlace, rewound } from "@throughline/session/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
@@ -15,11 +13,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("write");
   const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { isExact: true, signal });
   await waitForTurn(store, ref, context);
-  const { head } = await loadExisting(store, ref);
   const targetId = to === "start" ? null : (await findRecord(store, ref, to, signal)).id;
-  const { drafts, options, leftIds } = planRewind(await readRecords(store, ref, signal), head.headId, targetId);
-  const idempotencyKey = systemRandom.uuid();
-  await appendOnce(store, ref, drafts, { ...options, signal, idempotencyKey, isNewKey: true });
+  const place = await readBranchPlace({ store, ref, clock: systemClock, signal });
+  const leftIds = await moveStoredHead(place, rewound(targetId));
   output.note(
     `${counted(leftIds.length, "record")} left behind; \`throughline show ${shellWord(ref.key)} --all-branches\` still shows them, and rewind leads back.`,
   );

@@ -1,12 +1,4 @@
 import {
-  appendOnce,
-  type Clock,
-  type OpenTurn,
-  type SessionRef,
-  type SessionState,
-  type SessionStore,
-} from "@throughline/core";
-import {
   findRecord,
   keptOnReset,
   loadExisting,
@@ -16,15 +8,7 @@ import {
   stillAnswering,
   systemRandom,
 } from "@throughline/core/internal";
-import {
-  type BranchChoice,
-  type BranchPlace,
-  listSiblings,
-  moveHead,
-  processOwners,
-  rewound,
-  switched,
-} from "@throughline/session/internal";
+import { listSiblings, moveStoredHead, readBranchPlace, rewound, switched } from "@throughline/session/internal";
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
@@ -101,9 +85,10 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     handle: async ({ context, ref, view, query, body, signal }) => {
       const at = ref();
       const store = view.store(at.agentId);
-      const place = await branchPlace(store, at, context.clock, signal);
+      const place = await readBranchPlace({ store, ref: at, clock: context.clock, signal });
       const target = body.to === null ? null : (await findRecord(store, at, body.to, signal)).id;
-      return json(200, sessionJson(await moved(place, rewound(target)), query.entry));
+      await moveStoredHead(place, rewound(target));
+      return json(200, sessionJson(await loadExisting(store, at), query.entry));
     },
   }),
   route({
@@ -119,9 +104,10 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     handle: async ({ context, ref, view, query, body, signal }) => {
       const at = ref();
       const store = view.store(at.agentId);
-      const place = await branchPlace(store, at, context.clock, signal);
+      const place = await readBranchPlace({ store, ref: at, clock: context.clock, signal });
       const { id } = await findRecord(store, at, body.to, signal);
-      return json(200, sessionJson(await moved(place, switched(id)), query.entry));
+      await moveStoredHead(place, switched(id));
+      return json(200, sessionJson(await loadExisting(store, at), query.entry));
     },
   }),
   route({
@@ -137,27 +123,9 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     handle: async ({ context, ref, view, query, signal }) => {
       const at = ref();
       const store = view.store(at.agentId);
-      const place = await branchPlace(store, at, context.clock, signal);
+      const place = await readBranchPlace({ store, ref: at, clock: context.clock, signal });
       const branches = await listSiblings(place, (await findRecord(store, at, query.record, signal)).id);
       return list(branches.map((branch) => JSON.stringify({ kind: "branch", ...branch })));
     },
   }),
 ];
-
-async function branchPlace(
-  store: SessionStore,
-  ref: SessionRef,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<BranchPlace> {
-  const { head } = await loadExisting(store, ref);
-  const isGone = ({ owner }: OpenTurn): boolean => processOwners().stateOf(owner) === "gone";
-  return { store, ref, head, nowMs: clock.nowMs(), signal, isGone };
-}
-
-async function moved(place: BranchPlace, choice: BranchChoice): Promise<SessionState> {
-  const { store, ref, signal } = place;
-  const once = { signal, idempotencyKey: systemRandom.uuid(), isNewKey: true };
-  await moveHead(place, choice, (drafts, options) => appendOnce(store, ref, drafts, { ...options, ...once }));
-  return loadExisting(store, ref);
-}
