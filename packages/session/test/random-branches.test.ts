@@ -143,7 +143,7 @@ async function compare(pair: Pair, session: Session): Promise<void> {
 }
 
 describe("edit, regenerate, rewind and switch in any order", () => {
-  const runs = testSize({ short: 20, long: 1000 });
+  const runs = testSize({ short: 8, long: 1000 });
   it(`agree with a model of a tree, and delete nothing (${runs} sequences)`, { timeout: 600_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 12 }), async (steps) => {
