@@ -124,6 +124,10 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["handoff", `x${attack}`, "--to", "codex"],
     ["handoff", "evil", "--to", attack],
   ],
+  resume: [
+    ["resume", "evil"],
+    ["resume", `x${attack}`],
+  ],
   compact: [
     ["compact", evilKey, "--dry-run"],
     ["compact", evilKey, "--model", attack],

@@ -91,6 +91,7 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
     { args: ["--all", "--archived", "-o", "exported"], expected: "blind" },
   ],
   handoff: [{ args: [theirs, "--to", "pi"], expected: "refused" }],
+  resume: [{ args: [theirs], expected: "refused" }],
   copy: [
     { args: [theirs, "--to-store", "jsonl:copied"], expected: "refused" },
     { args: ["--all", "--to-store", "jsonl:copied"], expected: "blind" },

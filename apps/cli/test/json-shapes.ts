@@ -18,6 +18,7 @@ import {
   text,
   type Shape,
 } from "./shape-checks.ts";
+import { ownerShapes } from "./owner-shapes.ts";
 import { serverShapes } from "./server-shapes.ts";
 import { usageShapes } from "./usage-shapes.ts";
 
@@ -377,6 +378,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     outcome: one("answered", "partial", "overflowed", "failed", "aborted"),
   },
   ...serverShapes,
+  ...ownerShapes,
   ...usageShapes,
   completion: { ...kind, shell: one("bash", "zsh", "fish"), script: text },
 };

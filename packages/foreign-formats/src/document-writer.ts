@@ -19,6 +19,5 @@ export function documentWriter(
     frame: typeof frame === "function" ? frame : () => frame,
     sessionId: ({ sessionId }) => sessionId,
     path: ({ sessionId }) => [`${sessionId}.json`],
-    resume: null,
   };
 }

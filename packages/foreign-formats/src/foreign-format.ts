@@ -40,6 +40,11 @@ export interface ForeignFormat {
   readonly strayTitles?: StrayTitles;
   /** Writes sessions in the format. Absent when sessions can only be read. */
   readonly writer?: FormatWriter;
+  /**
+   * Returns the command that resumes a session in the program, word by word. It runs in the session's folder. Absent
+   * when the program has no such command.
+   */
+  readonly resume?: (sessionId: string) => readonly string[];
 }
 
 /** Describes how a file is cut into items. */

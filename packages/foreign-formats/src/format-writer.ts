@@ -86,6 +86,4 @@ export interface FormatWriter {
     /** Names the file in a project's folder: `.project_root`. */
     readonly file: string;
   };
-  /** Returns the command that resumes the session in the program; null when the program has none. */
-  readonly resume: ((sessionId: string) => readonly string[]) | null;
 }

@@ -25,6 +25,7 @@ import { noteHandOff } from "./handed-off.ts";
 import { importedRecords, receiptOf } from "./import-receipt.ts";
 import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { writeNewFile } from "./node/target-files.ts";
+import { isSubAgent, resumeInPi, resumeWords } from "./resume-session.ts";
 import { rootOf } from "./foreign/foreign-places.ts";
 
 /** Names a program that can continue a session. */
@@ -122,12 +123,10 @@ export async function handOff(
 async function ownFile(state: SessionState, cwd: string, to: HandOffTarget): Promise<Written | CopyReason | null> {
   const receipt = receiptOf(state.entry);
   if (receipt === null || receipt.format !== to) return null;
-  // Claude Code treats a sub-agent as part of the session that spawned it, and cannot resume it.
-  if (to === "claude-code" && state.entry.spawnedBy !== undefined) return null;
+  if (isSubAgent(receipt, state.entry)) return null;
+  const command = resumeWords(receipt);
+  if (command === null) return null;
   const { path, sessionId, sizeBytes } = receipt;
-  const command =
-    to === "pi" ? ["pi", "--session", path] : foreignFormats.get(to as HandOffFormat)?.writer?.resume?.(sessionId);
-  if (command === undefined) return null;
   if (!(await isThere(path))) return { why: "source-missing", path };
   const records = importedRecords(receipt);
   if (state.head.lastSeq > records) return { why: "continued-here", path };
@@ -169,7 +168,7 @@ async function toFormat(
   }
   const path = joinPath(rootOf(place, options), ...parts);
   const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: options.to, sessionId });
-  return { ...file, sessionId, cwd, command: writer.resume?.(sessionId) ?? [], variables: {} };
+  return { ...file, sessionId, cwd, command: format.resume?.(sessionId) ?? [], variables: {} };
 }
 
 /**
@@ -199,7 +198,7 @@ async function toPi(store: SessionStore, state: SessionState, cwd: string, optio
   const folder = joinPath(rootOf(piPlace, options), "sessions");
   const path = piFilePath(folder, { cwd, atMs: systemClock.nowMs(), sessionId, key: state.ref.key });
   const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: "pi", sessionId });
-  return { ...file, sessionId, cwd, command: ["pi", "--session", path], variables: {} };
+  return { ...file, sessionId, cwd, command: resumeInPi(path), variables: {} };
 }
 
 const openclawPlace = { variables: ["OPENCLAW_STATE_DIR"], home: ".openclaw" };

@@ -17,6 +17,8 @@ export { sqliteFileOf } from "./foreign/sqlite-file.ts";
 export type { SqliteFile } from "./foreign/sqlite-file.ts";
 export { handOff } from "./hand-off.ts";
 export type { HandOffTarget } from "./hand-off.ts";
+export { planResume } from "./resume-session.ts";
+export type { ResumePlan } from "./resume-session.ts";
 export { ImportResults } from "./import-results.ts";
 export type { ImportResult } from "./import-results.ts";
 export type { ImportSource } from "./import-types.ts";

@@ -98,6 +98,14 @@ export const transferCommands: readonly CommandDefinition[] = [
     load: () => import("../commands/handoff.ts"),
   },
   {
+    name: "resume",
+    description: "print the command that continues a session in its own program and folder",
+    arguments: [keyArgument],
+    options: [{ flags: "--run", description: "run the command on this terminal" }],
+    examples: ["resume notes", "resume notes --json"],
+    load: () => import("../commands/resume.ts"),
+  },
+  {
     name: "copy",
     description: "copy sessions to another store; numbers and lines stay as they are",
     arguments: [optionalKeyArgument],

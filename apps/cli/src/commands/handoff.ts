@@ -1,5 +1,6 @@
-import { resolveSession, shellWord } from "@throughline/core/internal";
+import { resolveSession } from "@throughline/core/internal";
 import { type ExportRemark, handOff, type HandOffTarget } from "@throughline/transfer/internal";
+import { commandLine } from "../command-line.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { ExportLosses } from "../export-losses.ts";
@@ -45,10 +46,4 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     });
   else await output.line(isCopy ? `${path}\n${line}` : line);
   return losses.isConversationLeftOut ? findingsExitCode : 0;
-}
-
-function commandLine(cwd: string, variables: Readonly<Record<string, string>>, command: readonly string[]): string {
-  const settings = Object.entries(variables).map(([name, value]) => `${name}=${shellWord(value)}`);
-  const words = [...settings, ...command.map(shellWord)].join(" ");
-  return cwd === "" ? words : `cd ${shellWord(cwd)} && ${words}`;
 }

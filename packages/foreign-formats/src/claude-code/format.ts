@@ -53,6 +53,7 @@ export const claudeCodeFormat: ForeignFormat = {
         ),
   },
   writer: claudeCodeWriter,
+  resume: (sessionId) => ["claude", "--resume", sessionId],
 };
 
 /** No other program writes lines with these types and fields, so one of them identifies the format. */

@@ -31,7 +31,6 @@ export const claudeCodeWriter: FormatWriter = {
     // For a longer name, the program keeps the beginning and appends a hash of its own. The path is then unknown here.
     return folder.length > longestFolder ? null : ["projects", folder, `${sessionId}.jsonl`];
   },
-  resume: (sessionId) => ["claude", "--resume", sessionId],
 };
 
 /** Claude Code replaces every character except ASCII letters and digits with a hyphen. */

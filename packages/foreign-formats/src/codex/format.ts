@@ -54,6 +54,7 @@ export const codexFormat: ForeignFormat = {
     },
   },
   writer: codexWriter,
+  resume: (sessionId) => ["codex", "resume", sessionId],
 };
 
 const envelopeTypes: ReadonlySet<unknown> = new Set([

@@ -28,7 +28,6 @@ export const codexWriter: FormatWriter = {
     const [date = ""] = time.split("T");
     return ["sessions", ...date.split("-"), `rollout-${time.replaceAll(":", "-")}-${sessionId}.jsonl`];
   },
-  resume: (sessionId) => ["codex", "resume", sessionId],
 };
 
 const responses = providerMappings["openai-responses"]({});

@@ -11,6 +11,7 @@ export const copilotCliFormat: ForeignFormat = {
   places: [{ variables: ["COPILOT_HOME"], home: ".copilot", files: [["session-state", /./, "events.jsonl"]] }],
   detect: (sample) => matchOfLines(sample, matchOf),
   createReader: createCopilotCliReader,
+  resume: (sessionId) => ["copilot", `--resume=${sessionId}`],
 };
 
 function matchOf({ type, data, id, timestamp }: Fields): FormatMatch | null {

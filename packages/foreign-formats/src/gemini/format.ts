@@ -45,6 +45,7 @@ export const geminiFormat: ForeignFormat = {
     entryOf: (text) => (text.trim() === "" ? {} : { cwd: text.trim() }),
   },
   writer: geminiWriter,
+  resume: (sessionId) => ["gemini", "--resume", sessionId],
 };
 
 /** Older versions stored a session as one document: the header with the messages in it. */

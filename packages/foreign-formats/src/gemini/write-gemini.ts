@@ -29,7 +29,6 @@ export const geminiWriter: FormatWriter = {
     return [".gemini", "tmp", folder, "chats", `session-${time}-${sessionId.slice(0, 8)}.jsonl`];
   },
   projectNotes: { folders: [".gemini", "tmp"], file: ".project_root" },
-  resume: (sessionId) => ["gemini", "--resume", sessionId],
 };
 
 const gemini = providerMappings.gemini({});

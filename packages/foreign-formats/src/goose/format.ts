@@ -23,6 +23,7 @@ export const gooseFormat: ForeignFormat = {
   database: gooseDatabase,
   detect: (sample) => matchOfLines(sample, matchOf),
   createReader: (options) => createListReader(new GooseMessages(), options),
+  resume: (sessionId) => ["goose", "session", "--resume", "--session-id", sessionId],
 };
 
 /** Only the first line of a file states the folder that the program ran in. */

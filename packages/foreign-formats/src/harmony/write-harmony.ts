@@ -37,7 +37,6 @@ export const harmonyWriter: FormatWriter = {
   write: (session, options) => new HarmonyText(session, options).all(),
   sessionId: ({ sessionId }) => sessionId,
   path: ({ sessionId }) => [`${sessionId}.harmony.txt`],
-  resume: null,
 };
 
 interface RenderedMessage {

@@ -40,6 +40,7 @@ export const opencodeFormat: ForeignFormat = {
   },
   createReader: (options) => createListReader(new OpencodeMessages(), options),
   writer: opencodeWriter,
+  resume: (sessionId) => ["opencode", "--session", sessionId],
 };
 
 /** A session's file begins with its id. A broken file of that name does not, and is not detected. */

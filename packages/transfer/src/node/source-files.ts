@@ -1,4 +1,4 @@
-import { close, constants, fstat, lstat, open, opendir, read, realpath } from "node:fs";
+import { close, constants, fstat, lstat, open, opendir, read, realpath, stat } from "node:fs";
 import { sep } from "node:path";
 import { promisify } from "node:util";
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
@@ -83,6 +83,7 @@ export async function eachSourceName(path: string, take: (entry: ListedName) => 
 
 const realPath = promisify(realpath);
 const linkStat = promisify(lstat);
+const followedStat = promisify(stat);
 
 /** True if a path is a directory or below it, after links are resolved. False when either path is missing. */
 export async function isInside(path: string, directory: string): Promise<boolean> {
@@ -120,6 +121,12 @@ export async function isThere(path: string): Promise<boolean> {
 /** Compares after links are resolved. False when either path is missing. */
 export async function isSamePath(path: string, other: string): Promise<boolean> {
   return (await isInside(path, other)) && (await isInside(other, path));
+}
+
+/** Follows links. False when the path is missing or cannot be reached. */
+export async function isFolder(path: string): Promise<boolean> {
+  const facts = await followedStat(path).catch(() => null);
+  return facts?.isDirectory() === true;
 }
 
 /** False for a link. Opening the file reports any other problem. */
