@@ -105,6 +105,7 @@ export { derivedFromOf, sourceFormatOf } from "./record-origin.ts";
 export { isKnownRecordType, wrappedTypes } from "./record-types.ts";
 export { recordUsage } from "./record-usage.ts";
 export type { BashExecutionMessage, Checkpoint, UnknownBlock } from "./record.ts";
+export { maskedRecord, maskedSource } from "./masked-texts.ts";
 export { isTombstone, redactionTombstone } from "./redaction-tombstone.ts";
 export { abortedBefore, refused } from "./refused.ts";
 export {

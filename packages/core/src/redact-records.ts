@@ -30,6 +30,9 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
  * written after the records are erased, even without a summary. Every process that has the session open notices this
  * note and reads the records again. Sessions that share the records lose their own summaries of them in the same way.
  * An archived session gets no notes.
+ *
+ * With `texts`, the records and their copies keep everything but the texts, and so do summaries. Only the last note is
+ * written then, and the caller names the fields of the entry that repeat a text.
  * @throws {ThroughlineError} INPUT_INVALID; SESSION_REPLACED when the session is reset meanwhile, and what the store
  * throws
  */
@@ -63,15 +66,20 @@ async function redactIn(
 ): Promise<readonly number[]> {
   const { ref } = session;
   const { lastSeq, fromSeq } = found;
-  if (found.ids.size > 0 && found.summaryIds.length > 0) await withhold(store, session, found);
+  const isWhole = options.texts === undefined;
+  if (isWhole && found.ids.size > 0 && found.summaryIds.length > 0) await withhold(store, session, found);
   const copies = await findCopies(store, ref, { ids, fromSeq, compactionIds: found.compactionIds });
-  const { seqs } = await store.redact(ref, [...ids, ...copies], { ...options, entryFields: copiedEntryFields });
+  const { seqs } = await store.redact(
+    ref,
+    [...ids, ...copies],
+    isWhole ? { ...options, entryFields: copiedEntryFields } : options,
+  );
   // A summary that was written in between may contain content that is erased by now.
   const late: Found = { seqs, ids, fromSeq, summaryIds: [], compactionIds: [], lastSeq };
   for await (const page of store.read(ref, { afterSeq: lastSeq, payload: "head" })) {
     for (const record of page.records) noteSummary(record, late);
   }
-  await withhold(store, session, late);
+  await withhold(store, session, isWhole ? late : { ...late, summaryIds: [], compactionIds: [] });
   if (late.summaryIds.length === 0) return seqs;
   const more = await findCopies(store, ref, { ids, fromSeq, compactionIds: late.compactionIds });
   const afterwards = more.length === 0 ? [] : (await store.redact(ref, more, options)).seqs;

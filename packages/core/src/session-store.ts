@@ -346,10 +346,15 @@ export interface RedactOptions {
    * @default none
    */
   readonly entryFields?: readonly string[];
+  /**
+   * Replaces these texts inside of the records by a mark, and keeps the rest of the records. None is empty.
+   * @default a tombstone replaces each record
+   */
+  readonly texts?: readonly string[];
 }
 
 /** Lists the records that a redaction replaced. */
 export interface RedactResult {
-  /** Lists the seqs of the records that are tombstones now, in ascending order. */
+  /** Lists the seqs of the records that are tombstones now, or hold none of the texts, in ascending order. */
   readonly seqs: readonly number[];
 }

@@ -19,7 +19,7 @@ import type { StoreLimits } from "./store-capabilities.ts";
 
 const { any, callback, flag, listOf, number, object, objectOf, objectWith, oneOf, orNull, required, signal, text } =
   optionKinds;
-const { integer } = optionKinds;
+const { integer, filledText } = optionKinds;
 
 /** A store compares these numbers, so Infinity stands for no bound. */
 const bound: OptionKind = number();
@@ -120,7 +120,11 @@ function areWords(value: unknown): boolean {
 const signalOnly: OptionTable<LoadOptions> = { signal };
 
 const remove: OptionTable<RemoveOptions> = { purge: flag };
-export const redactTable: OptionTable<RedactOptions> = { reason: required(text), entryFields: listOf(text) };
+export const redactTable: OptionTable<RedactOptions> = {
+  reason: required(text),
+  entryFields: listOf(text),
+  texts: listOf(filledText),
+};
 const watch: OptionTable<Parameters<WatchFacet["watch"]>[1]> = { afterSeq: required(bound), signal: required(signal) };
 const fork: OptionTable<Parameters<ForkFacet["fork"]>[2]> = { atSeq: bound, sessionId: required(text) };
 const verify: OptionTable<NonNullable<Parameters<MaintenanceFacet["verify"]>[0]>> = { full: flag, signal };

@@ -25,6 +25,7 @@ import { optionCases } from "./cases/options.ts";
 import { partialRemovalCases } from "./cases/partial-removals.ts";
 import { partialCases } from "./cases/partials.ts";
 import { redactCases } from "./cases/redact.ts";
+import { redactedTextCases } from "./cases/redacted-texts.ts";
 import { refusalCases } from "./cases/refusals.ts";
 import { searchCases } from "./cases/search.ts";
 import { searchAnyOfCases } from "./cases/search-any-of.ts";
@@ -58,6 +59,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...moveCases,
   ...removeCases,
   ...redactCases,
+  ...redactedTextCases,
   ...textCopyCases,
   ...sourceCases,
   ...limitCases,

@@ -260,8 +260,7 @@ export class HttpStore implements core.SessionStore {
     return this.#write(async () => {
       assertRedaction(ids, options);
       assertMayExist(ref);
-      const { reason, entryFields } = options;
-      const body = { ids, reason, ...(entryFields === undefined ? {} : { entryFields }) };
+      const body = { ids, ...options };
       const request = sessionRequest(ref, "/redact", { method: "POST", body });
       const { seqs } = (await this.#connection.write<RedactResult>(request)).body;
       this.#life.announce({ name: "records-redacted", ref, seqs });

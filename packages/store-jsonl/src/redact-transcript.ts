@@ -1,10 +1,5 @@
-import {
-  isTombstone,
-  type LinkedRecord,
-  nextUpdatedAtMs,
-  redactionTombstone,
-  serializeRecord,
-} from "@throughline/core/internal";
+import { nextUpdatedAtMs } from "@throughline/core/internal";
+import { redactedRecord, type RedactionInfo } from "@throughline/store-kit/internal";
 import type { RedactOptions, RedactResult } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { OpenTranscript } from "./open-transcript.ts";
@@ -33,7 +28,7 @@ export function redactTranscript(
   agent: AgentSessionFiles,
   held: OpenTranscript,
   ids: readonly string[],
-  { reason, entryFields = [] }: RedactOptions,
+  { reason, entryFields = [], texts }: RedactOptions,
 ): RedactResult {
   const { file, path, owner } = held;
   file.repairTail(path, owner);
@@ -42,7 +37,7 @@ export function redactTranscript(
   );
   if (seqs.length > 0) {
     const temporary = agent.folder.temporary(held.row.fileName);
-    file.rewrite(path, temporary, redactedParts(context, held, new Set(seqs), { reason, entryFields }));
+    file.rewrite(path, temporary, redactedParts(context, held, new Set(seqs), { reason, entryFields, texts }));
     const names = new Set([`${held.row.sessionId}.jsonl`, held.row.fileName]);
     afterCommit(path, () => removeCopies(context.files, agent.folder, names));
   }
@@ -57,11 +52,11 @@ function* redactedParts(
   context: StoreContext,
   held: OpenTranscript,
   seqs: ReadonlySet<number>,
-  { reason, entryFields }: Required<RedactOptions>,
+  { reason, entryFields, texts }: Omit<RedactionInfo, "redactedAtMs"> & { readonly entryFields: readonly string[] },
 ): Generator<string | Uint8Array> {
   const { file, path, transcript, row } = held;
   const { offsets, endBytes } = transcript;
-  const info = { reason, redactedAtMs: context.clock.nowMs() };
+  const info = { reason, redactedAtMs: context.clock.nowMs(), texts };
   const firstOffset = offsets[0] ?? endBytes;
   if (firstOffset > 0) yield file.readBytes(path, 0, firstOffset);
   // Without a header pi would treat the file as broken and start it anew.
@@ -72,9 +67,9 @@ function* redactedParts(
       const bytes = line.bytes();
       if (seqs.has(++seq)) {
         const read = readFramed(transcript, seq, line);
-        if (read.type === "message") messages++;
-        const tombstone = tombstoneLine(context, held, seq, read, info) ?? bytes;
-        yield withFewerMessages(withoutFields(tombstone, entryFields, context, held), messages);
+        if (texts === undefined && read.type === "message") messages++;
+        const redacted = redactedLine(context, held, seq, read, info) ?? bytes;
+        yield withFewerMessages(withoutFields(redacted, entryFields, context, held), messages);
       } else if (bytes.length === line.sizeBytes)
         yield withFewerMessages(withoutFields(bytes, entryFields, context, held), messages);
       else yield* bytesOf(file, path, line);
@@ -126,24 +121,16 @@ function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function tombstoneLine(
+function redactedLine(
   context: StoreContext,
   held: OpenTranscript,
   seq: number,
   read: ReadLine,
-  info: { readonly reason: string; readonly redactedAtMs: number },
+  info: RedactionInfo,
 ): string | null {
-  const { record } = read.payload();
-  if (isTombstone(record)) return null;
-  const tombstone = redactionTombstone(record, { ...info, side: read.side, bytes: read.bytes });
-  const item: LinkedRecord = {
-    record: tombstone,
-    text: serializeRecord(tombstone),
-    side: read.side,
-    tsMs: read.tsMs,
-    source: null,
-    isSourceCanonical: false,
-  };
+  const { side, tsMs, bytes } = read;
+  const item = redactedRecord({ ...read.payload(), side, tsMs, bytes }, info);
+  if (item === null) return null;
   // Another program's line has its time only in its text, which the tombstone drops. The envelope keeps it, so that the
   // activity time does not go back.
   const { updatedAtMs: updated } = nextUpdatedAtMs(0, read.tsMs ?? undefined, info.redactedAtMs);

@@ -4,6 +4,8 @@ import {
   isTombstone,
   lineBytes,
   type LinkedRecord,
+  maskedRecord,
+  maskedSource,
   redactionTombstone,
   refused,
   serializeRecord,
@@ -44,7 +46,7 @@ export interface RowCoder {
   ): RecordRow;
   /** Returns the record of a row, with the content that `payload` selects. */
   decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload): RecordFor<Payload>;
-  /** Returns the row of the tombstone that replaces a record; null when the record is a tombstone already. */
+  /** Returns the row that replaces a redacted record; null when nothing of it changes. */
   redactRecord(place: PayloadPlace, row: RecordRow, info: RedactionInfo): RecordRow | null;
   /** Returns the stored form of an entry. */
   encodeEntry(place: PayloadPlace, entry: SessionEntry): KeptPayload;
@@ -60,6 +62,8 @@ export interface RedactionInfo {
   readonly reason: string;
   /** States the time of the store's clock, in milliseconds since 1970. */
   readonly redactedAtMs: number;
+  /** Lists the texts to replace inside of the record. Absent when a tombstone replaces it. */
+  readonly texts?: readonly string[] | undefined;
 }
 
 /** Creates a coder for a store that keeps columns and content apart. */
@@ -105,7 +109,7 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
       return read() as RecordFor<Payload>;
     },
     redactRecord(place, row, info) {
-      const item = redactedRecord(self.decodeRecord(place, row, "record"), info);
+      const item = redactedRecord(self.decodeRecord(place, row, "source"), info);
       return item === null ? null : self.encodeRecord(place, item, row);
     },
     encodeEntry: (place, entry) => keep(JSON.stringify(entry), entryOwner(place)),
@@ -129,12 +133,22 @@ function parsed(text: string, codec: PayloadCodec | undefined, owner: PayloadOwn
   }
 }
 
-/** Returns the record that replaces a redacted record, in its place; null when the record is a tombstone already. */
-export function redactedRecord(stored: StoredRecord, info: RedactionInfo): LinkedRecord | null {
-  const { record: before, side, tsMs, bytes } = stored;
+/** Returns the record that replaces a redacted record, in its place; null when nothing of it changes. */
+export function redactedRecord(
+  stored: Pick<SourcedRecord, "record" | "source" | "isSourceCanonical" | "side" | "tsMs" | "bytes">,
+  { texts, ...info }: RedactionInfo,
+): LinkedRecord | null {
+  const { record: before, source: line, isSourceCanonical, side, tsMs, bytes } = stored;
   if (isTombstone(before)) return null;
-  const record = redactionTombstone(before, { ...info, side, bytes });
-  return { record, text: serializeRecord(record), side, tsMs, source: null, isSourceCanonical: false };
+  if (texts === undefined) {
+    const record = redactionTombstone(before, { ...info, side, bytes });
+    return { record, text: serializeRecord(record), side, tsMs, source: null, isSourceCanonical: false };
+  }
+  const record = maskedRecord(before, texts);
+  const text = serializeRecord(record);
+  const source = maskedSource(line, texts);
+  if (source === line && text === serializeRecord(before)) return null;
+  return { record, text, side, tsMs, source: isSourceCanonical ? null : source, isSourceCanonical: false };
 }
 
 function entryOwner(place: PayloadPlace): PayloadOwner {

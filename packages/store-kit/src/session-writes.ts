@@ -247,7 +247,7 @@ export class SessionWrites {
   async redact(
     found: KeptSession,
     ids: readonly string[],
-    { reason, entryFields = [] }: RedactOptions,
+    { reason, entryFields = [], texts }: RedactOptions,
     nowMs: number,
   ): Promise<PlannedWrite<RedactResult>> {
     const { row } = found;
@@ -256,7 +256,7 @@ export class SessionWrites {
     const { seqs, events } = planRedaction(row, ids, (id) => seqById.get(id));
     const rows = await this.#rowsAt(row, seqs);
     const replaced = rows.flatMap((old) => {
-      const redacted = this.#coder.redact(row, old, { reason, redactedAtMs: nowMs });
+      const redacted = this.#coder.redact(row, old, { reason, redactedAtMs: nowMs, texts });
       return redacted === null ? [] : [{ old, redacted }];
     });
     const old = replaced.map((one) => one.old);

@@ -1,11 +1,12 @@
-import type { RedactOptions, RedactResult, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
+import type { RedactOptions, RedactResult, SessionEvent, SessionRef } from "@throughline/core";
 import { entrySourceDigest, type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
-import { planFieldRemoval, planRedaction, redactedRecord } from "@throughline/store-kit/internal";
+import { planFieldRemoval, planRedaction, redactedRecord, type RedactionInfo } from "@throughline/store-kit/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import type { Layout } from "./layout.ts";
 import { contentColumns } from "./record-columns.ts";
 import { entryColumns, entryOf, frameOf, recordOf, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { documentOf, insertDocuments } from "./search-index.ts";
 import { stateColumns } from "./save-function.ts";
 import { lockSession } from "./session-changes.ts";
 import { databaseNowMs } from "./store-clock.ts";
@@ -19,7 +20,7 @@ export async function redactRecords(
   context: StoreContext,
   ref: SessionRef,
   ids: readonly string[],
-  { reason, entryFields = [] }: RedactOptions,
+  { reason, entryFields = [], texts }: RedactOptions,
 ): Promise<RedactResult> {
   const plan = await context.pool.transaction(async (run) => {
     const session = await lockSession(context, run, ref, ", base_nos, base_to_seqs, base_ids");
@@ -29,7 +30,8 @@ export async function redactRecords(
       return row === undefined ? undefined : Number(row["seq"]);
     });
     const redactedAtMs = await databaseNowMs(context, run);
-    for (const row of rows.values()) await redactRow(context, run, { ref, session, row, reason, redactedAtMs });
+    for (const row of rows.values())
+      await redactRow(context, run, { ref, session, row, info: { reason, redactedAtMs, texts } });
     await removePartials(context, run, session, [...rows.values()]);
     if (entryFields.length === 0) return found;
     const removed = await removeFields(context, run, { session, rows, entryFields, redactedAtMs });
@@ -144,7 +146,10 @@ async function findRecords(
     `SELECT r.*, b.base_id, $4::text AS session_id,
        CASE WHEN r.rest_hash IS NOT NULL THEN
          (SELECT p.content FROM ${context.schema}.payloads p
-           WHERE p.session_no = r.session_no AND p.hash = r.rest_hash${layout.and("p", "r.tenant")}) END AS rest_payload
+           WHERE p.session_no = r.session_no AND p.hash = r.rest_hash${layout.and("p", "r.tenant")}) END AS rest_payload,
+       CASE WHEN r.source_hash IS NOT NULL THEN
+         (SELECT p.content FROM ${context.schema}.payloads p
+           WHERE p.session_no = r.session_no AND p.hash = r.source_hash${layout.and("p", "r.tenant")}) END AS source_payload
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS b (no, to_seq, base_id)
      JOIN ${context.schema}.records r ON r.session_no = b.no AND r.seq <= b.to_seq AND r.id = ANY ($5::text[])${layout.and("r", "$6")}
      FOR UPDATE OF r`,
@@ -164,25 +169,33 @@ interface Redaction {
   readonly ref: SessionRef;
   readonly session: DatabaseRow;
   readonly row: DatabaseRow;
-  readonly reason: string;
-  readonly redactedAtMs: number;
+  readonly info: RedactionInfo;
 }
 
 async function redactRow(context: StoreContext, run: RunStatement, redaction: Redaction): Promise<void> {
-  const { ref, session, row, reason, redactedAtMs } = redaction;
+  const { ref, session, row, info } = redaction;
   const { schema, rows } = context;
-  const stored: StoredRecord = recordOf(rows, ref, row, "record");
-  const tombstone = redactedRecord(stored, { reason, redactedAtMs });
-  if (tombstone === null) return;
+  const stored = recordOf(rows, ref, row, "source");
+  const redacted = redactedRecord(stored, info);
+  if (redacted === null) return;
+  const { record } = redacted;
   const sessionId = textOrNull(row["base_id"]) ?? String(session["session_id"]);
-  const content = contentColumns(rows, { ref, sessionId }, preparedOf(tombstone), tombstone.record.parentId);
+  const content = contentColumns(rows, { ref, sessionId }, preparedOf(redacted), record.parentId);
   const [sessionNo, seq] = [row["session_no"], row["seq"]];
   const { layout } = context.found;
   const tenant = layout.values(ref);
+  for (const payload of content.payloads)
+    await run(
+      `INSERT INTO ${schema}.payloads (session_no, hash, content${layout.last("tenant")})
+       VALUES ($1, $2, $3${layout.last("$4")}) ON CONFLICT DO NOTHING`,
+      [sessionNo, payload.hash, payload.content, ...tenant],
+    );
+  const { form, rest, coded, source, restHash, sourceHash, crc, bytes } = content;
   await run(
-    `UPDATE ${schema}.records SET type = $3, role = NULL, tool_name = NULL, form = NULL, rest = $4, coded = $5, source = NULL,
-       rest_hash = NULL, source_hash = NULL, crc = $6, bytes = $7 WHERE session_no = $1 AND seq = $2${layout.and("", "$8")}`,
-    [sessionNo, seq, tombstone.record.type, content.rest, content.coded, content.crc, content.bytes, ...tenant],
+    `UPDATE ${schema}.records SET role = CASE WHEN type = $3 THEN role END, tool_name = CASE WHEN type = $3 THEN tool_name END,
+       type = $3, form = $4, rest = $5, coded = $6, source = $7, rest_hash = $8, source_hash = $9, crc = $10, bytes = $11
+     WHERE session_no = $1 AND seq = $2${layout.and("", "$12")}`,
+    [sessionNo, seq, record.type, form, rest, coded, source, restHash, sourceHash, crc, bytes, ...tenant],
   );
   const hashes = [row["rest_hash"], row["source_hash"]].filter((hash) => hash !== null);
   if (hashes.length > 0)
@@ -195,8 +208,12 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
     `DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq = $2${layout.and("", "$3")} RETURNING seq`,
     [sessionNo, seq, ...tenant],
   );
-  if (erased !== undefined) await noteErasedWords(context, run);
-  if (stored.type !== "message") return;
+  if (erased !== undefined) {
+    await noteErasedWords(context, run);
+    const documents = documentOf(record, { seq, crc });
+    if (documents.length > 0) await insertDocuments(context, run, { sessionNo, documents, tenant });
+  }
+  if (stored.type !== "message" || record.type === "message") return;
   // Each session that holds the record counts one message less.
   await run(
     `UPDATE ${schema}.sessions s SET message_count = s.message_count - 1,
@@ -207,11 +224,11 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
   );
 }
 
-/** Prepares a tombstone for storage: the columns hold the four fields that every record has, and `fields` the rest. */
-function preparedOf({ record, text, side, tsMs }: LinkedRecord): Parameters<typeof contentColumns>[2] {
+/** Prepares a redacted record for storage: the columns hold the four fields that every record has, and `fields` the rest. */
+function preparedOf({ record, text, side, tsMs, source }: LinkedRecord): Parameters<typeof contentColumns>[2] {
   const { type, id, parentId, timestamp, ...fields } = record;
   if (serializeRecord(record) !== text)
-    throw refused("INTERNAL", `The tombstone of ${quote(id)} is not its own record.`, { id });
+    throw refused("INTERNAL", `What replaces ${quote(id)} is not its own record.`, { id });
   return {
     id,
     isIdGiven: true,
@@ -222,7 +239,7 @@ function preparedOf({ record, text, side, tsMs }: LinkedRecord): Parameters<type
     tsMs,
     fields,
     fieldsText: serializeRecord(fields),
-    source: null,
+    source,
     isSourceCanonical: false,
   };
 }

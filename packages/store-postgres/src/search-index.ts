@@ -1,6 +1,7 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
 import { assertStoreOptions, readSearchQuery, searchText } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
+import type { RunStatement } from "./connection-pool.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";
 import { searchVector } from "./search-vector.ts";
@@ -173,22 +174,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
       [session["locked_no"] ?? sessionNo, ...tenant],
     );
     if (locked === undefined) return;
-    if (documents.length > 0)
-      await run(
-        `INSERT INTO ${schema}.search_documents (${layout.first("tenant")}session_no, seq, ts_ms, role, words)
-         SELECT ${layout.first("r.tenant")}r.session_no, r.seq, coalesce(r.ts_ms, r.stored_at_ms), d.role, d.words::tsvector
-         FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS d (seq, crc, role, words)
-         JOIN ${schema}.records r ON r.session_no = $1 AND r.seq = d.seq AND r.crc = d.crc${layout.and("r", "$6")}
-         ON CONFLICT DO NOTHING`,
-        [
-          sessionNo,
-          documents.map(({ seq }) => seq),
-          documents.map(({ crc }) => crc),
-          arrayLiteral(documents.map(({ role }) => role)),
-          arrayLiteral(documents.map(({ words }) => words)),
-          ...tenant,
-        ],
-      );
+    if (documents.length > 0) await insertDocuments(context, run, { sessionNo, documents, tenant });
     if (session["locked_no"] !== undefined) return;
     await run(
       `INSERT INTO ${schema}.search_positions AS p (session_no, indexed_seq${layout.last("tenant")}) VALUES ($1, $2${layout.last("$3")})
@@ -206,8 +192,39 @@ interface SearchDocument {
   readonly words: string;
 }
 
+/** Writes documents of records that still have the checksum that was read. */
+export async function insertDocuments(
+  { schema, found: { layout } }: StoreContext,
+  run: RunStatement,
+  {
+    sessionNo,
+    documents,
+    tenant,
+  }: {
+    readonly sessionNo: unknown;
+    readonly documents: readonly SearchDocument[];
+    readonly tenant: readonly unknown[];
+  },
+): Promise<void> {
+  await run(
+    `INSERT INTO ${schema}.search_documents (${layout.first("tenant")}session_no, seq, ts_ms, role, words)
+     SELECT ${layout.first("r.tenant")}r.session_no, r.seq, coalesce(r.ts_ms, r.stored_at_ms), d.role, d.words::tsvector
+     FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS d (seq, crc, role, words)
+     JOIN ${schema}.records r ON r.session_no = $1 AND r.seq = d.seq AND r.crc = d.crc${layout.and("r", "$6")}
+     ON CONFLICT DO NOTHING`,
+    [
+      sessionNo,
+      documents.map(({ seq }) => seq),
+      documents.map(({ crc }) => crc),
+      arrayLiteral(documents.map(({ role }) => role)),
+      arrayLiteral(documents.map(({ words }) => words)),
+      ...tenant,
+    ],
+  );
+}
+
 /** Returns no document for a record without text or for a damaged one, so that a damaged record hides no other. */
-function documentOf(record: SessionRecord | undefined, { seq, crc }: DatabaseRow): SearchDocument[] {
+export function documentOf(record: SessionRecord | undefined, { seq, crc }: DatabaseRow): SearchDocument[] {
   const found = record === undefined ? null : searchText(record);
   if (found === null) return [];
   const role = found.role?.includes("\0") === true ? null : found.role;

@@ -97,12 +97,37 @@ export function insertRecord(statements: Statements, session: Session, { row, ro
     role,
     toolName,
     text.kept ?? "",
-    row.source === null ? null : row.isSourceText ? textForm : bytesForm,
+    sourceForm(row),
     source.kept,
     text.payload,
     source.payload,
     headChecksum(session, { ...row, role, toolName }),
   );
+}
+
+/** Replaces the content of a record. The payloads of the old content must be dropped afterwards. */
+export function replaceRecord(statements: Statements, session: Session, row: RecordRow): void {
+  const { role = null, toolName = null } = row;
+  const [text, source] = [placed(statements, row.text), placed(statements, row.source)];
+  statements.replaceRecord.run(
+    row.type,
+    row.bytes,
+    row.crc,
+    headChecksum(session, { ...row, role, toolName }),
+    role,
+    toolName,
+    text.kept ?? "",
+    sourceForm(row),
+    source.kept,
+    text.payload,
+    source.payload,
+    session,
+    row.seq,
+  );
+}
+
+function sourceForm({ source, isSourceText }: RecordRow): number | null {
+  return source === null ? null : isSourceText ? textForm : bytesForm;
 }
 
 export function recodeRecord(statements: Statements, session: Session, row: RecordRow): void {

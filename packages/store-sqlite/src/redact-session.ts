@@ -3,8 +3,7 @@ import { planFieldRemoval, planRedaction } from "@throughline/store-kit/internal
 import { quote, refused } from "@throughline/core/internal";
 import type { RedactionInfo } from "@throughline/store-kit/internal";
 import { idFinder } from "./record-ids.ts";
-import { dropPayloads, rowOf } from "./record-rows.ts";
-import { headChecksum } from "./row-checksums.ts";
+import { dropPayloads, replaceRecord, rowOf } from "./record-rows.ts";
 import { placeOf, refOf } from "./rows.ts";
 import { entryOf, foundSession, frameOf, sealSession, storeSession, withFrame, writeEntry } from "./session-rows.ts";
 import type { SessionRow } from "./rows.ts";
@@ -15,7 +14,7 @@ export function redactSession(
   context: WriteContext,
   ref: SessionRef,
   ids: readonly string[],
-  { reason, entryFields = [] }: RedactOptions,
+  { reason, entryFields = [], texts }: RedactOptions,
 ): RedactResult {
   const { statements } = context.connection;
   const session = foundSession(statements, ref);
@@ -26,7 +25,7 @@ export function redactSession(
     if (found !== undefined) owners.set(found.seq, found.owner);
     return found?.seq;
   });
-  const info = { reason, redactedAtMs: context.clock.nowMs() };
+  const info = { reason, redactedAtMs: context.clock.nowMs(), texts };
   const reached = new Map([[session.session, session]]);
   for (const seq of seqs) {
     const owner = owners.get(seq);
@@ -65,15 +64,14 @@ function redactRecord(
   if (found === undefined)
     throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(owner.session_id)} is missing.`, { seq });
   const before = rowOf(statements, owner.session, found);
-  const tombstone = context.rows.redactRecord(placeOf(owner), before, info);
-  if (tombstone === null) return;
+  const redacted = context.rows.redactRecord(placeOf(owner), before, info);
+  if (redacted === null) return;
   context.search?.forgetRecord(context.connection, owner, before);
-  const { type, bytes, crc, text } = tombstone;
-  const headCrc = headChecksum(owner.session, { ...tombstone, role: null, toolName: null });
-  statements.replaceRecord.run(type, bytes, crc, headCrc, text, owner.session, seq);
+  replaceRecord(statements, owner.session, redacted);
   dropPayloads(statements, [found]);
+  context.search?.indexRecord(context.connection, owner, before);
   for (const sharer of statements.sharersOf.all(owner.session, seq)) {
-    if (before.type === "message") {
+    if (before.type === "message" && redacted.type !== "message") {
       statements.addMessages.run(-1, sharer.session);
       sealSession(statements, sharer.session);
     }

@@ -140,6 +140,16 @@ export class SearchIndex {
     this.#forget(statements, statements.ofRecord.all(owner.session, seq));
   }
 
+  /** Adds the words of a record that was replaced. A record that the index has not reached is indexed later. */
+  indexRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
+    const statements = this.#statements(connection);
+    const { indexed_to: indexedTo } = currentState(statements.state);
+    for (const row of statements.ofRecord.all(owner.session, seq)) {
+      const document = row.record <= indexedTo ? documentOf(row) : null;
+      if (document !== null) statements.insert.run(...indexRow(document));
+    }
+  }
+
   /** Returns true when removing the words of a session takes longer than indexing all records again. */
   takesOutWhole(connection: Connection, session: SessionRow): boolean {
     return session.last_seq - (session.origin_seq ?? 0) > mostForgotten && this.indexedTo(connection) > 0;

@@ -274,7 +274,7 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   insertRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", ...contentColumns, "head_crc"].join(", ")}) VALUES (${Array.from({ length: 18 }, () => "?").join(", ")})`,
   insertPlainRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", "text", "head_crc"].join(", ")}) VALUES (${Array.from({ length: 14 }, () => "?").join(", ")})`,
   replaceRecord:
-    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, head_crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL, text_payload = NULL, source_payload = NULL WHERE session = ? AND seq = ?",
+    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, head_crc = ?, role = ?, tool_name = ?, text = ?, source_form = ?, source = ?, text_payload = ?, source_payload = ? WHERE session = ? AND seq = ?",
   recodeRecord:
     "UPDATE store_records SET crc = ?, head_crc = ?, text = ?, source = ?, text_payload = ?, source_payload = ? WHERE session = ? AND seq = ?",
   addMessages: "UPDATE store_sessions SET message_count = message_count + ? WHERE session = ?",

@@ -208,6 +208,11 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
           .max(1000)
           .exactOptional()
           .describe("fields of the entry that repeat the records"),
+        texts: z
+          .array(z.string().min(1))
+          .max(100_000)
+          .exactOptional()
+          .describe("replaced inside of the records, which keep the rest. Without it a tombstone replaces each record"),
       }),
     },
     answers: {

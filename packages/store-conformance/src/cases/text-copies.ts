@@ -5,11 +5,11 @@ import { assertRefused, createSession, readRecords, readSources, refOf, userDraf
 import type { ConformanceCase } from "../conformance-case.ts";
 import type { StoreUnderTest } from "../store-under-test.ts";
 
-const secret = "copied-secret";
+export const secret = "copied-secret";
 const quoted = `it said: ${secret}`;
 
 /** Creates a tool call whose argument contains the secret. */
-const callDraft: RecordDraft = {
+export const callDraft: RecordDraft = {
   type: "message",
   id: "r2",
   message: {
@@ -19,7 +19,7 @@ const callDraft: RecordDraft = {
 };
 
 /** These records may follow the secret and repeat its text. The names are those of core's table. */
-const copies: readonly (readonly [what: string, drafts: readonly RecordDraft[]])[] = [
+export const copies: readonly (readonly [what: string, drafts: readonly RecordDraft[]])[] = [
   ["checkpoint", [{ type: "checkpoint", checkpoint: checkpointOf(quoted) }]],
   ["branch_summary", [{ type: "branch_summary", fromId: "r2", summary: quoted }]],
   ["context_edit", [{ type: "context_edit", targetId: "r2", replacement: { content: quoted } }]],
@@ -54,7 +54,7 @@ function checkpointOf(summary: string): Readonly<Record<string, unknown>> {
 }
 
 /** Asserts that neither the store's answers nor its files contain the secret. */
-async function assertGone(under: StoreUnderTest, store: SessionStore, ref: SessionRef): Promise<void> {
+export async function assertGone(under: StoreUnderTest, store: SessionStore, ref: SessionRef): Promise<void> {
   assert.ok(!JSON.stringify(await readSources(store, ref)).includes(secret), "a record says it");
   assert.ok(!JSON.stringify(await store.load(ref)).includes(secret), "the entry says it");
   for (const file of (await under.files?.()) ?? [])

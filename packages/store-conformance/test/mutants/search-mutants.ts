@@ -167,6 +167,16 @@ export const searchMutants: readonly Mutant[] = [
     handle: remembering(async (inner, hit) => (await inner.load(hit.ref))?.entry["forkedFrom"] !== undefined),
   },
   {
+    name: "search forgets what was redacted in part",
+    foundBy: "redacted-texts/search",
+    handle: searching(
+      (search) =>
+        async function* (query) {
+          for await (const hit of search(query)) if (!hit.snippet.includes("[redacted]")) yield hit;
+        },
+    ),
+  },
+  {
     name: "search knows OR",
     foundBy: "search/hostile",
     handle: searching(

@@ -85,4 +85,39 @@ export const textCopyMutants: readonly Mutant[] = [
           inner.redact(ref, ids, { reason, entryFields: entryFields.filter((field) => field !== "sessionId") }),
     ),
   },
+  {
+    name: "redacts whole records where texts are named",
+    foundBy: "redacted-texts/inside",
+    handle: redacting(
+      (inner) =>
+        (ref, ids, { texts: _texts, ...options }) =>
+          inner.redact(ref, ids, options),
+    ),
+  },
+  {
+    name: "leaves records alone whose line alone holds a text",
+    foundBy: "redacted-texts/lines",
+    handle: redacting((inner) => async (ref, ids, options) => {
+      const inRecord = new Set<string>();
+      for await (const { records } of inner.read(ref, {}))
+        for (const { id, record } of records)
+          if (options.texts?.some((text) => JSON.stringify(record).includes(text)) !== false) inRecord.add(id);
+      return inner.redact(
+        ref,
+        ids.filter((id) => inRecord.has(id)),
+        options,
+      );
+    }),
+  },
+  {
+    name: "accepts an empty text among those to redact",
+    foundBy: "redacted-texts/empty",
+    handle: redacting(
+      (inner) => (ref, ids, options) =>
+        inner.redact(ref, ids, {
+          ...options,
+          ...(options.texts === undefined ? {} : { texts: options.texts.filter((text) => text !== "") }),
+        }),
+    ),
+  },
 ];
