@@ -124,6 +124,7 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["handoff", `x${attack}`, "--to", "codex"],
     ["handoff", "evil", "--to", attack],
   ],
+  secrets: [["secrets"], ["secrets", `x${attack}`], ["secrets", evilKey, "--redact"]],
   resume: [
     ["resume", "evil"],
     ["resume", `x${attack}`],

@@ -129,6 +129,7 @@ const commands: readonly Compared[] = [
   { args: ["export", "notes", "-o", "notes.jsonl"] },
   { args: ["export", "notes", "-o", "notes.jsonl"] },
   { args: ["handoff", "notes", "--to", "nothing"] },
+  { args: ["secrets", "notes"] },
   { args: ["new", "Harbour", "plans"] },
   { args: ["rename", "agent:main:cli:direct:harbour-plans", "plans", "--label", "P"] },
   { args: ["fork", "notes", "--key", "agent:main:cli:direct:forked"] },

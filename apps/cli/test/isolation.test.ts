@@ -91,6 +91,10 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
     { args: ["--all", "--archived", "-o", "exported"], expected: "blind" },
   ],
   handoff: [{ args: [theirs, "--to", "pi"], expected: "refused" }],
+  secrets: [
+    { args: [theirs], expected: "refused" },
+    { args: [], expected: "blind" },
+  ],
   resume: [{ args: [theirs], expected: "refused" }],
   copy: [
     { args: [theirs, "--to-store", "jsonl:copied"], expected: "refused" },

@@ -1,6 +1,6 @@
-import { flag, kind, or, text, type Shape } from "./shape-checks.ts";
+import { count, flag, kind, or, text, type Shape } from "./shape-checks.ts";
 
-/** What `resume` prints. */
+/** What `resume` and `secrets` print. */
 export const ownerShapes: Readonly<Record<string, Shape>> = {
   resume: {
     ...kind,
@@ -12,5 +12,18 @@ export const ownerShapes: Readonly<Record<string, Shape>> = {
     isFolderThere: flag,
     isContinuedHere: flag,
     command: text,
+  },
+  secret: {
+    ...kind,
+    agentId: text,
+    key: text,
+    archiveId: or(text),
+    sessionId: text,
+    seq: or(count),
+    id: or(text),
+    field: or(text),
+    rule: text,
+    masked: text,
+    sourcePath: or(text),
   },
 };

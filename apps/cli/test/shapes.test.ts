@@ -84,6 +84,7 @@ const cases: readonly Case[] = [
   { command: "export", args: ["notes", "-o", "notes.jsonl"], stdout: ["export", "end"] },
   { command: "handoff", args: ["notes", "--to", "pi"], stdout: ["handoff"] },
   { command: "resume", args: ["notes"], stdout: ["resume"] },
+  { command: "secrets", args: ["notes"], stdout: ["end"] },
   { command: "export", args: ["notes", "-o", "notes.jsonl"], code: 1, stdout: [], stderr: ["error"] },
   { command: "copy", args: ["--all", "--to-store", "jsonl:other"], stdout: ["copy", "end"] },
   // What a run prints needs PostgreSQL: `relocate.test.ts` holds it to its shape.

@@ -15,10 +15,13 @@ export { explainForeignStore, foreignDatabaseError } from "./foreign/foreign-sto
 export { isOwnPlace } from "./own-store-folder.ts";
 export { sqliteFileOf } from "./foreign/sqlite-file.ts";
 export type { SqliteFile } from "./foreign/sqlite-file.ts";
+export { findSecrets, maskedSecret } from "./find-secrets.ts";
+export type { SecretsOfSession } from "./find-secrets.ts";
 export { handOff } from "./hand-off.ts";
 export type { HandOffTarget } from "./hand-off.ts";
 export { planResume } from "./resume-session.ts";
 export type { ResumePlan } from "./resume-session.ts";
+export { redactSecrets } from "./redact-secrets.ts";
 export { ImportResults } from "./import-results.ts";
 export type { ImportResult } from "./import-results.ts";
 export type { ImportSource } from "./import-types.ts";

@@ -1,5 +1,5 @@
 import type { CommandDefinition } from "../command.ts";
-import { allAgents, exactKeyArgument, keyArgument, purge } from "../common-options.ts";
+import { allAgents, exactKeyArgument, keyArgument, purge, since } from "../common-options.ts";
 import { parseAge, parseBytes, parseNumber } from "../option-values.ts";
 
 /** Commands that change sessions take an exact key or id, so that a prefix never matches a wrong session. */
@@ -77,6 +77,15 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
     options: [{ flags: "--reason <text>", description: "what the tombstone says" }],
     examples: ["redact notes 1 --yes", "redact notes 2 --reason 'a password' --yes --json"],
     load: () => import("../commands/redact.ts"),
+  },
+  {
+    name: "secrets",
+    description: "find keys and tokens in sessions, and redact them with --redact --yes",
+    arguments: [{ name: "[key...]", description: "these sessions (default: all of the agent, archived ones too)" }],
+    options: [since, { flags: "--redact", description: "replace each inside of its record, which keeps the rest" }],
+    afterInterrupt: "What was redacted stays so. Run the same command again to continue.",
+    examples: ["secrets", "secrets notes --redact --yes --json"],
+    load: () => import("../commands/secrets.ts"),
   },
   {
     name: "entry",

@@ -1,0 +1,69 @@
+/** States a secret in a text. */
+export interface SecretText {
+  /** Names the rule that found it: `github`, `anthropic`. */
+  readonly rule: string;
+  /** Holds the secret itself. */
+  readonly text: string;
+}
+
+/** Finds secrets in texts. */
+export interface SecretFinder {
+  /** Returns the secrets of each text, in order of the texts. A secret never spans two texts. */
+  find(texts: readonly string[]): Promise<readonly (readonly SecretText[])[]>;
+}
+
+const separator = "\n\n";
+const ruleName = /^@secretlint\/secretlint-rule-/;
+
+/** A comment in a transcript must not hide the secrets around it, and a preset cannot disable this rule. */
+const commentRule = "@secretlint/secretlint-rule-filter-comments";
+
+/** Loads the rules of secretlint's recommended preset, which takes time and memory that other operations do not need. */
+export async function createSecretFinder(): Promise<SecretFinder> {
+  const [{ lintSource }, { creator }] = await Promise.all([
+    import("@secretlint/core"),
+    import("@secretlint/secretlint-rule-preset-recommend"),
+  ]);
+  const rule: typeof creator = {
+    ...creator,
+    create: (context, options) => {
+      const registerRule: typeof context.registerRule = (each, defaults) => {
+        if (each.meta.id !== commentRule) context.registerRule(each, defaults);
+      };
+      creator.create({ ...context, registerRule }, options);
+    },
+  };
+  const config = { rules: [{ id: "@secretlint/secretlint-rule-preset-recommend", rule }] };
+  const lint = async (content: string): Promise<readonly SecretText[]> => {
+    const source = { filePath: "record.txt", content, contentType: "text", ext: ".txt" } as const;
+    const { messages } = await lintSource({ source, options: { config, noPhysicFilePath: true } });
+    return messages.flatMap(({ ruleId, range: [start, end] }) =>
+      end > start ? [{ rule: ruleId.replace(ruleName, ""), text: content.slice(start, end) }] : [],
+    );
+  };
+  return {
+    async find(texts) {
+      // Almost no text holds a secret, and one call for all of them costs a fraction of a call for each.
+      if ((await lint(texts.join(separator))).length === 0) return texts.map(() => []);
+      const found: (readonly SecretText[])[] = [];
+      for (const text of texts) found.push(await lint(text));
+      return found;
+    },
+  };
+}
+
+/** Collects the texts of a JSON value: names and values, each once. */
+export function textsIn(value: unknown): readonly string[] {
+  const texts = new Set<string>();
+  const values: unknown[] = [value];
+  while (values.length > 0) {
+    const next = values.pop();
+    if (typeof next === "string") texts.add(next);
+    else if (typeof next === "object" && next !== null)
+      for (const [name, member] of Object.entries(next)) {
+        if (!Array.isArray(next)) texts.add(name);
+        values.push(member);
+      }
+  }
+  return [...texts];
+}
