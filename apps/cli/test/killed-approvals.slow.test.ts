@@ -154,8 +154,10 @@ describe.each(kinds)("a program with approvals, over %s", (kind) => {
     const calls = await callsOf(place);
     expect(calls.size).toBeGreaterThan(rounds);
     for (const [callId, { results, isAllowed }] of calls) {
-      expect([callId, results.length]).toEqual([callId, 1]);
-      const mayHaveRun = results[0]?.includes("may have") === true;
+      expect(results.length).toBeLessThan(2);
+      // A process that is killed between the end of a dead turn and its own turn leaves such a call without a result. The
+      // model then reads that it may have run.
+      const mayHaveRun = results[0]?.includes("may have") ?? true;
       if (mayHaveRun || effects.includes(callId)) expect([callId, isAllowed]).toEqual([callId, true]);
       if (!mayHaveRun) expect([callId, effects.includes(callId)]).toEqual([callId, results[0]?.includes("paid")]);
     }
