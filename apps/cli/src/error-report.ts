@@ -1,5 +1,5 @@
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
-import { errorCodes } from "@throughline/core/internal";
+import { causeText, errorCodes } from "@throughline/core/internal";
 import { maskDeep, maskSecrets } from "@throughline/config/internal";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
 
@@ -59,7 +59,7 @@ function remedyOf({ code, remedy }: ThroughlineError, command: string): string {
 
 function toThroughlineError(error: unknown): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = causeText(error);
   const refusal = error instanceof Error ? systemRefusal(error) : null;
   if (refusal !== null) return refusal;
   // Each command loads its modules when it runs, so a missing file of the installation surfaces here.

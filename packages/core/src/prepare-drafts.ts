@@ -1,3 +1,4 @@
+import { causeText } from "./cause-text.ts";
 import { isColumnText } from "./column-text.ts";
 import { findRecordProblem } from "./find-record-problem.ts";
 import { isSideRecord } from "./is-side-record.ts";
@@ -182,7 +183,7 @@ export function serializeRecord(record: unknown, index = 0): string {
 }
 
 function notJson(index: number, cause: unknown): ThroughlineError {
-  return invalid(index, `it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  return invalid(index, `it is not JSON: ${causeText(cause)}`, cause);
 }
 
 /**

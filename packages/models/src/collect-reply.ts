@@ -1,3 +1,4 @@
+import { causeText } from "@throughline/core/internal";
 import { ThroughlineError, type ChatReply, type ChatRequest } from "@throughline/core";
 import { maxReplyCharacters, type ReplyDraft, type ReplyEnd } from "./reply-draft.ts";
 
@@ -36,7 +37,7 @@ export async function collectReply<Event>(source: ReplySource<Event>): Promise<C
     const isAborted = request.signal?.aborted === true;
     // The answer is complete, so a connection error after its last event does not invalidate it.
     if (draft.stopReason !== null && !isTaking && !isAborted) return replyOf(draft, draft.stopReason, source.endOf);
-    const message = error instanceof Error ? error.message : String(error);
+    const message = causeText(error);
     const partial = draft.partial({ stopReason: isAborted ? "aborted" : "error", errorMessage: message });
     if (partial !== null) request.onPartial?.(partial);
     throw isAborted ? aborted(request.signal) : error;

@@ -1,4 +1,5 @@
 import {
+  causeText,
   assertKnownOptions,
   createFinding,
   type Fields,
@@ -78,7 +79,7 @@ export function parseIndex(
   try {
     value = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
   } catch (error) {
-    why = text === "" ? "it is empty" : error instanceof Error ? error.message : String(error);
+    why = text === "" ? "it is empty" : causeText(error);
   }
   if (isFields(value)) return { value, finding: null };
   return { value: null, finding: createFinding("INDEX_UNREADABLE", `The index cannot be read: ${why}.`, { path }) };

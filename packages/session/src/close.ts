@@ -6,12 +6,12 @@ import {
   type RecordDraft,
   type ToolCallBlock,
 } from "@throughline/core";
+import { causeText } from "@throughline/core/internal";
 import type { WaitingCalls } from "@throughline/core/internal";
 import { modelFailure } from "@throughline/guard/internal";
 import type { Gauge } from "@throughline/tokens";
 import type { CallResult } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
-import { errorText } from "./error-text.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type { AnsweredTurn } from "./keyed-turn.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
@@ -108,7 +108,7 @@ export class TurnClose {
 
   /** Closes a turn after an error outside of the model call. */
   async failed(error: unknown): Promise<void> {
-    const reason = ThroughlineError.isInstance(error) ? error : { code: "INTERNAL", message: errorText(error) };
+    const reason = ThroughlineError.isInstance(error) ? error : { code: "INTERNAL", message: causeText(error) };
     await this.#close([], failedMark(reason), null);
   }
 

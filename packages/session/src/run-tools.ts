@@ -7,9 +7,8 @@ import {
   type SessionRef,
   type ToolCallBlock,
 } from "@throughline/core";
-import { argumentProblem } from "@throughline/core/internal";
+import { causeText, argumentProblem } from "@throughline/core/internal";
 import { approvalDraft, isApproval, isWait } from "./approval-record.ts";
-import { errorText } from "./error-text.ts";
 import { fitContent } from "./fit-record.ts";
 import type { Emit } from "./session-event.ts";
 import { contentProblem } from "./content-problem.ts";
@@ -188,7 +187,7 @@ async function decisionOn(call: ToolCallBlock, options: RunToolsOptions): Promis
     const words = typeof refuse === "string" && refuse.trim() !== "" ? refuse : refusedText;
     return { refusal: failed(words), record, waits: false };
   } catch (error) {
-    const words = `The call was not run: asking for its approval failed: ${errorText(error)}`;
+    const words = `The call was not run: asking for its approval failed: ${causeText(error)}`;
     return { refusal: failed(words), record: null, waits: false };
   }
 }
@@ -201,7 +200,7 @@ async function runTool(tool: AgentTool, call: ToolCallBlock, options: RunToolsOp
     const content = fitOutput(outputOf(await tool.run(args, { signal, callId: call.id, turnId, ref })), recordBytes);
     return { content, isError: typeof content === "object" && content.isError === true };
   } catch (error) {
-    return failed(fitContent(errorText(error), recordBytes) || "The tool failed.");
+    return failed(fitContent(causeText(error), recordBytes) || "The tool failed.");
   }
 }
 

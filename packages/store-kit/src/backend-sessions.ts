@@ -1,5 +1,6 @@
 import type { Clock, Durability, SessionEvent, SessionRef } from "@throughline/core";
 import {
+  causeText,
   abortedBefore,
   KeyedQueues,
   quote,
@@ -190,7 +191,7 @@ function guarded<Value>(value: Awaitable<Value>, outcome: WriteOutcome | null): 
 function storeError(cause: unknown, outcome: WriteOutcome | null): ThroughlineError {
   const stated = outcome === null ? {} : { outcome };
   if (!ThroughlineError.isInstance(cause)) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = causeText(cause);
     return new ThroughlineError("STORE_IO", `The database of the store failed: ${why}`, { ...stated, cause });
   }
   if (outcome === null || cause.outcome !== null) return cause;

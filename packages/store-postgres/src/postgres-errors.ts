@@ -1,3 +1,4 @@
+import { causeText } from "@throughline/core/internal";
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
 import type { WriteOutcome } from "@throughline/core/internal";
 
@@ -147,7 +148,7 @@ export function storeError(error: unknown, outcome: WriteOutcome, place: string)
   if (ThroughlineError.isInstance(error)) return error;
   const native = nativeCode(error);
   const details = { place, nativeCode: native };
-  const text = error instanceof Error ? error.message : String(error);
+  const text = causeText(error);
   const meaning =
     meanings.find(({ pattern }) => pattern.test(native)) ?? (native === "" && isPassing(error) ? brokeOff : undefined);
   if (meaning === undefined)

@@ -1,5 +1,12 @@
 import { dirname } from "node:path";
-import { abortedBefore, assertKnownOptions, createFinding, optionKinds, refused } from "@throughline/core/internal";
+import {
+  causeText,
+  abortedBefore,
+  assertKnownOptions,
+  createFinding,
+  optionKinds,
+  refused,
+} from "@throughline/core/internal";
 import { inOneThread } from "@throughline/core/internal/node";
 import { hasErrorCode } from "@throughline/core";
 import type { Finding } from "@throughline/core";
@@ -250,7 +257,7 @@ export function recoverStore(options: OpenOptions, nowMs: number, damage: unknow
     return { backup, kept };
   });
   if (restored === null) return null;
-  const why = damage instanceof Error ? damage.message : String(damage);
+  const why = causeText(damage);
   const { backup, kept } = restored;
   return createFinding("STORE_RESTORED", `${path} was restored from ${backup}; the damaged file is ${kept}. ${why}`, {
     path: kept,

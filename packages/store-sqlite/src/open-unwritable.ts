@@ -1,5 +1,5 @@
 import { basename, join } from "node:path";
-import { createFinding, refused } from "@throughline/core/internal";
+import { causeText, createFinding, refused } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { claim } from "./claim-file.ts";
@@ -53,7 +53,7 @@ function copyOf({ driver }: OpenOptions, path: string, reason: ThroughlineError)
     if (ThroughlineError.isInstance(cause)) throw cause;
     throw new ThroughlineError(
       "STORE_READ_ONLY",
-      `${path} or its folder cannot be written, and not be copied to be read: ${textOf(cause)}`,
+      `${path} or its folder cannot be written, and not be copied to be read: ${causeText(cause)}`,
       {
         outcome: "not-applied",
         details: { path, reason: reason.message },
@@ -63,10 +63,6 @@ function copyOf({ driver }: OpenOptions, path: string, reason: ThroughlineError)
       },
     );
   }
-}
-
-function textOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** Another user may write the store while this process reads its copy. */

@@ -1,3 +1,4 @@
+import { causeText } from "@throughline/core/internal";
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
 import type { WriteOutcome } from "@throughline/core/internal";
 
@@ -56,6 +57,6 @@ export function storeError(error: unknown, path: string, outcome: WriteOutcome =
   const details = { path, nativeCode: native };
   if (meaning !== undefined)
     return new ThroughlineError(meaning[1], `${meaning[2]} (${path})`, { outcome, details, cause: error });
-  const text = error instanceof Error ? error.message : String(error);
+  const text = causeText(error);
   return new ThroughlineError("INTERNAL", `The SQLite store failed: ${text}`, { outcome, details, cause: error });
 }

@@ -1,5 +1,6 @@
 import { hasErrorCode, type Summarizer, type SummaryRequest, ThroughlineError } from "@throughline/core";
 import {
+  causeText,
   assertKnownOptions,
   type AuditProblem,
   auditSummary,
@@ -133,5 +134,5 @@ function usualAudit(
 }
 
 function messageOf(cause: unknown): string {
-  return (cause instanceof Error ? cause.message : String(cause)).slice(0, 200).toWellFormed();
+  return causeText(cause).slice(0, 200).toWellFormed();
 }

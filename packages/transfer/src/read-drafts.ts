@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import {
+  causeText,
   abortedBefore,
   defaultStoreLimits,
   findRecordProblem,
@@ -87,7 +88,7 @@ function parseJson(text: string, line: number): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw invalid(line, `it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {}, cause);
+    throw invalid(line, `it is not JSON: ${causeText(cause)}`, {}, cause);
   }
 }
 

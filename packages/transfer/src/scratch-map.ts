@@ -1,3 +1,4 @@
+import { causeText } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import { builtinSqlite } from "@throughline/core/internal/node";
 
@@ -61,7 +62,7 @@ function guarded<Result>(act: () => Result): Result {
   try {
     return act();
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = causeText(cause);
     throw new ThroughlineError("FILE_UNREADABLE", `What a folder holds cannot be kept while it is imported: ${why}.`, {
       cause,
       remedy: "Make room where temporary files are kept (TMPDIR) and try again; what is imported stays.",

@@ -1,6 +1,6 @@
 import type { AgentTool, AgentToolResult, SessionRef, SessionStore } from "@throughline/core";
 import { createAgentScope, defineTool } from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable, systemRandom } from "@throughline/core/internal";
+import { causeText, assertKnownOptions, optionKinds, type OptionTable, systemRandom } from "@throughline/core/internal";
 import type { Episode } from "./episodes.ts";
 import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./memory-files.ts";
 import { identifiersIn } from "./identifiers-in-text.ts";
@@ -244,7 +244,7 @@ async function inOrder(
     return fuseOrders([byWords, byMeaning]);
   } catch (error) {
     assertNotAborted(signal);
-    notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
+    notes.push(`only words were compared: ${causeText(error)}`);
     return byWords;
   }
 }

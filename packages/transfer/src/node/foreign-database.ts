@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type * as nodeSqlite from "node:sqlite";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/internal";
+import { causeText, quote } from "@throughline/core/internal";
 import { builtinSqlite } from "@throughline/core/internal/node";
 import { openSource } from "./source-files.ts";
 
@@ -203,7 +203,7 @@ function isMissing(error: unknown): boolean {
 
 function unreadable(path: string, cause: unknown): ThroughlineError {
   if (ThroughlineError.isInstance(cause)) return cause;
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = causeText(cause);
   return new ThroughlineError("FILE_UNREADABLE", `The database ${quote(path)} cannot be read: ${why}.`, {
     details: { path },
     cause,

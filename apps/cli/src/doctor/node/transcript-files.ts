@@ -1,3 +1,4 @@
+import { causeText } from "@throughline/core/internal";
 import { constants, readdirSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -106,6 +107,6 @@ function fileError(error: unknown, path: string): unknown {
   const options = { cause: error, details: { path, code } };
   if (code === "ENOENT" || code === "ENOTDIR")
     return new ThroughlineError("FILE_NOT_FOUND", `${quoted} does not exist.`, options);
-  const why = error instanceof Error ? error.message : String(error);
+  const why = causeText(error);
   return new ThroughlineError("FILE_UNREADABLE", `${quoted} cannot be used: ${why}`, options);
 }
