@@ -39,7 +39,8 @@ describe("the stores in files and in SQLite", () => {
     async () => {
       // What takes long and what needs faults or other abilities runs with each store's own tests.
       const quick = conformanceCases.filter(
-        ({ id, needs = [] }) => needs.length === 0 && !/^(?:model|limits|search|redacted-texts\/search|idempotency\/remembered)/.test(id),
+        ({ id, needs = [] }) =>
+          needs.length === 0 && !/^(?:model|limits|search|redacted-texts\/search|idempotency\/remembered)/.test(id),
       );
       const cases = testSize({ short: quick.filter((_, at) => at % 3 === 0), long: quick });
       const passed: (readonly string[])[] = [];
