@@ -6,7 +6,7 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { emptyReceipt, readReceipt, type ImportReceipt } from "./import-receipt.ts";
-import { sourceIdsOf, sessionsFrom } from "./imported-from.ts";
+import { sourceIdsOf } from "./imported-from.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { firstTimeMs, type TranscriptSource } from "./transcript-source.ts";
 import { isAbsolute } from "node:path";
@@ -146,8 +146,9 @@ export async function spawnFields(
 ): Promise<EntryFields> {
   const { spawnedBy, format } = source;
   if (spawnedBy === undefined) return {};
-  const { agentId } = ref;
-  const made = await sessionsFrom(store, { format, sourceId: spawnedBy }, ref);
-  const spawner = made.sessions.find((state) => state.ref.agentId === agentId);
+  const { namespace, agentId } = ref;
+  const importedFrom = { format, sourceId: spawnedBy };
+  const { sessions } = await store.list({ namespace, agentId, importedFrom, sort: "key", limit: 1 });
+  const [spawner] = sessions;
   return { spawnedBy: spawner?.ref.key ?? `agent:${agentId}:import:direct:${spawnedBy}`, spawnDepth: 1 };
 }
