@@ -53,6 +53,8 @@ export class HandOffSearch {
 
   /** Returns the key of the session; null for any other file, and once the file has grown. */
   async keyOf(source: Pick<TranscriptSource, "sessionId" | "sizeBytes">): Promise<string | null> {
+    // Each hand-off states its size. A source without one, such as a session in a database, is none.
+    if (source.sizeBytes === null) return null;
     this.#keys ??= this.#readKeys();
     return (await this.#keys).get(fileName(source)) ?? null;
   }
