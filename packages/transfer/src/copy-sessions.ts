@@ -99,14 +99,11 @@ export async function* copySessions(
 async function copyPurges(
   { maintenance: from }: SessionStore,
   { maintenance: to }: SessionStore,
-  { namespace = "", agentId, signal }: CopyOptions,
+  options: CopyOptions,
 ): Promise<void> {
   if (from?.purges === undefined || to?.addPurges === undefined) return;
-  const chosen = {
-    namespace,
-    ...(agentId === undefined ? {} : { agentId }),
-    ...(signal === undefined ? {} : { signal }),
-  };
+  const { namespace = "", agentId } = options;
+  const chosen = { namespace, ...(agentId === undefined ? {} : { agentId }), ...signalOf(options) };
   for await (const purges of from.purges(chosen)) await to.addPurges(namespace, purges);
 }
 
