@@ -5,8 +5,6 @@ import type { SecretsOfSession } from "./find-secrets.ts";
 export interface RedactedSecrets {
   /** Lists the seqs of the records that hold none of the secrets any more. */
   readonly seqs: readonly number[];
-  /** Names the fields that were removed from the entry. */
-  readonly fields: readonly string[];
   /** Names the fields of the entry that hold a secret and must stay. */
   readonly keptFields: readonly string[];
 }
@@ -30,7 +28,7 @@ export async function redactSecrets(
   const ids = found.length > 0 ? [...new Set(found)] : await firstRecord(store, state);
   const texts = [...new Set(secrets.map(({ text }) => text))];
   const { seqs } = await redactRecords(store, ref, ids, { reason, texts, entryFields: fields });
-  return { seqs: found.length > 0 ? seqs : [], fields, keptFields };
+  return { seqs: found.length > 0 ? seqs : [], keptFields };
 }
 
 async function firstRecord(store: SessionStore, { ref }: SecretsOfSession["state"]): Promise<readonly string[]> {
