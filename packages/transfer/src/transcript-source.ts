@@ -10,7 +10,7 @@ import {
   type TranscriptHeader,
 } from "@throughline/openclaw-format/internal";
 import { createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import type { FileLayout, UnitPlace } from "@throughline/foreign-formats/internal";
+import { type FileLayout, isUuid, type UnitPlace } from "@throughline/foreign-formats/internal";
 import type { ForeignFormat } from "@throughline/foreign-formats";
 import type { SourceFormat } from "./import-types.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";
@@ -150,8 +150,6 @@ async function* firstUnits(source: SourceFile, layout?: FileLayout): AsyncGenera
   if (source.sizeBytes <= peekBytes) yield* splitter.end();
 }
 
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /**
  * Finds the id of a session that no index names. In a sessions directory the file name decides. Elsewhere the order is:
  * a name in pi's or OpenClaw's form, the header, any other name.
@@ -163,7 +161,7 @@ export function sessionIdOf(
 ): { readonly sessionId: string; readonly nameSessionId: string | null } {
   const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
   const named = classifySessionFile(name);
-  const isGivenName = named.sessionId !== null && (nameDecides || named.isPiName || uuidPattern.test(named.sessionId));
+  const isGivenName = named.sessionId !== null && (nameDecides || named.isPiName || isUuid(named.sessionId));
   if (isGivenName) return { sessionId: named.sessionId ?? "", nameSessionId: named.sessionId };
   const stated = header?.sessionId ?? null;
   if (stated !== null && isSessionId(stated)) return { sessionId: stated, nameSessionId: null };
