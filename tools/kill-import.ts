@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { SessionStore } from "../packages/core/src/index.ts";
+import { listSessions } from "../packages/core/src/internal.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { copySessions, importPaths } from "../packages/transfer/src/index.ts";
@@ -97,17 +98,12 @@ async function fingerprint(url: string): Promise<string> {
   await using store = openStore(url);
   const hash = createHash("sha256");
   for (const agentId of ["main", "work"]) {
-    for (let cursor: string | null = null; ;) {
-      const query = { namespace: "", agentId, state: "any", sort: "key", limit: 200 } as const;
-      const page = await store.list({ ...query, ...(cursor === null ? {} : { cursor }) });
-      for (const { ref, entry, head, archived } of page.sessions) {
-        hash.update(JSON.stringify([ref, entry, head, archived]));
-        for await (const { records } of store.read(ref, { payload: "source" })) {
-          for (const { seq, source } of records) hash.update(JSON.stringify([seq, source]));
-        }
+    const query = { namespace: "", agentId, state: "any", sort: "key", limit: 200 } as const;
+    for await (const { ref, entry, head, archived } of listSessions(store, query)) {
+      hash.update(JSON.stringify([ref, entry, head, archived]));
+      for await (const { records } of store.read(ref, { payload: "source" })) {
+        for (const { seq, source } of records) hash.update(JSON.stringify([seq, source]));
       }
-      if (page.nextCursor === null) break;
-      cursor = page.nextCursor;
     }
   }
   return hash.digest("hex");
