@@ -26,7 +26,7 @@ export interface BatchLines {
 
 /** Collects the lines of one append, and the entry fields that they state. */
 export class ImportBatch {
-  readonly #limits: StoreLimits;
+  readonly #most: ReturnType<typeof bulkBatchOf>;
   /** Entry changes up to this revision are already in the source's entry. */
   readonly #entryRevision: number;
   readonly #notes: readonly RecordDraft[];
@@ -43,7 +43,7 @@ export class ImportBatch {
 
   /** @param notes drafts that have no line in the source */
   constructor(limits: StoreLimits, entryRevision: number, notes: readonly RecordDraft[]) {
-    this.#limits = limits;
+    this.#most = bulkBatchOf(limits);
     this.#entryRevision = entryRevision;
     this.#notes = notes;
     this.#drafts = [...notes];
@@ -51,8 +51,7 @@ export class ImportBatch {
   }
 
   get isFull(): boolean {
-    const most = bulkBatchOf(this.#limits);
-    return this.#drafts.length >= most.records || this.#sizeBytes >= most.bytes;
+    return this.#drafts.length >= this.#most.records || this.#sizeBytes >= this.#most.bytes;
   }
 
   get lines(): BatchLines {
