@@ -18,7 +18,7 @@ import type { TranscriptLine } from "./transcript-reader.ts";
 export interface RepairTranscriptOptions {
   /** States the session id for a file whose header states none. @default "unknown" */
   readonly sessionId?: string;
-  /** Ends the repair between two chunks; the generator throws the reason of the signal. */
+  /** Ends the repair between two chunks with ABORTED. */
   readonly signal?: AbortSignal;
 }
 
