@@ -26,7 +26,7 @@ import { importedRecords, receiptOf } from "./import-receipt.ts";
 import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { writeNewFile } from "./node/target-files.ts";
 import { isSubAgent, resumeInPi, resumeWords } from "./resume-session.ts";
-import { rootOf } from "./foreign/foreign-places.ts";
+import { piPlace, rootOf } from "./foreign/foreign-places.ts";
 
 /** Names a program that can continue a session. */
 export type HandOffTarget = HandOffFormat | "pi" | "openclaw";
@@ -190,8 +190,6 @@ async function projectFolderOf({ projectNotes }: FormatWriter, root: string, cwd
   }
   return null;
 }
-
-const piPlace = { variables: ["PI_CODING_AGENT_DIR"], home: ".pi/agent" };
 
 async function toPi(store: SessionStore, state: SessionState, cwd: string, options: HandOffOptions): Promise<Written> {
   const sessionId = newId(options);

@@ -112,7 +112,7 @@ export interface ProgramTranscripts extends ForeignPlace {
   readonly program: string;
 }
 
-const pi: FormatPlace = {
+export const piPlace: FormatPlace = {
   variables: ["PI_CODING_AGENT_DIR"],
   home: ".pi/agent",
   files: [["sessions", /./, /\.jsonl$/]],
@@ -128,7 +128,7 @@ export function programTranscripts(
 ): readonly ProgramTranscripts[] {
   const programs = [
     ...[...foreignFormats.values()].map(({ program, places }) => ({ program, places })),
-    { program: "pi", places: [pi] },
+    { program: "pi", places: [piPlace] },
   ];
   return programs.flatMap(({ program, places }) =>
     places.flatMap((place) => placesOf(place, user).flatMap((found) => counted(program, found, isWanted))),
@@ -192,19 +192,15 @@ function namesIn(folder: string): readonly { readonly name: string; readonly isD
   }
 }
 
-export interface ProgramPlace {
-  /** Names environment variables for the folder; the first one that is set counts. */
-  readonly variables: readonly string[];
-  /** Holds the path below the user's home. */
-  readonly home: string;
-}
-
-export interface UserPlaces {
+interface UserPlaces {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
 }
 
-export function rootOf({ variables, home }: ProgramPlace, { environment, userHome }: UserPlaces): string {
+export function rootOf(
+  { variables, home }: Pick<FormatPlace, "variables" | "home">,
+  { environment, userHome }: UserPlaces,
+): string {
   const named = variables.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
   if (named === undefined) return joinPath(userHome, home);
   return named === "~" || named.startsWith("~/") ? joinPath(userHome, named.slice(1)) : named;
