@@ -4,7 +4,7 @@ import { forkBound, planSave } from "@throughline/store-kit/internal";
 import { refused, serializeRecord } from "@throughline/core/internal";
 import type { PayloadPlace, RowCoder } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
-import { dropPayloads, recodeRecord, recordOf, rowOf } from "./record-rows.ts";
+import { dropPayloads, recordOf, replaceRecord, rowOf } from "./record-rows.ts";
 import { assertNewIds, insertSession, stateNow } from "./session-changes.ts";
 import { placeOf, refOf, purgedNamespace } from "./rows.ts";
 import { findSession, foundSession, sealSession, storeSession, writeEntry } from "./session-rows.ts";
@@ -161,7 +161,7 @@ function recode(
   const { record, source, isSourceCanonical, side, tsMs } = stored;
   const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record);
   const item = { record, text, side, tsMs, source: isSourceCanonical ? null : source, isSourceCanonical };
-  recodeRecord(statements, session, { ...found, ...rows.encodeRecord(after, item, stored) });
+  replaceRecord(statements, session, rows.encodeRecord(after, item, stored));
   dropPayloads(statements, [found]);
 }
 

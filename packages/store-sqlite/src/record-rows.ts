@@ -81,8 +81,6 @@ export function insertPlainRecord(
 }
 
 export function insertRecord(statements: Statements, session: Session, { row, role, toolName }: CodedRecord): void {
-  const text = placed(statements, row.text);
-  const source = placed(statements, row.source);
   statements.insertRecord.run(
     session,
     row.seq,
@@ -96,52 +94,35 @@ export function insertRecord(statements: Statements, session: Session, { row, ro
     row.crc,
     role,
     toolName,
-    text.kept ?? "",
-    sourceForm(row),
-    source.kept,
-    text.payload,
-    source.payload,
+    ...contentValues(statements, row),
     headChecksum(session, { ...row, role, toolName }),
   );
 }
 
 /** Replaces the content of a record. The payloads of the old content must be dropped afterwards. */
 export function replaceRecord(statements: Statements, session: Session, row: RecordRow): void {
-  const { role = null, toolName = null } = row;
-  const [text, source] = [placed(statements, row.text), placed(statements, row.source)];
+  const { type, bytes, crc, role = null, toolName = null } = row;
   statements.replaceRecord.run(
-    row.type,
-    row.bytes,
-    row.crc,
-    headChecksum(session, { ...row, role, toolName }),
+    type,
+    bytes,
+    crc,
     role,
     toolName,
-    text.kept ?? "",
-    sourceForm(row),
-    source.kept,
-    text.payload,
-    source.payload,
-    session,
-    row.seq,
-  );
-}
-
-function sourceForm({ source, isSourceText }: RecordRow): number | null {
-  return source === null ? null : isSourceText ? textForm : bytesForm;
-}
-
-export function recodeRecord(statements: Statements, session: Session, row: RecordRow): void {
-  const [text, source] = [placed(statements, row.text), placed(statements, row.source)];
-  statements.recodeRecord.run(
-    row.crc,
+    ...contentValues(statements, row),
     headChecksum(session, row),
-    text.kept ?? "",
-    source.kept,
-    text.payload,
-    source.payload,
     session,
     row.seq,
   );
+}
+
+/** Returns the values of `contentColumns`. */
+function contentValues(
+  statements: Statements,
+  { text, source, isSourceText }: RecordRow,
+): readonly (KeptPayload | number | null)[] {
+  const [ownText, ownSource] = [placed(statements, text), placed(statements, source)];
+  const form = source === null ? null : isSourceText ? textForm : bytesForm;
+  return [ownText.kept ?? "", form, ownSource.kept, ownText.payload, ownSource.payload];
 }
 
 /** Holds the part of a payload that stands in the row, and the number of the part beside it. */

@@ -106,7 +106,6 @@ export interface Statements {
    */
   readonly insertPlainRecord: Statement<unknown[]>;
   readonly replaceRecord: Statement<unknown[]>;
-  readonly recodeRecord: Statement<unknown[]>;
   readonly findPayload: Statement<[hash: Uint8Array], number>;
   readonly insertPayload: Statement<[hash: Uint8Array, content: KeptPayload]>;
   readonly readPayload: Statement<[payload: number], { readonly content: KeptPayload }>;
@@ -273,10 +272,7 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
     "INSERT INTO store_entries (session, entry, crc) VALUES (?, ?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry, crc = excluded.crc",
   insertRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", ...contentColumns, "head_crc"].join(", ")}) VALUES (${Array.from({ length: 18 }, () => "?").join(", ")})`,
   insertPlainRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", "text", "head_crc"].join(", ")}) VALUES (${Array.from({ length: 14 }, () => "?").join(", ")})`,
-  replaceRecord:
-    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, head_crc = ?, role = ?, tool_name = ?, text = ?, source_form = ?, source = ?, text_payload = ?, source_payload = ? WHERE session = ? AND seq = ?",
-  recodeRecord:
-    "UPDATE store_records SET crc = ?, head_crc = ?, text = ?, source = ?, text_payload = ?, source_payload = ? WHERE session = ? AND seq = ?",
+  replaceRecord: `UPDATE store_records SET ${["type", "bytes", "crc", "role", "tool_name", ...contentColumns, "head_crc"].map((name) => `${name} = ?`).join(", ")} WHERE session = ? AND seq = ?`,
   addMessages: "UPDATE store_sessions SET message_count = message_count + ? WHERE session = ?",
   findPayload: "SELECT payload FROM store_payloads WHERE hash = ?",
   insertPayload: "INSERT INTO store_payloads (hash, content) VALUES (?, ?)",
