@@ -54,7 +54,7 @@ const otherKinds =
 const classes = ["input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok"] as const;
 
 /** The rows of the snapshot: prices of each class, those of longer prompts, and the names that have them. */
-export async function priceRows(asOf: string): Promise<readonly string[]> {
+async function priceRows(asOf: string): Promise<readonly string[]> {
   const { waitForUpdate } = (await import(require.resolve("@pydantic/genai-prices"))) as {
     readonly waitForUpdate: () => Promise<readonly Provider[] | null>;
   };
@@ -146,7 +146,7 @@ function matched(match: MatchLogic): readonly string[] {
   return "and" in match ? match.and.flatMap(matched) : [];
 }
 
-export async function snapshotModule(asOf: string): Promise<string> {
+async function snapshotModule(asOf: string): Promise<string> {
   const priced = await priceRows(asOf);
   const steps = [...new Set(priced.flatMap((row) => [...row.matchAll(/>(\d+)/g)].map(([, start]) => Number(start))))];
   const { version } = JSON.parse(
