@@ -133,7 +133,8 @@ export class SessionIndex {
         let bytes = 0;
         for (const row of this.#statement(sql).iterate(...values)) {
           if (leaves(row["id"] as string)) continue;
-          const seen = this.#indexed(row);
+          const indexed = this.#indexed(row);
+          const seen = { ...indexed, entryText: JSON.stringify(readableEntry(indexed.folded)) };
           found.push(seen);
           if (bytes >= pageBytes) break;
           bytes += entryBytesOf(seen);
@@ -281,7 +282,6 @@ export class SessionIndex {
       folded: updatedAtMs === folded.updatedAtMs ? folded : { ...folded, updatedAtMs },
       digest,
       seen: isUndecodable ? "" : (columns["seen"] as string),
-      entryText: JSON.stringify(readableEntry(folded)),
     };
   }
 

@@ -134,7 +134,7 @@ export interface SessionSnapshot {
   readonly digest: TranscriptDigest;
   /** Holds the transcript's identity, size and time. If any differs now, the snapshot is outdated. */
   readonly seen: string;
-  /** Holds the entry of `folded` as JSON in a snapshot from the index; absent in others. */
+  /** Holds the entry of `folded` as JSON in a snapshot of a page of the index; absent in others. */
   readonly entryText?: string;
   /**
    * States when this store last changed the entry; lines of another program do not count.
