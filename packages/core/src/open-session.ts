@@ -148,7 +148,7 @@ export function followingEntry(entry: SessionEntry, options: ResetSessionOptions
 }
 
 /** Another program may have written a value that is not a list of ids. */
-function earlierIds(value: unknown): readonly string[] {
+export function earlierIds(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((id) => typeof id === "string") : [];
 }
 

@@ -1,3 +1,4 @@
+import { earlierIds } from "../open-session.ts";
 import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
 
@@ -13,8 +14,7 @@ export async function* earlierSessions(
   { ref, entry }: SessionState,
   signal: AbortSignal,
 ): AsyncGenerator<EarlierSession, void, void> {
-  const ids: unknown = entry.previousSessionIds;
-  const known = Array.isArray(ids) ? ids.filter((id) => typeof id === "string" && id !== "") : [];
-  for (const sessionId of known.toReversed() as string[])
+  const known = earlierIds(entry.previousSessionIds).filter((id) => id !== "");
+  for (const sessionId of known.toReversed())
     yield { sessionId, state: await store.load({ ...ref, archiveId: sessionId }, { signal }) };
 }
