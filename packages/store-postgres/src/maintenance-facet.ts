@@ -42,7 +42,7 @@ export function createMaintenance(
     async *purges(options = {}) {
       assertStoreOptions("purges", options);
       await begin(options.signal);
-      for await (const marks of readPurges(context, { namespace: "", ...options }))
+      for await (const marks of readPurges(context, { ...options, namespace: options.namespace ?? "" }))
         yield marks.map(({ namespace: _asked, ...mark }) => mark);
     },
     async addPurges(namespace, purges) {

@@ -163,6 +163,7 @@ export const importedFromCases: readonly ConformanceCase[] = [
       }
       assert.deepEqual(await marksOf({ namespace: "tenant" }), [{ ...mark, purgedAtMs: atMs + 1 }]);
       assert.equal(await timeOf(""), atMs, "the other namespace is as before");
+      assert.equal((await marksOf({ namespace: undefined } as object)).length, 2, "undefined counts as absent");
       for (const wrong of [{ digest: "x" }, { purgedAtMs: Number.NaN }])
         await assertFails(addPurges("tenant", [{ ...mark, ...wrong }]), "INPUT_INVALID");
     },
