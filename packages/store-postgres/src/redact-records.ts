@@ -5,7 +5,16 @@ import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import type { Layout } from "./layout.ts";
 import { contentColumns } from "./record-columns.ts";
-import { entryColumns, entryOf, frameOf, recordOf, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import {
+  canHold,
+  entryColumns,
+  entryOf,
+  frameOf,
+  recordOf,
+  refOf,
+  textOrNull,
+  type DatabaseRow,
+} from "./row-values.ts";
 import { documentOf, insertDocuments } from "./search-index.ts";
 import { stateColumns } from "./save-function.ts";
 import { lockSession } from "./session-changes.ts";
@@ -130,7 +139,7 @@ async function findRecords(
   session: DatabaseRow,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, DatabaseRow>> {
-  const known = ids.filter((id) => typeof id === "string" && id.isWellFormed() && !id.includes("\0"));
+  const known = ids.filter((id) => typeof id === "string" && canHold([id]));
   const bases = (session["base_nos"] ?? []) as readonly string[];
   const ends = (session["base_to_seqs"] ?? []) as readonly string[];
   const baseIds = (session["base_ids"] ?? []) as readonly string[];
