@@ -224,7 +224,7 @@ export class AdoptedChanges implements AdoptionPort {
       if (row === null) return null;
       const present = this.#presentRow(row);
       const { folded, entryAtMs } = this.#agent.snapshotIfReadable(present) ?? { folded: present };
-      return { row: folded, entryAtMs: entryAtMs ?? folded.updatedAtMs };
+      return { row: folded, entryAtMs: entryAtMs?.() ?? folded.updatedAtMs };
     };
     const change = mirror.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
     // A session that stays active keeps the name of its transcript.

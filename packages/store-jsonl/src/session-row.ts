@@ -137,10 +137,10 @@ export interface SessionSnapshot {
   /** Holds the entry of `folded` as JSON in a snapshot of a page of the index; absent in others. */
   readonly entryText?: string;
   /**
-   * States when this store last changed the entry; lines of another program do not count.
+   * Returns when this store last changed the entry; lines of another program do not count.
    * @default the time of the last activity
    */
-  readonly entryAtMs?: number;
+  readonly entryAtMs?: () => number;
   /** States which records this process has flushed. @default no record is proven */
   readonly flushed?: FlushedRecords;
 }

@@ -42,7 +42,7 @@ export class TranscriptSummaries {
     // An empty fingerprint keeps the index from storing a snapshot that lacks undecodable patches.
     const known = folded.entry instanceof UndecodableChange ? "" : seen;
     const digest = { head, messageCount, updatedAtMs, windowAt };
-    return { row, folded, digest, seen: known, entryAtMs: entryAtMsOf(row, summary) };
+    return { row, folded, digest, seen: known, entryAtMs: () => entryAtMsOf(row, summary) };
   }
 
   unread(row: SessionRow): SessionSnapshot {
