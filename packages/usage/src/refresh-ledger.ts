@@ -1,6 +1,6 @@
 import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { sha256Hex } from "@throughline/core/internal";
+import { listSessions, sha256Hex } from "@throughline/core/internal";
 import { CallCounter, nothingCounted } from "./count-calls.ts";
 import type { LedgerPosition, UsageLedger } from "./ledger.ts";
 
@@ -30,7 +30,7 @@ export async function refreshLedger(
   query: Pick<ListQuery, "namespace" | "sinceMs" | "signal">,
 ): Promise<RefreshedLedger> {
   const scope = scopeOf(query);
-  const sessions = await listSessions(store, query);
+  const sessions = await sessionsByAge(store, query);
   const unread: { readonly key: string; readonly error: ThroughlineError }[] = [];
   const isWhole = query.sinceMs === undefined;
   const ids = isWhole ? null : sessions.map(({ id }) => id);
@@ -65,25 +65,20 @@ export function scopeOf({ namespace = "" }: Pick<ListQuery, "namespace">): strin
 }
 
 /** Returns all sessions, the oldest first, because a call counts in the session that had it first. */
-async function listSessions(
+async function sessionsByAge(
   store: SessionStore,
   { namespace, sinceMs, signal }: Pick<ListQuery, "namespace" | "sinceMs" | "signal">,
 ): Promise<readonly ListedSession[]> {
   const sessions: ListedSession[] = [];
-  let cursor: string | null = null;
-  do {
-    const page = await store.list({
-      state: "any",
-      sort: sinceMs === undefined ? "key" : "updated",
-      limit: pageSessions,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(sinceMs === undefined ? {} : { sinceMs }),
-      ...(signal === undefined ? {} : { signal }),
-      ...(cursor === null ? {} : { cursor }),
-    });
-    for (const state of page.sessions) sessions.push({ id: idOf(state), state });
-    cursor = page.nextCursor;
-  } while (cursor !== null);
+  const listed = listSessions(store, {
+    state: "any",
+    sort: sinceMs === undefined ? "key" : "updated",
+    limit: pageSessions,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(sinceMs === undefined ? {} : { sinceMs }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  for await (const state of listed) sessions.push({ id: idOf(state), state });
   return sessions.toSorted((one, other) => one.state.createdAtMs - other.state.createdAtMs);
 }
 
