@@ -2,6 +2,7 @@ import type { StoredRecord } from "@throughline/core";
 import { isFields, sha256Hex, sourceFormatOf, throughlineKind, type Fields } from "@throughline/core/internal";
 import { promptSteps } from "@throughline/tokens/internal";
 import { callCounts, type CallCounts } from "./call-counts.ts";
+import { quarterOf } from "./time-labels.ts";
 
 /** Identifies a sum: calls of one quarter of an hour, one model and one price belong together. */
 export interface UsageGroup {
@@ -60,7 +61,6 @@ interface CountedReply extends Pick<CountedCall, "key" | "group"> {
   readonly endMs: number;
 }
 
-const quarterMs = 15 * 60 * 1000;
 /** No call takes longer. A longer time means that the request is not in the log. */
 const longestCallMs = 60 * 60 * 1000;
 /** Shorter ids of replies are numbers that a local server uses again. */
@@ -224,7 +224,7 @@ function keyOf(parts: readonly unknown[]): string {
 function groupOf(named: Fields, atMs: number, counts: CallCounts | "doubtful"): UsageGroup {
   const isUsable = counts !== "doubtful";
   return {
-    quarter: Math.floor(atMs / quarterMs),
+    quarter: quarterOf(atMs),
     provider: textOrNull(named["provider"]),
     model: textOrNull(named["model"]),
     promptStep: isUsable ? (promptSteps.findLast((step) => counts.promptTokens > step) ?? 0) : 0,

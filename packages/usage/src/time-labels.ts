@@ -2,7 +2,7 @@ const quarterMs = 15 * 60 * 1000;
 
 /** Names the day, the week or the month of a quarter of an hour in the local time zone. A week begins on Monday. */
 export function timeLabel(unit: "day" | "week" | "month", quarter: number): string {
-  const date = new Date(quarter * quarterMs);
+  const date = new Date(startOf(quarter));
   if (unit === "week") date.setDate(date.getDate() - ((date.getDay() + 6) % 7));
   const month = `${date.getFullYear()}-${padded(date.getMonth() + 1)}`;
   return unit === "month" ? month : `${month}-${padded(date.getDate())}`;
