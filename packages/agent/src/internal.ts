@@ -13,5 +13,4 @@ export type { OpenStoreOptions } from "./open-store.ts";
 export { serverSummaries } from "./server-summaries.ts";
 export { forkFields } from "./session-title.ts";
 export { continued, startingSession } from "./starting-session.ts";
-export type { StartingSession } from "./starting-session.ts";
 export { memorySearchTool } from "./workspace-tools.ts";

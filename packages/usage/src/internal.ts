@@ -2,5 +2,4 @@
 export { readKeptUsage } from "./kept-usage.ts";
 export type { RecentUsage } from "./kept-usage.ts";
 export type { UsageKey, UsageOptions, UsageQuery, UsageReader, UsageRow } from "./open-usage.ts";
-export type { UsageBlock } from "./usage-blocks.ts";
 export type { UsageTotals } from "./usage-sums.ts";

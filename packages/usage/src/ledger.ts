@@ -143,16 +143,13 @@ export class UsageLedger {
     this.#run("delete from session where number = ?", number);
   }
 
-  /**
-   * Adds the calls of the records after `fromSeq`. Returns false, and changes nothing, when another process has added
-   * them meanwhile.
-   */
-  add(scope: string, session: LedgerSession, fromSeq: number, calls: readonly CountedCall[]): boolean {
-    return this.#within(() => {
+  /** Adds the calls of the records after `fromSeq`. Changes nothing when another process has added them meanwhile. */
+  add(scope: string, session: LedgerSession, fromSeq: number, calls: readonly CountedCall[]): void {
+    this.#within(() => {
       const { id, createdAtMs, lastSeq, messages, state } = session;
       if (fromSeq === 0) this.#forget(id);
       const row = this.#one("select lastSeq, groups from session where id = ?", id);
-      if (Number(row?.["lastSeq"] ?? 0) !== fromSeq) return false;
+      if (Number(row?.["lastSeq"] ?? 0) !== fromSeq) return;
       if (row === undefined)
         this.#run("insert into session values (null, ?, ?, ?, 0, 0, 0, '', '')", id, scope, createdAtMs);
       const number = this.#numberOf(id) as number;
@@ -167,7 +164,6 @@ export class UsageLedger {
         packed([...groups.values()]),
         number,
       );
-      return true;
     });
   }
 
