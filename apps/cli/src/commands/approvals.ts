@@ -1,4 +1,4 @@
-import { loadExisting, resolveSession, shellWord, systemClock } from "@throughline/core/internal";
+import { resolveSession, shellWord, systemClock } from "@throughline/core/internal";
 import { decideApproval, listApprovals } from "@throughline/session/internal";
 import type { PendingApproval } from "@throughline/session/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -40,8 +40,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
 async function list(context: CommandContext, key: string): Promise<number> {
   const { output, scope, signal } = context;
   const store = await context.openStore("read");
-  const { ref } = await resolveSession(store, key, scope, { signal });
-  const { sessionId } = await loadExisting(store, ref);
+  const { ref, sessionId } = await resolveSession(store, key, scope, { signal });
   const approvals = await listApprovals(store, ref, systemClock);
   for (const approval of approvals) {
     if (output.isJson) await output.object({ kind: "approval", key: ref.key, sessionId, ...approval });
