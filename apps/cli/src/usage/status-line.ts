@@ -36,8 +36,8 @@ interface Times {
   readonly blocksSinceMs: number;
 }
 
-function kept(path: string, { scope, settings }: CommandContext, times: Times): RecentUsage {
-  return readKeptUsage(path, { namespace: scope.namespace, ...times }, pricesOf({ settings }) ?? {});
+function kept(path: string, context: CommandContext, times: Times): RecentUsage {
+  return readKeptUsage(path, { namespace: context.scope.namespace, ...times }, pricesOf(context));
 }
 
 /** Counts what sessions that were active lately lack. */

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseStoreUrl } from "@throughline/config";
 import type { SessionStore } from "@throughline/core";
+import { sha256Hex } from "@throughline/core/internal";
 import { openUsage } from "@throughline/usage";
 import type { UsageOptions, UsageReader } from "@throughline/usage/internal";
 import type { CommandContext } from "../command.ts";
@@ -79,7 +79,7 @@ function removeUsage(path: string): void {
 function usagePath({ host, storeUrl, tokenPlaces }: StorePlaceOf): string | null {
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
   if (address.scheme === "memory") return null;
-  const name = createHash("sha256").update(JSON.stringify(address)).digest("hex").slice(0, 16);
+  const name = sha256Hex(JSON.stringify(address)).slice(0, 16);
   return join(tokenPlaces.home, "usage", `${name}.db`);
 }
 
