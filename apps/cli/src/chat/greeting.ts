@@ -17,16 +17,17 @@ export function restoredText({ restored }: Session): string | null {
   return restored.turns === 0 ? null : `Restored: ${counted(restored.turns, "previous turn")}`;
 }
 
-export function interruptedText({ owner, sinceMs, text }: InterruptedTurn): string {
+function interruptedText({ owner, sinceMs, text }: InterruptedTurn): string {
   const when = sinceMs === null ? "" : `, ${ageText(sinceMs, Date.now())} ago`;
   const said = text === null ? "" : `: ${JSON.stringify(shorten(terminalSafeLine(text), 60))}`;
   return `The last turn was interrupted (${owner}${when})${said}. Its messages are stored; /continue resumes it.`;
 }
 
-/** Returns null for a session in which no call waits for a decision. */
-export function waitingText({ pendingApprovals, interruptedTurn, key }: Session): string | null {
+/** Explains how the last turn can be finished; null for a session whose last turn ended. */
+export function unfinishedText({ pendingApprovals, interruptedTurn, key }: Session): string | null {
   // Calls of an interrupted turn are asked about again when the turn is resumed.
-  if (pendingApprovals.length === 0 || interruptedTurn !== null) return null;
+  if (interruptedTurn !== null) return interruptedText(interruptedTurn);
+  if (pendingApprovals.length === 0) return null;
   const calls = counted(pendingApprovals.length, "tool call");
   return `Waits for an answer: ${calls}. \`throughline approvals ${shellWord(key)}\` lists and decides; the program that asked runs what is approved. A message refuses the rest.`;
 }

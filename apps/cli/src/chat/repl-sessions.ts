@@ -17,7 +17,7 @@ import { ageText } from "../time-text.ts";
 import { waitOptions, waitForTurn } from "../wait-for-turn.ts";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { forkNotice } from "./fork-notice.ts";
-import { interruptedText, restoredText, waitingText } from "./greeting.ts";
+import { restoredText, unfinishedText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { continued, conversationFolder } from "@throughline/agent/internal";
 
@@ -88,10 +88,8 @@ export async function switchSession({ context, conversation }: ReplContext, text
   for (const line of await forkNotice(context, conversation)) await output.line({ text: line, style: "yellow" });
   const restored = session === null ? null : restoredText(session);
   if (restored !== null) await output.line(restored);
-  if (session?.interruptedTurn != null)
-    await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
-  const waiting = session === null ? null : waitingText(session);
-  if (waiting !== null) await output.line({ text: waiting, style: "yellow" });
+  const unfinished = session === null ? null : unfinishedText(session);
+  if (unfinished !== null) await output.line({ text: unfinished, style: "yellow" });
 }
 
 function idText(session: AgentSession | null): string {

@@ -7,7 +7,7 @@ import { checkpointWaitMs } from "./chat-waits.ts";
 import type { Conversation } from "@throughline/agent/internal";
 import { forkNotice } from "./fork-notice.ts";
 import { sendDenied } from "./send-denied.ts";
-import { interruptedText, waitingText, modelText } from "./greeting.ts";
+import { modelText, unfinishedText } from "./greeting.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 import type { TurnPrinter } from "./turn-printer.ts";
 
@@ -25,9 +25,8 @@ export async function runOnce(
   output.note(modelText(chosen));
   for (const line of await forkNotice(context, conversation)) output.note(line);
   const session = await conversation.open();
-  if (session.interruptedTurn !== null) output.note(interruptedText(session.interruptedTurn));
-  const waiting = waitingText(session);
-  if (waiting !== null) output.note(waiting);
+  const unfinished = unfinishedText(session);
+  if (unfinished !== null) output.note(unfinished);
   const printer = createTurnPrinter(output, { isText: !output.isJson });
   conversation.listen(printer);
   const turn = await conversation

@@ -9,7 +9,7 @@ import { terminalSafeLine } from "../terminal-safe.ts";
 import { checkpointWaitMs } from "./chat-waits.ts";
 import { eventNote } from "./event-note.ts";
 import { forkNotice } from "./fork-notice.ts";
-import { interruptedText, modelText, restoredText, waitingText } from "./greeting.ts";
+import { modelText, restoredText, unfinishedText } from "./greeting.ts";
 import { createInputHistory } from "./input-history.ts";
 import { typedLinesPath } from "./typed-lines.ts";
 import { createLineEditor } from "./line-editor.ts";
@@ -174,10 +174,8 @@ async function greet(context: CommandContext, conversation: Conversation): Promi
   for (const line of await forkNotice(context, conversation)) await output.line({ text: line, style: "yellow" });
   const restored = session === null ? null : restoredText(session);
   if (restored !== null) await output.line(restored);
-  if (session?.interruptedTurn != null)
-    await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
-  const waiting = session === null ? null : waitingText(session);
-  if (waiting !== null) await output.line({ text: waiting, style: "yellow" });
+  const unfinished = session === null ? null : unfinishedText(session);
+  if (unfinished !== null) await output.line({ text: unfinished, style: "yellow" });
   if (session?.runningTurn != null)
     await output.line({ text: stillAnswering(session.runningTurn.owner), style: "yellow" });
   await output.line({ text: "/help lists the commands.", style: "dim" });
