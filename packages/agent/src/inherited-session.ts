@@ -9,10 +9,11 @@ import type { AgentContext } from "./agent-context.ts";
  * these sessions here.
  */
 export function isInherited(context: AgentContext, entry: SessionEntry): boolean {
-  const { inherit } = sessionSettings(context.config);
-  if (inherit.enabled !== true) return false;
   const { path } = (entry["importedFrom"] ?? {}) as { readonly path?: unknown };
-  return typeof path === "string" && inheritSources(context, inherit.source).some((source) => isWithin(source, path));
+  // Few sessions are imports, and reading the settings takes far longer than this.
+  if (typeof path !== "string") return false;
+  const { inherit } = sessionSettings(context.config);
+  return inherit.enabled === true && inheritSources(context, inherit.source).some((source) => isWithin(source, path));
 }
 
 /** Returns OpenClaw's state directory and the configured source. */
