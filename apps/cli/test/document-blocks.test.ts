@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/testing";
 import type { ProviderSimulator, ReceivedRequest } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { writeOpenclawSessions } from "../../../packages/agent/test/openclaw-sessions.ts";
 import { managementBlock, migrationBlock, persistenceBlock } from "../../../packages/config/test/documents.ts";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";
 import type { Run } from "./harness.ts";
@@ -151,25 +152,6 @@ async function open(block: string, environment: Readonly<Record<string, string>>
   return chat;
 }
 
-/** Two sessions as OpenClaw keeps them. */
-function openclawSessions(): string {
-  const folder = join(directory.path, ".openclaw/agents/main/sessions");
-  mkdirSync(folder, { recursive: true });
-  const entries: Record<string, object> = {};
-  for (const [key, id] of [
-    ["agent:main:main", "s1"],
-    ["agent:main:discord:dm:ada", "s2"],
-  ] as const) {
-    const header = { type: "session", version: 3, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/home/ada" };
-    const message = { role: "user", content: `where are the lamps of ${id}?` };
-    const record = { type: "message", id: `${id}-a`, parentId: null, timestamp: "2026-01-01T00:00:01.000Z", message };
-    writeFileSync(join(folder, `${id}.jsonl`), `${JSON.stringify(header)}\n${JSON.stringify(record)}\n`);
-    entries[key] = { sessionId: id, updatedAt: 1_767_225_601_000 };
-  }
-  writeFileSync(join(folder, "sessions.json"), JSON.stringify(entries));
-  return folder;
-}
-
 function hashes(folder: string): readonly string[] {
   return readdirSync(folder)
     .toSorted()
@@ -183,7 +165,7 @@ function hashes(folder: string): readonly string[] {
 
 describe("the first block of the specification of persistence, in chat", () => {
   it("inherits every session, keeps its own elsewhere, and opens the default key", { tags: ["slow"] }, async () => {
-    const folder = openclawSessions();
+    const folder = writeOpenclawSessions(directory.path);
     const before = hashes(folder);
     await using chat = await open(persistenceBlock);
     const { notes, asked: requests } = await chat.say("and now?", 100);
@@ -282,7 +264,7 @@ describe("the first block of the specification of persistence, in chat", () => {
 
 describe("the second block of the specification of persistence, in chat", () => {
   it("inherits the sessions at its source into the database at its path", async () => {
-    const folder = openclawSessions();
+    const folder = writeOpenclawSessions(directory.path);
     const before = hashes(folder);
     await using chat = await open(migrationBlock);
     const { notes } = await chat.say("and now?", 100);

@@ -6,29 +6,13 @@ import { updateEntry } from "@throughline/core/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { managementBlock, migrationBlock, persistenceBlock, policyBlock } from "../../config/test/documents.ts";
 import { AgentFolder } from "./agent-folder.ts";
+import { writeOpenclawSessions } from "./openclaw-sessions.ts";
 
 let folder: AgentFolder;
 beforeEach(async () => {
   folder = await new AgentFolder().start();
 });
 afterEach(() => folder[Symbol.asyncDispose]());
-
-/** Two sessions as OpenClaw keeps them. */
-function openclawSessions(): void {
-  const sessions = ".openclaw/agents/main/sessions";
-  const entries: Record<string, object> = {};
-  for (const [key, id] of [
-    ["agent:main:main", "s1"],
-    ["agent:main:discord:dm:ada", "s2"],
-  ] as const) {
-    const header = { type: "session", version: 3, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/home/ada" };
-    const message = { role: "user", content: `where are the lamps of ${id}?` };
-    const record = { type: "message", id: `${id}-a`, parentId: null, timestamp: "2026-01-01T00:00:01.000Z", message };
-    folder.write(`${sessions}/${id}.jsonl`, `${JSON.stringify(header)}\n${JSON.stringify(record)}\n`);
-    entries[key] = { sessionId: id, updatedAt: 1_767_225_601_000 };
-  }
-  folder.write(`${sessions}/sessions.json`, JSON.stringify(entries));
-}
 
 describe("the blocks of the documents", () => {
   it(
@@ -50,7 +34,7 @@ describe("the blocks of the documents", () => {
   );
 
   it("inherit the sessions of OpenClaw, and continue the default key", { tags: ["slow"] }, async () => {
-    openclawSessions();
+    writeOpenclawSessions(folder.path);
     await using agent = await folder.open({ config: persistenceBlock });
     expect(agent.defaultKey).toBe("agent:main:main");
     const session = await agent.sessions.open(agent.defaultKey);
@@ -63,13 +47,13 @@ describe("the blocks of the documents", () => {
   });
 
   it("import what they inherit once", async () => {
-    openclawSessions();
+    writeOpenclawSessions(folder.path);
     for (let start = 0; start < 2; start++) await (await folder.open({ config: migrationBlock })).close();
     expect(folder.notes.filter((note) => note.startsWith("Sessions imported"))).toHaveLength(1);
   });
 
   it("lose no session of their own when what they inherit cannot be noted", async () => {
-    openclawSessions();
+    writeOpenclawSessions(folder.path);
     const home = folder.write("home", "a file in the place of the home");
     const store = createMemoryStore();
     await using agent = await folder.open({ config: migrationBlock, store, environment: { THROUGHLINE_HOME: home } });
