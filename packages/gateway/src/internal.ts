@@ -5,7 +5,7 @@ export { createGatewayHandlers } from "./gateway.ts";
 export type { GatewayHandlers } from "./gateway.ts";
 export { createBodyBudget } from "./http/body-budget.ts";
 export type { BodyBudget, BodyShare } from "./http/body-budget.ts";
-export { type JsonLimits, JsonScan } from "./http/json-scan.ts";
+export { JsonScan } from "./http/json-scan.ts";
 export { assertDeclared, continueBody, excessError, readBody } from "./http/read-body.ts";
 export type { BodyLimits } from "./http/read-body.ts";
 export { statusOf } from "./http/status-of.ts";
