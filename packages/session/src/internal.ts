@@ -11,6 +11,7 @@ export { readCall } from "./read-calls.ts";
 export type { FoundCall } from "./read-calls.ts";
 export { rebuildSteps } from "./rebuild-call.ts";
 export { listSiblings, moveStoredHead, readBranchPlace, rewound, switched } from "./session-branches.ts";
+export type { BranchChoice, BranchPlace } from "./session-branches.ts";
 export type { SendDenial } from "./send-denial.ts";
 export { readTurnMark } from "./turn-mark.ts";
 export { createTurnRules } from "./turn-rules.ts";

@@ -8,10 +8,18 @@ import {
   stillAnswering,
   systemRandom,
 } from "@throughline/core/internal";
-import { listSiblings, moveStoredHead, readBranchPlace, rewound, switched } from "@throughline/session/internal";
+import {
+  type BranchChoice,
+  type BranchPlace,
+  listSiblings,
+  moveStoredHead,
+  readBranchPlace,
+  rewound,
+  switched,
+} from "@throughline/session/internal";
 import { z } from "zod";
-import { json, list } from "../http/answer.ts";
-import { route, type RouteDefinition } from "../http/route.ts";
+import { type Answer, json, list } from "../http/answer.ts";
+import { type ApiRequest, route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { atMs, listOf, seq } from "../schemas/values.ts";
 import { sessionJson } from "./session-json.ts";
@@ -82,13 +90,9 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     },
     answers: { 200: { description: "The session.", schema: sessionSchema } },
     errors: ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "RECORD_NOT_FOUND", "SESSION_BUSY", "APPEND_CONFLICT"],
-    handle: async ({ context, ref, view, query, body, signal }) => {
-      const at = ref();
-      const store = view.store(at.agentId);
-      const place = await readBranchPlace({ store, ref: at, clock: context.clock, signal });
-      const target = body.to === null ? null : (await findRecord(store, at, body.to, signal)).id;
-      await moveStoredHead(place, rewound(target));
-      return json(200, sessionJson(await loadExisting(store, at), query.entry));
+    handle: async ({ body: { to }, query, ...request }) => {
+      const place = await placeOf(request);
+      return moved(place, rewound(to === null ? null : await recordIdAt(place, to)), query.entry);
     },
   }),
   route({
@@ -101,13 +105,9 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     body: { schema: z.strictObject({ to: z.string().describe("the id of a record, such as one of `…/branches`") }) },
     answers: { 200: { description: "The session.", schema: sessionSchema } },
     errors: ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "RECORD_NOT_FOUND", "SESSION_BUSY", "APPEND_CONFLICT"],
-    handle: async ({ context, ref, view, query, body, signal }) => {
-      const at = ref();
-      const store = view.store(at.agentId);
-      const place = await readBranchPlace({ store, ref: at, clock: context.clock, signal });
-      const { id } = await findRecord(store, at, body.to, signal);
-      await moveStoredHead(place, switched(id));
-      return json(200, sessionJson(await loadExisting(store, at), query.entry));
+    handle: async ({ body: { to }, query, ...request }) => {
+      const place = await placeOf(request);
+      return moved(place, switched(await recordIdAt(place, to)), query.entry);
     },
   }),
   route({
@@ -120,12 +120,29 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     query: z.strictObject({ ...sessionQuery, record: z.string().describe("the id of a message of a user or a model") }),
     answers: { 200: { description: "The messages.", schema: listOf(branchSchema) } },
     errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
-    handle: async ({ context, ref, view, query, signal }) => {
-      const at = ref();
-      const store = view.store(at.agentId);
-      const place = await readBranchPlace({ store, ref: at, clock: context.clock, signal });
-      const branches = await listSiblings(place, (await findRecord(store, at, query.record, signal)).id);
+    handle: async ({ query: { record }, ...request }) => {
+      const place = await placeOf(request);
+      const branches = await listSiblings(place, await recordIdAt(place, record));
       return list(branches.map((branch) => JSON.stringify({ kind: "branch", ...branch })));
     },
   }),
 ];
+
+type RequestOfSession = Pick<ApiRequest, "context" | "ref" | "view" | "signal">;
+
+/** Reads the place of the head of the session that a request names. @throws {ThroughlineError} SESSION_NOT_FOUND */
+function placeOf({ context, ref, view, signal }: RequestOfSession): Promise<BranchPlace> {
+  const at = ref();
+  return readBranchPlace({ store: view.store(at.agentId), ref: at, clock: context.clock, signal });
+}
+
+/** Returns the id of the record that a client names. @throws {ThroughlineError} RECORD_NOT_FOUND */
+async function recordIdAt({ store, ref, signal }: BranchPlace, named: string): Promise<string> {
+  return (await findRecord(store, ref, named, signal)).id;
+}
+
+/** Moves the head, and answers with the session. */
+async function moved(place: BranchPlace, choice: BranchChoice, withEntry: boolean | undefined): Promise<Answer> {
+  await moveStoredHead(place, choice);
+  return json(200, sessionJson(await loadExisting(place.store, place.ref), withEntry));
+}
