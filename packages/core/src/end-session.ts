@@ -107,12 +107,20 @@ export async function endSession(
   const state = await loadExisting(store, ref);
   assertMayEnd(ref);
   await waitForTurnEnd(store, ref, options);
-  const { purge = false } = options;
+  return endNow(store, state, { purge: options.purge ?? false, clock: withSystemPorts(options).clock });
+}
+
+/** Ends a session, also while a turn runs in it. Returns what `endSession` returns. */
+export async function endNow(
+  store: SessionStore,
+  state: SessionState,
+  { purge, clock }: { readonly purge: boolean; readonly clock: Clock },
+): Promise<SessionState | null> {
   if (purge) {
-    await store.remove(ref, { purge });
+    await store.remove(state.ref, { purge });
     return null;
   }
   if (state.archived) return state;
-  await noteArchiving(store, ref, withSystemPorts(options).clock);
-  return store.move(ref, { kind: "archive" });
+  await noteArchiving(store, state.ref, clock);
+  return store.move(state.ref, { kind: "archive" });
 }

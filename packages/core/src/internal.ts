@@ -18,7 +18,7 @@ export { applyRoute } from "./delivery.ts";
 export { endOfValue } from "./end-of-value.ts";
 export { earlierSessions } from "./queries/earlier-sessions.ts";
 export type { EarlierSession } from "./queries/earlier-sessions.ts";
-export { archivedAtMs, archivingEntry, assertMayEnd, noteArchiving, waitForTurnEnd } from "./end-session.ts";
+export { archivedAtMs, archivingEntry, assertMayEnd, endNow, noteArchiving, waitForTurnEnd } from "./end-session.ts";
 export type { WaitForTurnOptions } from "./end-session.ts";
 export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";
 export type { SplitEntry } from "./entry-blobs.ts";

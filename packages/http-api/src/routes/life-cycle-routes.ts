@@ -1,5 +1,5 @@
-import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { forkSession, KeyedQueues, noteArchiving, refused, sessionNotFound } from "@throughline/core/internal";
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { endNow, forkSession, KeyedQueues, loadExisting, refused, sessionNotFound } from "@throughline/core/internal";
 import { endSession, hasErrorCode } from "@throughline/core";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
@@ -54,7 +54,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const store = view.store(at.agentId);
       const { session, purge = false, entry, waitMs = 0, force = false } = query;
       if (purge) await context.audit.write({ ...auditOf(at, view, id), action: "purge", details: { key: at.key } });
-      const state = session === undefined ? await existing(store, at) : await same(store, at, session);
+      const state = session === undefined ? await loadExisting(store, at) : await same(store, at, session);
       // When a purge finds no session, an earlier request has purged it. The repeat succeeds.
       if (state === null && !purge) throw sessionNotFound(at);
       const waiting = { clock: context.clock, timeoutMs: waitMs, signal };
@@ -142,7 +142,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const target = targetOf(at, key);
       const found = async (): Promise<SessionState | null> => {
         const done = await store.load(target);
-        return done?.sessionId === sessionId && isForkOf(done, await existing(store, at), atSeq) ? done : null;
+        return done?.sessionId === sessionId && isForkOf(done, await loadExisting(store, at), atSeq) ? done : null;
       };
       const { namespace, agentId } = at;
       return forks.run(JSON.stringify([namespace, agentId, key]), async () => {
@@ -245,26 +245,6 @@ function targetOf({ namespace, agentId }: SessionRef, key: string): SessionRef {
   return { namespace, agentId, key };
 }
 
-async function endNow(
-  store: SessionStore,
-  state: SessionState,
-  { purge, clock }: { readonly purge: boolean; readonly clock: Clock },
-): Promise<SessionState | null> {
-  if (purge) {
-    await store.remove(state.ref, { purge });
-    return null;
-  }
-  if (state.archived) return state;
-  await noteArchiving(store, state.ref, clock);
-  return store.move(state.ref, { kind: "archive" });
-}
-
-async function existing(store: SessionStore, ref: SessionRef): Promise<SessionState> {
-  const state = await store.load(ref);
-  if (state === null) throw sessionNotFound(ref);
-  return state;
-}
-
 async function same(store: SessionStore, ref: SessionRef, sessionId: string): Promise<SessionState | null> {
   try {
     return await findSame(store, ref, sessionId);
@@ -277,7 +257,7 @@ async function same(store: SessionStore, ref: SessionRef, sessionId: string): Pr
 /** The key may belong to another session by now, which must not be changed. */
 async function assertSame(store: SessionStore, ref: SessionRef, sessionId: string | undefined): Promise<void> {
   if (sessionId === undefined) return;
-  if ((await existing(store, ref)).sessionId !== sessionId) throw sessionNotFound(ref);
+  if ((await loadExisting(store, ref)).sessionId !== sessionId) throw sessionNotFound(ref);
 }
 
 /** An interrupted fork is incomplete, so it does not count as done. */
