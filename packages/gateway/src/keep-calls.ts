@@ -75,7 +75,7 @@ const awayCodes: readonly ErrorCode[] = [
 
 /** Returns whether storing may succeed later, because the store is away or the session is busy. */
 export function isStoreAway(error: unknown): boolean {
-  return awayCodes.some((code) => hasErrorCode(error, code));
+  return hasErrorCode(error, ...awayCodes);
 }
 
 /** Keeps each call in the journal until the recorder has stored it. Calls that have to wait are stored in their order. */

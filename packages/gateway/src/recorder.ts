@@ -1,5 +1,4 @@
 import type { AssistantMessage, Clock, RecordDraft, SessionRef, SessionStore } from "@throughline/core";
-import { hasErrorCode } from "@throughline/core";
 import { KeyedQueues, systemRandom } from "@throughline/core/internal";
 import { attemptRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt } from "./call-record.ts";
 import { chooseFromMemory, findInStore, newKey } from "./choose-session.ts";
@@ -259,7 +258,7 @@ export class Recorder {
       try {
         if (drafts.length > 0) await this.#append(session, drafts);
       } catch (error) {
-        if (!(isOvertaken(error) || hasErrorCode(error, "APPEND_CONFLICT")) || attempt >= mostTries) throw error;
+        if (!isOvertaken(error) || attempt >= mostTries) throw error;
         this.logs.forget(ref);
         continue;
       }

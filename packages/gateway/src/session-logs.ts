@@ -126,9 +126,5 @@ function nameOf({ namespace, agentId, key }: SessionRef): string {
 
 /** Returns whether another writer changed the session first, so that the log must be read again. */
 export function isOvertaken(error: unknown): boolean {
-  return (
-    hasErrorCode(error, "RECORD_ID_TAKEN") ||
-    hasErrorCode(error, "SESSION_NOT_FOUND") ||
-    hasErrorCode(error, "SESSION_ARCHIVED")
-  );
+  return hasErrorCode(error, "APPEND_CONFLICT", "RECORD_ID_TAKEN", "SESSION_NOT_FOUND", "SESSION_ARCHIVED");
 }

@@ -17,7 +17,7 @@ const mostNameWaitMs = 50;
  * Limits how long a call waits for the store before the gateway refuses it. Applies to calls that must not pass
  * unrecorded.
  */
-export const mostStoreWaitMs = 5000;
+const mostStoreWaitMs = 5000;
 
 /** @throws {ThroughlineError} STORE_UNREACHABLE when the question cannot be stored in time */
 export async function assertStored(

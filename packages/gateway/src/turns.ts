@@ -104,7 +104,7 @@ export class Turns {
               { retryAfterMs: busyMs },
               error,
             );
-          if ((!isOvertaken(error) && !hasErrorCode(error, "APPEND_CONFLICT")) || tries >= mostTries) throw error;
+          if (!isOvertaken(error) || tries >= mostTries) throw error;
           this.#options.logs.forget(ref);
         }
     });
