@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { SessionRef } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import { bytesOf, callOf, flush, headOf, type JournaledCall, writeWhole } from "./journal-entry.ts";
+import { PendingWork } from "./pending-work.ts";
 import type { CallSession } from "./recorder.ts";
 
 export interface JournalOptions {
@@ -27,7 +28,7 @@ export class Journal {
   /** Holds the size of each file. The names sort in the order of the calls, so that a restart keeps the order. */
   readonly #files = new Map<string, number>();
   /** Holds pending writes, so that an erasure can wait for them. */
-  readonly #writing = new Set<Promise<unknown>>();
+  readonly #writing = new PendingWork();
   #count = 0;
   /** Counts the files that are being written too, so that the limit also holds for concurrent writes. */
   #bytes = 0;
@@ -90,7 +91,7 @@ export class Journal {
    * @throws {ThroughlineError} STORE_FULL when the files reach their size limit; Error of the system
    */
   append(call: JournaledCall, isFlushed: boolean): Promise<string> {
-    return this.#beforeErasures(this.#append(call, isFlushed));
+    return this.#writing.track(this.#append(call, isFlushed));
   }
 
   async #append(call: JournaledCall, isFlushed: boolean): Promise<string> {
@@ -123,7 +124,7 @@ export class Journal {
    * @param session the session of the call, if it was found after the file was written
    */
   retain(name: string, session: CallSession | null): Promise<void> {
-    return this.#beforeErasures(this.#retain(name, session).catch(missing));
+    return this.#writing.track(this.#retain(name, session).catch(missing));
   }
 
   async #retain(name: string, session: CallSession | null): Promise<void> {
@@ -163,7 +164,7 @@ export class Journal {
   async erase({ namespace, agentId, key }: SessionRef, isPurged: boolean): Promise<number> {
     let left = 0;
     // Wait for pending writes, because the folder does not list their files yet.
-    await Promise.allSettled(this.#writing);
+    await this.#writing.ended();
     const names = new Set((await readdir(this.#folder)).toSorted());
     for (const name of names) {
       const isAside = name.endsWith(asideSuffix);
@@ -189,12 +190,6 @@ export class Journal {
   async prune(beforeMs: number): Promise<void> {
     for (const name of await readdir(this.#folder))
       if (name.endsWith(asideSuffix) && Number.parseInt(name, 10) < beforeMs) await this.remove(name);
-  }
-
-  #beforeErasures<Value>(work: Promise<Value>): Promise<Value> {
-    const writing: Promise<Value> = work.finally(() => this.#writing.delete(writing));
-    this.#writing.add(writing);
-    return writing;
   }
 
   #resize(name: string, bytes: number): void {

@@ -12,6 +12,7 @@ import { noteGiven } from "./gateway-rights.ts";
 import type { RebuiltCall } from "./guard.ts";
 import type { CallKeeper, KeptCall } from "./keep-calls.ts";
 import { newCallId } from "./new-call-id.ts";
+import { PendingWork } from "./pending-work.ts";
 import { keptHeaders } from "./raw-headers.ts";
 import type { ReceivedCall } from "./receive-call.ts";
 import type { Recorder } from "./recorder.ts";
@@ -59,7 +60,7 @@ export interface RecordingParts {
 /** Records calls from the request to the end of the answer, and knows the calls that are being stored. */
 export class CallRecording {
   readonly #parts: RecordingParts;
-  readonly #keeping = new Set<Promise<unknown>>();
+  readonly #keeping = new PendingWork();
 
   constructor(parts: RecordingParts) {
     this.#parts = parts;
@@ -101,8 +102,8 @@ export class CallRecording {
   }
 
   /** Resolves when every call that has ended is in the journal or the store, or counted as lost. */
-  async settled(): Promise<void> {
-    while (this.#keeping.size > 0) await Promise.allSettled(this.#keeping);
+  settled(): Promise<void> {
+    return this.#keeping.settled();
   }
 
   async #assertMaySend(call: RecordedCall, running: RunningCall): Promise<void> {
@@ -114,7 +115,7 @@ export class CallRecording {
 
   #ended({ isStrict }: RecordedCall, keeping: Promise<KeptCall>): EndedAnswer {
     const { metrics, log } = this.#parts;
-    const kept = this.#tracked(
+    const kept = this.#keeping.track(
       keeping.catch((error: unknown): KeptCall => {
         metrics.unrecorded("failed");
         log.failed("A call of the gateway could not be stored.", error);
@@ -127,12 +128,6 @@ export class CallRecording {
       // The keeper reports a failure of the attempt.
       stored: kept.then(({ stored }) => stored).catch(() => {}),
     };
-  }
-
-  #tracked<Value>(work: Promise<Value>): Promise<Value> {
-    const tracked: Promise<Value> = work.finally(() => this.#keeping.delete(tracked));
-    this.#keeping.add(tracked);
-    return tracked;
   }
 
   async #keep(call: RecordedCall, came: Came, rebuilt: RebuiltCall | null): Promise<KeptCall> {
@@ -168,7 +163,7 @@ export class CallRecording {
     };
     const key = turn?.key ?? running?.choice.place.key ?? "";
     const noted = await noteGiven(recorder.lookup, { api: sent.api, reply, scope, key }).catch(failed);
-    return noted === null ? null : { stored: this.#tracked(noted.stored.catch(failed)) };
+    return noted === null ? null : { stored: this.#keeping.track(noted.stored.catch(failed)) };
   }
 }
 

@@ -12,6 +12,7 @@ import {
   type SessionPlace,
   type SessionRequest,
 } from "./running-calls.ts";
+import { PendingWork } from "./pending-work.ts";
 import { lastReplyBefore } from "./question-place.ts";
 import { followedReply, namedReply } from "./session-ids.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
@@ -69,7 +70,7 @@ export class Recorder {
   readonly #running: RunningCalls;
   readonly #queues = new KeyedQueues();
   readonly #asking = new WeakMap<SessionPlace, Promise<void>>();
-  readonly #storing = new Set<Promise<unknown>>();
+  readonly #storing = new PendingWork();
 
   constructor({ store, clock }: RecorderOptions) {
     this.#store = store;
@@ -88,8 +89,8 @@ export class Recorder {
   }
 
   /** Resolves when no call is being stored. */
-  async settled(): Promise<void> {
-    while (this.#storing.size > 0) await Promise.allSettled(this.#storing);
+  settled(): Promise<void> {
+    return this.#storing.settled();
   }
 
   /** Decides the session of a call in memory. The call runs until `store` or `release`. */
@@ -143,12 +144,7 @@ export class Recorder {
    * @returns false when its session was removed while the call ran, so that nothing was stored
    */
   store(call: RunningCall, end: CallEnd): Promise<boolean> {
-    const storing: Promise<boolean> = this.#record(call, end).finally(() => {
-      this.release(call);
-      this.#storing.delete(storing);
-    });
-    this.#storing.add(storing);
-    return storing;
+    return this.#storing.track(this.#record(call, end).finally(() => this.release(call)));
   }
 
   /**
