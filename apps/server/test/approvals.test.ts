@@ -1,18 +1,14 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createSessions } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createScriptedModel } from "../../../packages/session/test/scripted-model.ts";
 import { key } from "../../../packages/session/test/session-fixture.ts";
-import { bundledWorker } from "../../../tools/bundle-worker.ts";
+import { killAtQuestion } from "../../../packages/session/test/kill-at-question.ts";
 import { type Answered, serve, type Serving } from "./serving.ts";
 
-const script = bundledWorker(new URL("../../../packages/session/test/question-process.ts", import.meta.url));
 vi.setConfig({ testTimeout: 120_000 });
 
 let folder = "";
@@ -20,11 +16,7 @@ let serving: Serving;
 /** A program on this machine was killed at the question about two calls; the server has the same database. */
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "approvals-"));
-  const child = spawn(process.execPath, [script, "sqlite", folder, "0"], { stdio: ["ignore", "pipe", "inherit"] });
-  const exited = once(child, "exit");
-  await Promise.race([once(child.stdout, "data"), exited.then(() => Promise.reject(new Error("It did not ask.")))]);
-  child.kill("SIGKILL");
-  await exited;
+  await killAtQuestion("sqlite", folder, 0);
   const path = join(folder, "sessions.db");
   serving = await serve({ openStore: (onEvent) => createSqliteStore({ path, onEvent }) });
 });

@@ -1,25 +1,17 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { expect, it, vi } from "vitest";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { bundledWorker } from "../../../tools/bundle-worker.ts";
+import { killAtQuestion } from "../../../packages/session/test/kill-at-question.ts";
 import { key } from "../../../packages/session/test/session-fixture.ts";
 import { serve } from "./serving.ts";
 
-const script = bundledWorker(new URL("../../../packages/session/test/question-process.ts", import.meta.url));
 vi.setConfig({ testTimeout: 120_000 });
 
 it("a turn over HTTP says that calls did not run whose question a killed process left open", async () => {
   const folder = await mkdtemp(join(tmpdir(), "questions-"));
-  const child = spawn(process.execPath, [script, "sqlite", folder, "0"], { stdio: ["ignore", "pipe", "inherit"] });
-  const exited = once(child, "exit");
-  await Promise.race([once(child.stdout, "data"), exited.then(() => Promise.reject(new Error("It did not ask.")))]);
-  child.kill("SIGKILL");
-  await exited;
+  await killAtQuestion("sqlite", folder, 0);
   const path = join(folder, "sessions.db");
   const { ask, close } = await serve({ openStore: (onEvent) => createSqliteStore({ path, onEvent }) });
   try {

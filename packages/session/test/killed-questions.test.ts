@@ -1,9 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readWindow, sessionRef, type SessionStore, type StoredRecord, userMessage } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/internal";
@@ -11,12 +8,11 @@ import { createHistory } from "@throughline/history";
 import { historyTargets } from "@throughline/history/internal";
 import { createSessions, openTurn } from "@throughline/session";
 import { leaseTurn } from "../src/lease-turn.ts";
-import { bundledWorker } from "../../../tools/bundle-worker.ts";
+import { killAtQuestion } from "./kill-at-question.ts";
 import { openStore } from "./process-store.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { key } from "./session-fixture.ts";
 
-const script = bundledWorker(new URL("./question-process.ts", import.meta.url));
 const ref = sessionRef({ key });
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -27,17 +23,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
-
-/** A process that is killed while its turn asks whether the next call may run. */
-async function killedAtQuestion(kind: string, allowed: number): Promise<void> {
-  const child = spawn(process.execPath, [script, kind, folder, String(allowed)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const exited = once(child, "exit");
-  await Promise.race([once(child.stdout, "data"), exited.then(() => Promise.reject(new Error("It did not ask.")))]);
-  child.kill("SIGKILL");
-  await exited;
-}
 
 /** What a model reads as the results of the calls, by their order. */
 function resultsIn(records: readonly StoredRecord[]): readonly string[] {
@@ -89,14 +74,14 @@ describe("a process that was killed at the question", () => {
   it.each(["sqlite", "jsonl"].flatMap((kind) => ways.map(([name, open]) => ({ kind, name, open }))))(
     "has run no call, and the model of the next turn reads so: $name, $kind",
     async ({ kind, open }) => {
-      await killedAtQuestion(kind, 0);
+      await killAtQuestion(kind, folder, 0);
       await using store = openStore(kind, folder);
       expect(resultsIn(await open(store, [userMessage("Hello?")]))).toEqual([notRun, notRun]);
     },
   );
 
   it.each(ways)("has run the call that was allowed, and not the one behind it: %s", async (_name, open) => {
-    await killedAtQuestion("sqlite", 1);
+    await killAtQuestion("sqlite", folder, 1);
     await using store = openStore("sqlite", folder);
     const [first, second] = resultsIn(await open(store, [userMessage("Hello?")]));
     // Killed before or after its result was stored.
@@ -105,7 +90,7 @@ describe("a process that was killed at the question", () => {
   });
 
   it("leaves the calls to a turn whose drafts say where they stand", async () => {
-    await killedAtQuestion("sqlite", 0);
+    await killAtQuestion("sqlite", folder, 0);
     await using store = openStore("sqlite", folder);
     const { head } = (await store.load(ref)) ?? {};
     const placed = { ...userMessage("Hello?"), parentId: head?.headId ?? null };
@@ -114,7 +99,7 @@ describe("a process that was killed at the question", () => {
   });
 
   it("is answered once where the facade follows a turn of a program", async () => {
-    await killedAtQuestion("sqlite", 0);
+    await killAtQuestion("sqlite", folder, 0);
     await using store = openStore("sqlite", folder);
     const turn = await openTurn(store, key, { drafts: [userMessage("Hello?")] });
     await turn.close([], { outcome: "aborted" });
