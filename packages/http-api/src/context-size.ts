@@ -3,19 +3,13 @@ import { percentOf, runInSlices } from "@throughline/core/internal";
 import type { Context } from "@throughline/history";
 import { contextSteps, entryWindowTokens, limitSteps } from "@throughline/history/internal";
 import { readHistoryCut } from "@throughline/session/internal";
-import { breakDown, createAheadCounter, type EstimateSource, readCalibration } from "@throughline/tokens/internal";
+import { breakDown, createAheadCounter, readCalibration } from "@throughline/tokens/internal";
 import { createTokenEstimator, emptyCalibration, estimateContext, gaugeOf, lastActual } from "@throughline/tokens";
 import type { ContextBreakdown, ModelName } from "@throughline/tokens/internal";
-import type { TokenEstimator } from "@throughline/tokens";
+import type { Gauge, TokenEstimator } from "@throughline/tokens";
 
-export interface ContextGauge {
-  readonly tokens: number;
-  readonly source: EstimateSource;
-  readonly lowTokens: number;
-  readonly highTokens: number;
-  readonly windowTokens: number | null;
-  readonly percent: number | null;
-}
+/** Has a `percent` that is rounded to one decimal. */
+export type ContextGauge = Pick<Gauge, "tokens" | "source" | "lowTokens" | "highTokens" | "windowTokens" | "percent">;
 
 export interface ContextSize {
   readonly gauge: ContextGauge;

@@ -5,7 +5,6 @@ export { calibratedFactor, readCalibration } from "./calibration.ts";
 export type { Calibration } from "./calibration.ts";
 export { breakDown } from "./context-breakdown.ts";
 export type { ContextBreakdown } from "./context-breakdown.ts";
-export type { EstimateSource } from "./context-estimate.ts";
 export { contextReport } from "./gauge-text.ts";
 export { countByCharacterKind } from "./heuristic-count.ts";
 export type { ModelName } from "./model-name.ts";
