@@ -9,6 +9,7 @@ const programNames: Readonly<Record<string, string>> = {
   "claude-code": "Claude Code",
   codex: "Codex",
   gemini: "Gemini CLI",
+  "qwen-code": "Qwen Code",
   openai: "OpenAI Chat Completions",
   "ai-sdk": "Vercel AI SDK",
   opencode: "opencode",

@@ -113,6 +113,31 @@ const gemini: readonly object[] = [
   { novelty: 1, of: ["nobody", null] },
 ];
 
+function qwenLine(digit: number, type: string, fields: object): object {
+  const place = { parentUuid: digit === 1 ? null : uuid(digit - 1), sessionId: id, cwd: "/home/u/project" };
+  return { uuid: uuid(digit), ...place, timestamp: at(digit), type, version: "0.24.4", ...fields };
+}
+
+const qwenCode: readonly object[] = [
+  qwenLine(1, "user", { message: { role: "user", parts: [{ text: "What is in a.txt?" }] } }),
+  qwenLine(2, "assistant", {
+    model: "qwen3-coder",
+    message: { role: "model", parts: [{ functionCall: { id: "call_1", name: "read", args: { path: "a.txt" } } }] },
+  }),
+  qwenLine(3, "tool_result", {
+    message: {
+      role: "user",
+      parts: [{ functionResponse: { id: "call_1", name: "read", response: { output: "hello" } } }],
+    },
+  }),
+  qwenLine(4, "assistant", {
+    model: "qwen3-coder",
+    message: { role: "model", parts: [{ text: "It says hello." }] },
+  }),
+  { type: "novelty", of: ["nobody", null] },
+  qwenLine(5, "system", { subtype: "custom_title", systemPayload: { customTitle: "A file" } }),
+];
+
 /** A list as it is written anew each time. */
 function rewritten(values: readonly object[]): readonly string[] {
   return [values.slice(0, -2), values].map((list) => `${JSON.stringify(list, null, 2)}\n`);
@@ -228,6 +253,12 @@ export const foreignFixtures: readonly ForeignFixture[] = [
     path: `.gemini/tmp/project/chats/session-2026-05-07T18-00-${id.slice(0, 8)}.jsonl`,
     stages: grown(gemini),
     isWritten: true,
+  },
+  {
+    format: "qwen-code",
+    path: `.qwen/projects/-home-u-project/chats/${id}.jsonl`,
+    stages: grown(qwenCode),
+    isWritten: false,
   },
   { format: "openai", path: "chats/one.json", stages: rewritten(openAi), isWritten: true },
   { format: "ai-sdk", path: "chats/two.json", stages: rewritten(uiMessages), isWritten: true },

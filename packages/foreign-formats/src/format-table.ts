@@ -14,6 +14,7 @@ import { langgraphFormat } from "./langgraph/format.ts";
 import { openAiFormat } from "./openai/format.ts";
 import { openAiAgentsFormat } from "./openai-agents/format.ts";
 import { opencodeFormat } from "./opencode/format.ts";
+import { qwenCodeFormat } from "./qwen-code/format.ts";
 import { shareGptFormat } from "./sharegpt/format.ts";
 import type { ForeignFormatName } from "./names.ts";
 
@@ -23,6 +24,7 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
     claudeCodeFormat,
     codexFormat,
     geminiFormat,
+    qwenCodeFormat,
     openAiFormat,
     aiSdkFormat,
     opencodeFormat,

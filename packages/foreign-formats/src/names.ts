@@ -3,6 +3,7 @@ export const foreignFormatNames = [
   "claude-code",
   "codex",
   "gemini",
+  "qwen-code",
   "openai",
   "ai-sdk",
   "opencode",
@@ -19,7 +20,7 @@ export const foreignFormatNames = [
 ] as const;
 
 /** Throughline reads these formats and cannot write them. */
-const readFormatNames = ["langgraph", "copilot-cli", "cline", "cursor", "goose", "aider"] as const;
+const readFormatNames = ["qwen-code", "langgraph", "copilot-cli", "cline", "cursor", "goose", "aider"] as const;
 /** Names a format that cannot be written. */
 type ReadFormatName = (typeof readFormatNames)[number];
 

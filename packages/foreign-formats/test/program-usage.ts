@@ -43,6 +43,12 @@ const totals: Partial<Record<ForeignFormatName, (text: string) => number>> = {
     const names = ["input", "output", "thoughts", "tool"];
     return sum([...copies.values()].flatMap((tokens) => names.map((name) => at(tokens, name))));
   },
+  // A reply states its own call, and the program's events all of them.
+  "qwen-code": (text) => {
+    const events = objectsIn(text).map((line) => at(line, "systemPayload", "uiEvent"));
+    const calls = events.filter((event) => at(event, "event.name") === "qwen-code.api_response");
+    return sum(calls.map((event) => at(event, "total_token_count")));
+  },
   opencode: (text) => {
     const { messages } = JSON.parse(text) as { readonly messages: readonly Fields[] };
     const tokens = messages.map(({ info }) => at(info, "tokens"));

@@ -57,6 +57,26 @@ const programs: Readonly<Record<string, ProgramFolder>> = {
       ".gemini/tmp/project/oauth_creds.json",
     ],
   },
+  "qwen-code": {
+    root: ".qwen",
+    session: ".qwen/projects/-w/chats/54519cf2-0636-4c90-924d-6a77bc43ad98.jsonl",
+    lines: [
+      {
+        uuid: "u1",
+        parentUuid: null,
+        sessionId: "54519cf2-0636-4c90-924d-6a77bc43ad98",
+        timestamp: at,
+        type: "user",
+        message: { role: "user", parts: [{ text: "Hi" }] },
+      },
+    ],
+    secrets: [
+      ".qwen/oauth_creds.json",
+      ".qwen/settings.json",
+      ".qwen/.env",
+      ".qwen/projects/-w/chats/54519cf2-0636-4c90-924d-6a77bc43ad98.runtime.json",
+    ],
+  },
   "copilot-cli": {
     root: ".copilot",
     session: ".copilot/session-state/s1/events.jsonl",

@@ -1,5 +1,6 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
+import { isQwenLine } from "../qwen-code/format.ts";
 import { matchOfLines, objectIn } from "../sample-lines.ts";
 import { createClaudeCodeReader } from "./read-claude-code.ts";
 import { claudeCodeWriter } from "./write-claude-code.ts";
@@ -68,6 +69,7 @@ const factTypes: ReadonlyMap<unknown, string> = new Map([
 
 function matchOf(line: Fields): FormatMatch | null {
   const { type, uuid, sessionId, message } = line;
+  if (isQwenLine(line)) return null;
   if (typeof uuid === "string" && typeof sessionId === "string" && ("parentUuid" in line || "isSidechain" in line))
     return "certain";
   const needed = factTypes.get(type);
