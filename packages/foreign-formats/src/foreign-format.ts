@@ -41,10 +41,10 @@ export interface ForeignFormat {
   /** Writes sessions in the format. Absent when sessions can only be read. */
   readonly writer?: FormatWriter;
   /**
-   * Returns the command that resumes a session in the program, word by word. It runs in the session's folder. Absent
-   * when the program has no such command.
+   * Returns the command that resumes a session in the program, word by word; null for a session that has none. It runs
+   * in the session's folder. The path is that of the session's file. Absent when the program has no such command.
    */
-  readonly resume?: (sessionId: string) => readonly string[];
+  readonly resume?: (sessionId: string, path: string) => readonly string[] | null;
 }
 
 /** Describes how a file is cut into items. */
@@ -94,14 +94,21 @@ export interface StrayTitles {
 /** Describes a folder of a program and the files in it that are sessions. No other file there is opened or listed. */
 export interface FormatPlace {
   /**
-   * Names the environment variables that may state the folder. The first one that is set counts; without one, `home`
-   * counts.
+   * Lists the environment variables that may state the folder, or a folder above it. The first one that is set counts;
+   * without one, `home` counts.
    */
-  readonly variables: readonly string[];
+  readonly variables: readonly (string | FolderVariable)[];
   /** States the path below the user's home when no variable is set, such as `.codex`. */
   readonly home: string;
   /** Lists the paths of sessions below the folder. Each part is a name, or an expression that names match. */
   readonly files: readonly (readonly (string | RegExp)[])[];
+}
+
+/** Names an environment variable that states a folder above the one with the sessions. */
+interface FolderVariable {
+  readonly name: string;
+  /** States the path from that folder: `data`. */
+  readonly below: string;
 }
 
 /** Holds the beginning of a file, to detect its format. */

@@ -168,7 +168,7 @@ async function toFormat(
   }
   const path = joinPath(rootOf(place, options), ...parts);
   const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: options.to, sessionId });
-  return { ...file, sessionId, cwd, command: format.resume?.(sessionId) ?? [], variables: {} };
+  return { ...file, sessionId, cwd, command: format.resume?.(sessionId, path) ?? [], variables: {} };
 }
 
 /**

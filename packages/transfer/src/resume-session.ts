@@ -55,8 +55,8 @@ function noResume(message: string, remedy: string): ThroughlineError {
 }
 
 function noResumeReason(receipt: ImportReceipt): string {
-  const { format } = receipt;
-  if (formatOf(format)?.resume === undefined)
+  const { format, sessionId, path } = receipt;
+  if ((formatOf(format)?.resume?.(sessionId, path) ?? null) === null)
     return `${programOf(receipt)} has no command that resumes a session by its id`;
   return `The transcript does not state the session's id in ${programOf(receipt)}`;
 }
@@ -70,7 +70,7 @@ function formatOf(format: string): ForeignFormat | undefined {
 }
 
 /** These programs treat a sub-agent as part of the session that spawned it, and do not find its file. */
-const hidesSubAgents: ReadonlySet<string> = new Set(["claude-code", "gemini", "qwen-code"]);
+const hidesSubAgents: ReadonlySet<string> = new Set(["claude-code", "gemini", "qwen-code", "cline"]);
 
 export function isSubAgent({ format }: ImportReceipt, { spawnedBy }: SessionEntry): boolean {
   return hidesSubAgents.has(format) && spawnedBy !== undefined;
@@ -84,7 +84,7 @@ function isProgramsId(sessionId: string, path: string): boolean {
 /** Returns the command that resumes an imported session in its program; null when there is none. */
 export function resumeWords({ format, path, sessionId }: ImportReceipt): readonly string[] | null {
   if (format === "pi") return resumeInPi(path);
-  return isProgramsId(sessionId, path) ? (formatOf(format)?.resume?.(sessionId) ?? null) : null;
+  return isProgramsId(sessionId, path) ? (formatOf(format)?.resume?.(sessionId, path) ?? null) : null;
 }
 
 export function resumeInPi(path: string): readonly string[] {

@@ -15,13 +15,38 @@ function blockOf(part: Fields): readonly Fields[] {
       return [resultOf(part)];
     case "reasoning":
       return thinkingOf(part);
+    case "tool_result":
+      return [structuredResult(part)];
     case "image":
-      return "image" in part ? fileOf(part["image"], part["mediaType"], "image") : [part];
+      return "source" in part ? [part] : fileOf(part["image"] ?? part["data"], part["mediaType"], "image");
     case "file":
+      // A file that a person mentioned: the program sends its text.
+      if (typeof part["content"] === "string") return [{ type: "text", text: part["content"] }];
       return fileOf(part["data"], part["mediaType"], "document");
     default:
       return [part];
   }
+}
+
+const contentTypes: ReadonlySet<unknown> = new Set(["text", "image", "file"]);
+
+/**
+ * Newer tools answer with any value, which the program sends as JSON. Its images go out as images, so a mark stands in
+ * their place.
+ */
+function structuredResult(part: Fields): Fields {
+  const { content } = part;
+  if (typeof content === "string" || content === undefined) return part;
+  const parts = Array.isArray(content) ? (content as readonly unknown[]) : null;
+  if (parts?.every((one) => isFields(one) && contentTypes.has(one["type"])) === true)
+    return { ...part, content: parts.filter(isFields).flatMap(blockOf) };
+  const images: Fields[] = [];
+  const text = JSON.stringify(content, (_name, value: unknown) => {
+    const found = isFields(value) && value["type"] === "image" ? blockOf(value) : [];
+    images.push(...found);
+    return found.length > 0 ? "[image]" : value;
+  });
+  return { ...part, content: [{ type: "text", text }, ...images] };
 }
 
 const failedOutputs: ReadonlySet<unknown> = new Set(["error-text", "error-json", "execution-denied"]);

@@ -1,3 +1,4 @@
+import type { Usage } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { blockBodies, hasSignature } from "../block-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
@@ -20,7 +21,8 @@ interface KeptMessage {
 /** Reads the messages that the task's model got: Anthropic's, or the AI SDK's in Roo's newer version. */
 export class ClineMessages implements MessageList {
   readonly name = "cline";
-  readonly sessionId: string | null;
+  sessionId: string | null;
+  spawnedBy: string | null = null;
   readonly entry = {};
   /** Messages that name one of these summaries or truncation marks are hidden. */
   readonly #hidingIds = new Set<string>();
@@ -32,7 +34,15 @@ export class ClineMessages implements MessageList {
     this.sessionId = path === null || !isHistoryName(path) ? null : folderName(path);
   }
 
-  frame(): ReadFrame {
+  /** The documents of the newer program state the session before its messages. */
+  frame({ sessionId, agent, origin }: Fields, part: "head" | "tail"): ReadFrame {
+    if (part === "tail" || typeof sessionId !== "string" || sessionId === "") return { bodies: [] };
+    this.sessionId = sessionId;
+    const parent = isFields(origin) ? origin["parentThreadId"] : undefined;
+    // The id of a sub-agent's session begins with that of the session that started it.
+    const [root = ""] = sessionId.split("__", 1);
+    if (agent !== "lead" && root !== sessionId && root !== "") this.spawnedBy = root;
+    if (typeof parent === "string" && parent !== "") this.spawnedBy = parent;
     return { bodies: [] };
   }
 
@@ -88,12 +98,42 @@ function hidingMarks({ condenseParent, truncationParent }: Fields): readonly str
 function messageBodies(value: Fields, blocks: readonly Fields[]): readonly RecordBody[] | null {
   const { role, modelInfo } = value;
   const info = isFields(modelInfo) ? modelInfo : {};
-  const author = { model: info["modelId"], provider: info["providerId"] };
+  const author = { model: info["modelId"] ?? info["id"], provider: info["providerId"] ?? info["provider"] };
   const given = { role: role === "assistant" ? "assistant" : "user", content: blocks.length === 0 ? "" : blocks };
-  const bodies = blockBodies([given], author, role === "assistant" && hasSignature(blocks));
+  const isSigned = role === "assistant" && hasSignature(blocks) && !isOtherModel(info);
+  const bodies = blockBodies([given], author, isSigned);
   const native = fieldsWithout(value, knownFields);
   const more = Object.keys(native).length === 0 ? {} : { native };
-  return bodies?.map((body, index) => (index === 0 ? { ...body, ...more } : body)) ?? null;
+  const usage = role === "assistant" ? usageOf(value["metrics"]) : null;
+  return (
+    bodies?.map((body, index) => {
+      if (index > 0) return body;
+      return usage === null
+        ? { ...body, ...more }
+        : { ...body, ...more, message: { ...(body["message"] as Fields), usage } };
+    }) ?? null
+  );
+}
+
+/** The newer program signs the thinking of every provider, and only Anthropic takes its own signatures back. */
+function isOtherModel({ id }: Fields): boolean {
+  return typeof id === "string" && !id.toLowerCase().includes("claude");
+}
+
+/** The count of the input includes what was read from the cache and written to it. */
+function usageOf(metrics: unknown): Usage | null {
+  if (!isFields(metrics)) return null;
+  const count = (name: string): number => {
+    const value = metrics[name];
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  };
+  const { cost } = metrics;
+  const [cacheRead, cacheWrite, output] = [count("cacheReadTokens"), count("cacheWriteTokens"), count("outputTokens")];
+  const input = Math.max(0, count("inputTokens") - cacheRead - cacheWrite);
+  const totalTokens = input + cacheRead + cacheWrite + output;
+  if (totalTokens === 0) return null;
+  const usage = { input, output, cacheRead, cacheWrite, totalTokens };
+  return typeof cost === "number" && cost > 0 ? { ...usage, cost: { total: cost } } : usage;
 }
 
 function folderName(path: string): string | null {

@@ -32,7 +32,7 @@ export class CodexFacts {
 
 /** Codex names the files `rollout-<time>-<id>.jsonl` with a UUID as id, so the name states the session. */
 const rolloutFile: RegExp =
-  /^rollout-\d{4}-\d\d-\d\dT[0-9-]{8}-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl(?:\.zst)?$/i;
+  /^rollout-\d{4}-\d\d-\d\d(?:T[0-9-]{8})?-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.json(?:l|l\.zst)?$/i;
 
 function parentOf(source: unknown): string | null {
   const agent = isFields(source) ? source["subagent"] : null;

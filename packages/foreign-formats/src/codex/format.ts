@@ -1,22 +1,29 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { fileOfLines, type ForeignFormat } from "../foreign-format.ts";
-import { matchOfLines, objectIn } from "../sample-lines.ts";
+import type { FormatSample } from "../foreign-format.ts";
+import { firstObjects, matchOfLines, objectIn } from "../sample-lines.ts";
+import { documentIn } from "../sample-units.ts";
 import { isBareHeader, isBareItem } from "./codex-lines.ts";
 import { createCodexReader } from "./read-codex.ts";
 import { codexWriter } from "./write-codex.ts";
 
 const rollout = /^rollout-.{1,80}\.jsonl$/;
 const compressed = /^rollout-.{1,80}\.jsonl\.zst$/;
+const document = /^rollout-\d{4}-\d\d-\d\d-[0-9a-f-]{36}\.json$/i;
 const year = /^\d{4}$/;
 const twoDigits = /^\d{2}$/;
 
+/** The versions of spring 2025 stored a session as one document, so the list of items is inside of it. */
+const lists = [["items"]];
+
 /**
- * The format covers Codex's sessions, `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, and archived sessions.
+ * The format covers Codex's sessions, `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, archived sessions, and
+ * the documents of the versions in TypeScript, `sessions/rollout-<date>-<id>.json`.
  */
 export const codexFormat: ForeignFormat = {
   name: "codex",
   program: "Codex",
-  layout: () => fileOfLines,
+  layout: (sample) => (isDocument(sample) ? { unit: "document", lists, sessions: null } : fileOfLines),
   places: [
     {
       variables: ["CODEX_HOME"],
@@ -24,6 +31,7 @@ export const codexFormat: ForeignFormat = {
       files: [
         ["sessions", year, twoDigits, twoDigits, rollout],
         ["archived_sessions", rollout],
+        ["sessions", document],
         // Newer versions compress files. The import lists them so that it can report them.
         ["sessions", year, twoDigits, twoDigits, compressed],
         ["archived_sessions", compressed],
@@ -31,6 +39,7 @@ export const codexFormat: ForeignFormat = {
     },
   ],
   detect: (sample) => {
+    if (isDocument(sample)) return "certain";
     const isNamed = rollout.test(sample.path.split(/[/\\]/).at(-1) ?? "");
     return matchOfLines(sample, (line) => {
       if (isEnveloped(line)) return "certain";
@@ -54,8 +63,16 @@ export const codexFormat: ForeignFormat = {
     },
   },
   writer: codexWriter,
-  resume: (sessionId) => ["codex", "resume", sessionId],
+  // Newer versions do not find the documents of the older ones.
+  resume: (sessionId, path) => (path.endsWith(".json") ? null : ["codex", "resume", sessionId]),
 };
+
+function isDocument(sample: FormatSample): boolean {
+  const { session } = documentIn(sample, lists)?.head ?? {};
+  if (!isFields(session) || typeof session["id"] !== "string" || typeof session["timestamp"] !== "string") return false;
+  // A file of lines may have such a line, and then it is not one document.
+  return !sample.path.endsWith(".jsonl") || firstObjects(sample).length === 0;
+}
 
 const envelopeTypes: ReadonlySet<unknown> = new Set([
   "session_meta",

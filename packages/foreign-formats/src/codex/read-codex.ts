@@ -57,11 +57,14 @@ class CodexReader implements ForeignReader {
   }
 
   push(unit: RecordSource, place: UnitPlace): ForeignItem {
+    const { part } = place;
+    if (part === "head" || part === "tail") return this.#frame(unit, place, part);
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
     const { type, payload } = codexLine(value);
     const timestamp = this.#records.timestamp(value["timestamp"]);
     const at: LinePlace = { id: this.#records.placed(place), timestamp, place };
+    if (part === "element") return this.#listed(at, value);
     switch (type) {
       case "session_meta":
         this.#facts.take(payload);
@@ -82,6 +85,21 @@ class CodexReader implements ForeignReader {
   finish(): readonly Finding[] {
     this.#records.log.finish();
     return this.findings;
+  }
+
+  /** A session that is one document has its header before its items. */
+  #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignItem {
+    const fields = this.#records.frameFields(unit, place, part);
+    const session = isFields(fields["session"]) ? fields["session"] : {};
+    if (part === "head") this.#facts.take(session);
+    const timestamp = this.#records.timestamp(session["timestamp"]);
+    const at = { id: this.#records.placed(place), timestamp, parentId: this.headId };
+    return { records: [this.#records.record(this.#records.frameBody(part, fields), at)], unparsed: null };
+  }
+
+  /** A message of the system in a document is a notice to the person, which the program never sends. */
+  #listed(at: LinePlace, item: Fields): ForeignItem {
+    return item["role"] === "system" ? this.#side(at, "notice", item) : this.#item(at, item);
   }
 
   /** Codex repeats its settings for every turn, so only changes become records. */

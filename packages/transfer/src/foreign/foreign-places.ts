@@ -201,7 +201,12 @@ export function rootOf(
   { variables, home }: Pick<FormatPlace, "variables" | "home">,
   { environment, userHome }: UserPlaces,
 ): string {
-  const named = variables.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
-  if (named === undefined) return joinPath(userHome, home);
-  return named === "~" || named.startsWith("~/") ? joinPath(userHome, named.slice(1)) : named;
+  for (const variable of variables) {
+    const { name, below } = typeof variable === "string" ? { name: variable, below: "" } : variable;
+    const value = environment[name];
+    if (value === undefined || value === "") continue;
+    const folder = value === "~" || value.startsWith("~/") ? joinPath(userHome, value.slice(1)) : value;
+    return below === "" ? folder : joinPath(folder, below);
+  }
+  return joinPath(userHome, home);
 }
