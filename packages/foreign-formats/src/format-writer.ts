@@ -1,4 +1,4 @@
-import type { StoredRecord } from "@throughline/core";
+import type { SessionRecord, StoredRecord } from "@throughline/core";
 
 /** Describes a difference between a written session and its log. */
 export interface FormatLoss {
@@ -32,7 +32,7 @@ export interface WrittenSession {
   readonly sessionId: string;
   /** States the folder that the session works in; empty when it is unknown. */
   readonly cwd: string;
-  /** States the name that a person gave the session; null for none. */
+  /** States the name that a person gave the session; null for none, and for a name that the file has already. */
   readonly label: string | null;
   /** States the name that was derived from the session's content; null for none. */
   readonly title: string | null;
@@ -85,5 +85,20 @@ export interface FormatWriter {
     readonly folders: readonly string[];
     /** Names the file in a project's folder: `.project_root`. */
     readonly file: string;
+  };
+  /**
+   * Returns the name that an imported record gives the session; null for any other record. Absent when a file cannot be
+   * given another name.
+   */
+  readonly nameIn?: (record: SessionRecord) => string | null;
+  /**
+   * Describes the program's list of names, which has a line for each new name. Absent when the program keeps names in
+   * the files of its sessions, or keeps none.
+   */
+  readonly nameList?: {
+    /** Names the file in the folder of `FormatPlace`: `session_index.jsonl`. */
+    readonly file: string;
+    /** Returns the line with its line feed. */
+    line(named: { readonly sessionId: string; readonly name: string; readonly atMs: number }): string;
   };
 }

@@ -47,7 +47,7 @@ export async function* foreignParts(
   const state = await loadExisting(store, ref);
   const { writer } = format;
   const isMadeAnew = await cannotContinue(store, ref, format, options);
-  const file = new SourceFileParts(format.name, state, options, writer?.isText === true);
+  const file = new SourceFileParts(format, state, options);
   const read = { payload: "source", beforeSeq: state.head.lastSeq + 1, ...signalOf(options) } as const;
   if (!isMadeAnew && file.laterHeadId !== null) yield* file.open(await recordById(store, ref, file.laterHeadId, read));
   for await (const page of isMadeAnew ? [] : store.read(ref, read)) {
@@ -63,11 +63,12 @@ export async function* foreignParts(
     return;
   }
   file.reportNotes();
-  const { own, writtenSeq } = file;
-  if (own.length === 0 || writer === undefined) return yield* file.end();
+  const { own, writtenSeq, newName } = file;
+  if ((own.length === 0 && newName === null) || writer === undefined) return yield* file.end();
   const records = joined(await window(store, ref), own);
   const { lastUnit } = file;
-  const session = { ...writtenSession(format.name, state, records, options, writtenSeq), lastUnit };
+  const written = writtenSession(format.name, state, records, options, writtenSeq);
+  const session = { ...written, label: newName, lastUnit };
   for await (const text of inSlices(writer.write(session, lossReport(options)))) yield* file.add(text);
   yield* file.closeDocument();
 }
@@ -151,6 +152,10 @@ class SourceFileParts {
   /** Holds the records that were added here. */
   readonly own: StoredRecord[] = [];
   readonly #format: string;
+  readonly #nameIn: FormatWriter["nameIn"];
+  readonly #label: string | null;
+  /** Holds every name that the file gives the session. */
+  readonly #names = new Set<string>();
   readonly #options: ExportOptions;
   readonly #continued: ReadonlyMap<string, { readonly rest?: string }>;
   readonly #notes: ReadonlySet<number>;
@@ -169,17 +174,23 @@ class SourceFileParts {
   #separator: string | null = null;
   #tail: RecordSource | null = null;
 
-  /** @param isText whether the items of the file follow each other without separators */
-  constructor(format: string, { entry }: SessionState, options: ExportOptions, isText: boolean) {
+  constructor({ name, writer }: ForeignFormat, { entry }: SessionState, options: ExportOptions) {
     const receipts = receiptChain(entry);
-    this.#format = format;
-    this.#isText = isText;
+    this.#format = name;
+    this.#nameIn = writer?.nameIn;
+    this.#label = typeof entry.label === "string" && entry.label !== "" ? entry.label : null;
+    this.#isText = writer?.isText === true;
     this.#options = options;
     this.#notes = new Set(receipts.flatMap(noteSeqs));
     this.#continued = new Map(receipts.flatMap(({ continued = [] }) => continued).map((line) => [line.id, line]));
     this.#endsOpen = receipts[0]?.endsWithLineFeed === false;
     const hadHeads = receipts[0]?.continued?.some(({ line }) => line === 1) === true;
     this.laterHeadId = hadHeads ? (receipts[0]?.list?.head?.id ?? null) : null;
+  }
+
+  /** Returns the name that a person gave the session here; null when the file has it already. */
+  get newName(): string | null {
+    return this.#nameIn === undefined || this.#label === null || this.#names.has(this.#label) ? null : this.#label;
   }
 
   *open(head: SourcedRecord | null): Generator<Uint8Array> {
@@ -189,6 +200,8 @@ class SourceFileParts {
   *parts(stored: SourcedRecord): Generator<Uint8Array> {
     const { seq, id, record, side, source } = stored;
     if (this.#notes.has(seq) || isBlobNote(record)) return;
+    const name = this.#nameIn?.(record) ?? null;
+    if (name !== null) this.#names.add(name);
     if (isSourceOf(this.#format, stored)) {
       this.hasSources = true;
       this.writtenSeq = seq;

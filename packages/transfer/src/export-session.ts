@@ -124,8 +124,27 @@ async function* exportedParts(
   }
   if (needsHeader) yield* addedHeader(state, options);
   const shownHeadId = unknown?.linked(headId) ?? headId;
+  const name = options.to === "pi" ? newName(state, tracker) : null;
   if (tracker.needsLeaf(headId))
     yield* addedLeaf(state, options, { headId: shownHeadId, lastTimestamp: tracker.lastTimestamp });
+  if (name !== null) yield* addedName(state, options, { name, lastTimestamp: tracker.lastTimestamp });
+}
+
+/** Returns the name that a person gave the session; null when the file ends with it. */
+function newName({ entry: { label } }: SessionState, { lastName }: HeadTracker): string | null {
+  return typeof label === "string" && label !== "" && label !== lastName ? label : null;
+}
+
+/** pi keeps a session's name in a row, and continues from the row above the newest one. */
+function* addedName(
+  { head, sessionId, createdAtMs }: SessionState,
+  options: ExportOptions,
+  { name, lastTimestamp }: { readonly name: string; readonly lastTimestamp: string },
+): Generator<Uint8Array> {
+  options.onRemark?.({ seq: null, id: null, what: "added", reason: "a row with the name of the session" });
+  const id = `name-${head.lastSeq}-${sessionId.slice(0, 64)}`;
+  const timestamp = lastTimestamp === "" ? new Date(createdAtMs).toISOString() : lastTimestamp;
+  yield* withLineFeed(serializeRecord({ type: "session_info", id, parentId: head.headId, timestamp, name }));
 }
 
 /** A line of another program covers records that are lines of Throughline, so the records are written. */
@@ -160,6 +179,8 @@ const rowsOfLeaf: ReadonlySet<string> = new Set(["label", "session_info", "usage
 /** Follows the head that a reader of the file computes. If the session's head differs, the file must name it. */
 class HeadTracker {
   lastTimestamp = "";
+  /** States the newest name that a row of pi gives the session. */
+  lastName = "";
   /**
    * Follows Throughline's rule for lines of other programs: main records move the head. Leaf rows and rows with another
    * parent set it.
@@ -183,6 +204,7 @@ class HeadTracker {
   take({ record, side, seq }: SourcedRecord): void {
     const { parentId } = record;
     this.lastTimestamp = record.timestamp;
+    if (record.type === "session_info") this.lastName = typeof record["name"] === "string" ? record["name"] : "";
     if (side) {
       const main =
         parentId !== null && this.mainOfSide.has(parentId) ? (this.mainOfSide.get(parentId) ?? null) : parentId;

@@ -24,7 +24,7 @@ import { workingDirectoryOf, type ExportRemark } from "./export-types.ts";
 import { noteHandOff } from "./handed-off.ts";
 import { importedRecords, receiptOf } from "./import-receipt.ts";
 import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
-import { writeNewFile } from "./node/target-files.ts";
+import { appendLine, writeNewFile } from "./node/target-files.ts";
 import { isSubAgent, resumeInPi, resumeWords } from "./resume-session.ts";
 import { piPlace, rootOf } from "./foreign/foreign-places.ts";
 
@@ -166,10 +166,50 @@ async function toFormat(
       },
     );
   }
-  const path = joinPath(rootOf(place, options), ...parts);
-  const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: options.to, sessionId });
-  return { ...file, sessionId, cwd, command: format.resume?.(sessionId, path) ?? [], variables: {} };
+  const root = rootOf(place, options);
+  const path = joinPath(root, ...parts);
+  const name = new ListedName(writer, state, options);
+  const given = { ...written({ ...options, onRemark: name.onRemark }, cwd), to: options.to, sessionId };
+  const file = await exportToFile(store, state.ref, path, given);
+  await name.addTo(root, { sessionId, atMs: nowMs });
+  const remarks = file.remarks.filter((remark) => !name.isElsewhere(remark));
+  return { ...file, remarks, sessionId, cwd, command: format.resume?.(sessionId, path) ?? [], variables: {} };
 }
+
+/** Adds the name of a session to the program's list of names, where the program keeps names in one. */
+class ListedName {
+  readonly #list: FormatWriter["nameList"];
+  readonly #name: string;
+  readonly #report: (remark: ExportRemark) => void;
+  /** The export reports a name without a place. The remark waits until the list is written. */
+  #left: ExportRemark | null = null;
+  #isListed = false;
+
+  constructor({ nameList }: FormatWriter, { entry: { label } }: SessionState, { onRemark }: Given<HandOffFormat>) {
+    this.#name = typeof label === "string" ? label : "";
+    this.#list = nameList;
+    this.#report = (remark) => onRemark?.(remark);
+  }
+
+  readonly onRemark = (remark: ExportRemark): void => {
+    if (this.#list !== undefined && remark.kind === nameKind) this.#left = remark;
+    else this.#report(remark);
+  };
+
+  /** A list that cannot be written costs the session its name only, which the remark then reports. */
+  async addTo(root: string, session: { readonly sessionId: string; readonly atMs: number }): Promise<void> {
+    if (this.#list === undefined || this.#left === null) return;
+    const line = this.#list.line({ ...session, name: this.#name });
+    this.#isListed = await appendLine(joinPath(root, this.#list.file), line);
+    if (!this.#isListed) this.#report(this.#left);
+  }
+
+  isElsewhere({ kind }: ExportRemark): boolean {
+    return this.#isListed && kind === nameKind;
+  }
+}
+
+const nameKind = "name of the session";
 
 /**
  * Finds the folder that the program assigned to a project, by the note file in it. Null when the program writes no

@@ -174,11 +174,12 @@ describe("export to version 3", () => {
     const store = await ownSession();
     await store.append(ref, [], { rewindTo: "b" });
     for (const to of ["pi", "openclaw"] as const) {
-      const last = JSON.parse((await exported(store, ref, to)).trimEnd().split("\n").at(-1) ?? "") as Record<
-        string,
-        unknown
-      >;
-      expect(last).toMatchObject({ type: "leaf", parentId: "b", targetId: "b" });
+      const rows = (await exported(store, ref, to)).trimEnd().split("\n");
+      const last = rows.slice(to === "pi" ? -2 : -1).map((row) => JSON.parse(row) as unknown);
+      const leaf = { type: "leaf", parentId: "b", targetId: "b" };
+      // pi keeps the session's name in a row, on the same branch.
+      const name = { type: "session_info", parentId: "b", name: "mine" };
+      expect(last).toMatchObject(to === "pi" ? [leaf, name] : [leaf]);
     }
     await store.append(ref, [{ type: "message", id: "d", message: { role: "user", content: "d" } }]);
     expect(await exported(store, ref, "pi")).not.toContain('"leaf"');

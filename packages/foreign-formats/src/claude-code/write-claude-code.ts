@@ -1,4 +1,5 @@
 import { asText } from "../as-text.ts";
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { StoredRecord, Usage } from "@throughline/core";
 import {
   type AssistantTurn,
@@ -14,8 +15,6 @@ import { isUuid, uuidOf } from "../made-ids.ts";
 import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** The lines have the form of this version, so they state it. */
 const writtenVersion = "2.1.274";
 
@@ -30,6 +29,12 @@ export const claudeCodeWriter: FormatWriter = {
     const folder = projectFolder(cwd);
     // For a longer name, the program keeps the beginning and appends a hash of its own. The path is then unknown here.
     return folder.length > longestFolder ? null : ["projects", folder, `${sessionId}.jsonl`];
+  },
+  nameIn: ({ customType, data }) => {
+    const field = customType === "claude-code.custom-title" ? "customTitle" : "agentName";
+    const isName = field === "customTitle" || customType === "claude-code.agent-name";
+    const name = isName && isFields(data) ? data[field] : null;
+    return typeof name === "string" ? name.trim() : null;
   },
 };
 
@@ -109,8 +114,8 @@ export class ClaudeCodeLines {
 
   *#names(): Generator<Fields> {
     const { sessionId, label, title, writtenSeq } = this.#session;
-    if (writtenSeq !== undefined) return;
     if (label !== null) yield { type: "custom-title", customTitle: label, sessionId };
+    if (writtenSeq !== undefined) return;
     if (title !== null) yield { type: "ai-title", aiTitle: title, sessionId };
   }
 

@@ -28,6 +28,11 @@ export const codexWriter: FormatWriter = {
     const [date = ""] = time.split("T");
     return ["sessions", ...date.split("-"), `rollout-${time.replaceAll(":", "-")}-${sessionId}.jsonl`];
   },
+  nameList: {
+    file: "session_index.jsonl",
+    line: ({ sessionId, name, atMs }) =>
+      `${JSON.stringify({ id: sessionId, thread_name: name, updated_at: new Date(atMs).toISOString() })}\n`,
+  },
 };
 
 const responses = providerMappings["openai-responses"]({});

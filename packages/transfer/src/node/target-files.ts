@@ -37,6 +37,29 @@ export async function writeNewFile(
   }
 }
 
+/**
+ * Appends a line to a file of another program in one write, as the program does it. A new file gets the mode 0600. A
+ * link or anything else that is no regular file stays as it is.
+ * @returns false when the line cannot be written
+ */
+export async function appendLine(path: string, line: string): Promise<boolean> {
+  const flags =
+    constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(path, flags, 0o600).catch(() => null);
+  if (handle === null) return false;
+  try {
+    if (!(await handle.stat()).isFile()) return false;
+    await handle.writeFile(line);
+    await handle.sync();
+    return true;
+  } catch {
+    // The disk is full or fails. The caller reports what is missing then.
+    return false;
+  } finally {
+    await handle.close();
+  }
+}
+
 /** Returns null for a file that does not hold exactly these bytes. */
 export async function sizeIfSame(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number | null> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
