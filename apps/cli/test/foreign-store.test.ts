@@ -98,9 +98,9 @@ function filesBeside(): Readonly<Record<string, string>> {
 
 describe("a database of another program in the place of the store", () => {
   const known = [
-    ["GoClaw's", "is a GoClaw database", "goclaw", "main", goclawDatabase],
-    ["GoClaw's with records, and a log", "is a GoClaw database", "goclaw", "main", goclawRecords],
-    ["an agent's of OpenClaw", "is an OpenClaw database", "openclaw", "ops", openclawDatabase],
+    ["GoClaw's", "is a SQLite database of GoClaw", "goclaw", "main", goclawDatabase],
+    ["GoClaw's with records, and a log", "is a SQLite database of GoClaw", "goclaw", "main", goclawRecords],
+    ["an agent's of OpenClaw", "is a SQLite database of OpenClaw", "openclaw", "ops", openclawDatabase],
   ] as const;
 
   it.each(known)(

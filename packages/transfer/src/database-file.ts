@@ -8,16 +8,25 @@ import { isOpenclawDatabase, openclawDatabase } from "./openclaw-database.ts";
 import { foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
 import { databaseSource } from "./database-session.ts";
 
+/** Names the program of a database. */
+interface DatabaseProgram {
+  readonly format: string;
+  /** States the program's name for messages to people. */
+  readonly program: string;
+}
+
 /**
  * Detects which importable program a database belongs to; null for any other database. Opening it changes neither the
  * database nor the files beside it.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
-export async function databaseProgram(path: string): Promise<"openclaw" | "goclaw" | null> {
+export async function databaseProgram(path: string): Promise<DatabaseProgram | null> {
   const database = await openForeignDatabase(path);
   try {
-    if (isOpenclawDatabase(database)) return "openclaw";
-    return isGoclawDatabase(database) ? "goclaw" : null;
+    if (isOpenclawDatabase(database)) return { format: "openclaw", program: "OpenClaw" };
+    if (isGoclawDatabase(database)) return { format: "goclaw", program: "GoClaw" };
+    const format = formatOfDatabase(database);
+    return format === null ? null : { format: format.name, program: format.program };
   } finally {
     await database.close();
   }

@@ -1,9 +1,8 @@
 import { dirname, join } from "node:path";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
+import type { databaseProgram } from "../database-file.ts";
 import { fileExists, sqliteFileOf } from "./sqlite-file.ts";
-
-const programNames = { openclaw: "an OpenClaw", goclaw: "a GoClaw" } as const;
 
 /**
  * Adds to STORE_FOREIGN the program that owns the database, and the command that imports it into a new store. Returns
@@ -25,10 +24,10 @@ export async function foreignDatabaseError(
   path: string,
   cause?: unknown,
 ): Promise<ThroughlineError> {
-  const program = await programOf(path);
+  const known = await programOf(path);
   const place = `sqlite:${ownPlace(path)}`;
   const store = shellWord(place);
-  const what = program === null ? "a SQLite database of another program" : `${programNames[program]} database`;
+  const what = `a SQLite database of ${known === null ? "another program" : known.program}`;
   const remedies = {
     known: `\`throughline import ${shellWord(path)} --store ${store}\` imports its sessions into a store. Use that store afterwards: --store ${store}, or THROUGHLINE_STORE.`,
     STORE_FOREIGN: `Name another place for the store: \`throughline chat --store ${store}\` starts one.`,
@@ -36,17 +35,17 @@ export async function foreignDatabaseError(
   };
   return new ThroughlineError(code, `${JSON.stringify(path)} is ${what}, not a store. It was not changed.`, {
     outcome: "not-applied",
-    details: { path, program },
+    details: { path, program: known?.format ?? null },
     cause,
-    remedy: remedies[program === null ? code : "known"],
+    remedy: remedies[known === null ? code : "known"],
   });
 }
 
-async function programOf(path: string): Promise<"openclaw" | "goclaw" | null> {
+async function programOf(path: string): ReturnType<typeof databaseProgram> {
   try {
     // Few callers meet such a database, so the module loads on demand.
-    const { databaseProgram } = await import("../database-file.ts");
-    return await databaseProgram(path);
+    const database = await import("../database-file.ts");
+    return await database.databaseProgram(path);
   } catch (error) {
     // An unreadable database belongs to no known program.
     if (ThroughlineError.isInstance(error)) return null;
