@@ -28,6 +28,18 @@ export const until: OptionDefinition = {
   description: "before this time: ISO, or an age such as 2d",
   parse: parseTime,
 };
+export const here: OptionDefinition = {
+  flags: "--here",
+  description: "only sessions of this folder and the folders below it",
+};
+export const folder: OptionDefinition = {
+  flags: "--folder <dir>",
+  description: "only sessions of this folder and the folders below it",
+};
+export const program: OptionDefinition = {
+  flags: "--program <name>",
+  description: "only sessions of this program: own, claude-code, codex, pi, …",
+};
 export const allAgents: OptionDefinition = { flags: "--all-agents", description: "the sessions of every agent" };
 export const archived: OptionDefinition = { flags: "--archived", description: "archived sessions too" };
 export const role: OptionDefinition = {

@@ -29,5 +29,7 @@ export interface Host {
   readonly commandName?: () => string;
   /** Explains how to repair this installation. @default the remedy of the error */
   readonly reinstallRemedy?: string;
+  /** Returns a name that differs between the terminals of this machine. @default one name for all */
+  readonly terminalName?: () => string;
   readonly self: { readonly command: string; readonly arguments: readonly string[] };
 }

@@ -1,4 +1,6 @@
+import { fstatSync } from "node:fs";
 import process from "node:process";
+import { isatty } from "node:tty";
 import { findUserHome, findWorkingDirectory } from "@throughline/config/internal";
 import { ThroughlineError } from "@throughline/core";
 import { reportError } from "./error-report.ts";
@@ -77,6 +79,7 @@ async function run(reinstallRemedy: string): Promise<number> {
     userHome: findUserHome(workingDirectory),
     signal: interrupt.signal,
     reinstallRemedy,
+    terminalName,
     onService: () => (isService = true),
     commandName: () =>
       ownCommandName({
@@ -86,4 +89,12 @@ async function run(reinstallRemedy: string): Promise<number> {
       }),
     self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
   });
+}
+
+/** Each terminal is a device of its own. Without a terminal, commands of one shell or script belong together. */
+function terminalName(): string {
+  const terminal = [0, 1, 2].find((descriptor) => isatty(descriptor));
+  // Windows gives its consoles no device number, and its terminal names each tab.
+  if (terminal !== undefined && process.platform !== "win32") return `terminal ${fstatSync(terminal).rdev}`;
+  return process.env["WT_SESSION"] ?? `process ${process.ppid}`;
 }

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { realFolder } from "@throughline/config/internal";
 import type { SessionRow } from "@throughline/core/internal";
+import { folderScope } from "@throughline/core/internal/node";
 import { usageError } from "./error-report.ts";
 import type { Host } from "./host.ts";
 import { namedFormat } from "./program-names.ts";
@@ -12,16 +12,36 @@ export interface SessionFilter {
   readonly here?: boolean;
 }
 
-/** Folders are compared after links are resolved, so that a link and its target count as one folder. */
-export function rowFilter(
+/** Returns the names of the given options, as a person types them. */
+export function filterFlags({ program, folder, here }: SessionFilter): readonly string[] {
+  return [
+    ...(program === undefined ? [] : ["--program"]),
+    ...(folder === undefined ? [] : ["--folder"]),
+    ...(here === true ? ["--here"] : []),
+  ];
+}
+
+/**
+ * Returns the folder that `--folder` or `--here` names, as an absolute path; null without them.
+ * @throws {ThroughlineError} USAGE for both at once
+ */
+export function wantedFolder(
   { workingDirectory }: Pick<Host, "workingDirectory">,
-  { program, folder, here }: SessionFilter,
-): (row: SessionRow) => boolean {
+  { folder, here }: Pick<SessionFilter, "folder" | "here">,
+): string | null {
   if (here === true && folder !== undefined) throw usageError("--here is --folder .: give one of them.");
+  return here === true ? workingDirectory : folder === undefined ? null : resolve(workingDirectory, folder);
+}
+
+/** A folder stands for itself and all below it. Links are resolved, so that a link and its target count as one folder. */
+export function rowFilter(
+  host: Pick<Host, "workingDirectory">,
+  filter: SessionFilter,
+): (row: Pick<SessionRow, "program" | "cwd">) => boolean {
+  const { program } = filter;
   const format = program === undefined ? undefined : namedFormat(program);
-  const path = here === true ? "." : folder;
-  const wanted = path === undefined ? null : realFolder(resolve(workingDirectory, path));
+  const wanted = wantedFolder(host, filter);
+  const isInFolder = wanted === null ? null : folderScope(wanted);
   return (row) =>
-    (format === undefined || format.includes(row.program ?? "own")) &&
-    (wanted === null || (row.cwd !== null && realFolder(row.cwd) === wanted));
+    (format === undefined || format.includes(row.program ?? "own")) && (isInFolder === null || isInFolder(row.cwd));
 }

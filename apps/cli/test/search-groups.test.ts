@@ -1,64 +1,9 @@
-import type { SearchHit } from "@throughline/core";
-import { sessionRef } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellWidth } from "../src/cells.ts";
-import { HitGroups, isProse } from "../src/search/hit-groups.ts";
 import { snippetPieces } from "../src/search/show-group.ts";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 
-function hit(key: string, seq: number, snippet: string, fields: Partial<SearchHit> = {}): SearchHit {
-  const place = { ref: sessionRef({ key: `agent:main:${key}` }), sessionId: key, seq, id: `r${seq}`, tsMs: null };
-  return { ...place, role: "user", score: 1, snippet, highlights: [], ...fields };
-}
-
-describe("hits by session", () => {
-  it("come together although they are not adjacent, each text once, with the number of the others", () => {
-    const groups = new HitGroups(2);
-    const hits = [
-      hit("a", 1, "one"),
-      hit("b", 1, "two"),
-      hit("a", 2, "three"),
-      hit("b", 2, "two"),
-      hit("a", 3, "four"),
-    ];
-    for (const each of hits) groups.add(each);
-    expect(groups.size).toBe(2);
-    const taken = groups.take().map(({ first, best, more }) => [first.sessionId, best.map(({ seq }) => seq), more]);
-    expect(taken).toEqual([
-      ["a", [1, 2], 1],
-      ["b", [1], 0],
-    ]);
-    expect(groups.size).toBe(0);
-  });
-
-  it("have words of people before tool output and code, and sessions with such words first", () => {
-    const groups = new HitGroups(2);
-    groups.add(hit("tools", 1, "const login = require('login');", { role: "assistant", score: 9 }));
-    groups.add(hit("talk", 1, "login failed", { role: "toolResult", score: 8 }));
-    groups.add(hit("talk", 2, "export function login(user) { return user.id; }", { role: "assistant", score: 7 }));
-    groups.add(hit("talk", 3, "The login bug came back after the deploy.", { role: "assistant", score: 2 }));
-    groups.add(hit("talk", 4, "please look at the login", { score: 3 }));
-    const taken = groups.take().map(({ first, best, more }) => [first.sessionId, best.map(({ seq }) => seq), more]);
-    expect(taken).toEqual([
-      ["talk", [4, 3], 2],
-      ["tools", [1], 0],
-    ]);
-  });
-
-  it.each([
-    ["user", "Fix the login bug in `src/login.ts`, it fails for users without a name (again).", true],
-    [
-      "assistant",
-      "…agent.prompt(expandSlashCommand(initialMessage, fileCommands), initialAttachments);   } catch",
-      false,
-    ],
-    ["assistant", '{"path":"src/login.ts","limit":20}', false],
-    ["toolResult", "The login bug", false],
-    [null, "The login bug", false],
-  ])("a hit of %s, %j, is prose: %s", (role, snippet, expected) => {
-    expect(isProse({ role, snippet })).toBe(expected);
-  });
-
+describe("the text of a hit", () => {
   it.each([10, 20, 33, 80])("cuts a text around its first match to %i cells", (cells) => {
     for (const text of ["修复登录错误".repeat(20), "the login bug ".repeat(20), "🙂 ".repeat(60)])
       for (const at of [0, 6, 60, text.length - 2]) {
@@ -106,11 +51,13 @@ describe("search for people", () => {
   it("groups the hits by session, with name, program, folder and age, and says how to see a place", async () => {
     const { rows, raw, stderr } = await run("search", "harbour");
     const start = rows.findIndex((row) => row.includes("Plan the harbour"));
-    expect(rows[start]).toMatch(/^\d {2}Plan the harbour {2}Claude Code {2}~\/src\/app {2}\d+ s$/);
-    expect(rows[start + 1]).toBe("   agent:main:plans");
-    expect(rows.slice(start + 2, start + 5).every((row) => /^ {3}#\d+ (user|assistant): /.test(row))).toBe(true);
-    expect(rows[start + 5]).toBe("   +2 more");
-    expect(rows.some((row) => /^\d {2}"the harbour of another session" {2}own {2}\d+ s$/.test(row))).toBe(true);
+    expect(rows[start]).toMatch(/^Plan the harbour {2}Claude Code {2}~\/src\/app {2}\d+ s$/);
+    expect(rows[start + 1]).toBe("     agent:main:plans");
+    expect(rows.slice(start + 2, start + 5).every((row) => /^ {2}\d {2}#\d+ (user|assistant): /.test(row))).toBe(true);
+    expect(rows[start + 5]).toBe("     +2 more");
+    expect(rows.some((row) => /^"the harbour of another session" {2}own {2}\d+ s$/.test(row))).toBe(true);
+    const numbers = rows.flatMap((row) => /^ +(\d+) {2}#/.exec(row)?.[1] ?? []);
+    expect(numbers).toEqual(["1", "2", "3", "4"]);
     expect(rows.every((row) => cellWidth(row) <= 80)).toBe(true);
     expect(raw).toContain("\u001b[1mharbour\u001b[22m");
     expect(stderr).toContain("7 hits in 2 sessions.\n");
@@ -123,13 +70,13 @@ describe("search for people", () => {
 
   it("gives the same groups without an index, and every hit of one session that is asked for", async () => {
     const [indexed, scanned] = [await run("search", "harbour"), await run("search", "harbour", "--scan")];
-    const names = (rows: readonly string[]): readonly string[] => rows.filter((row) => row.startsWith("   agent:"));
+    const names = (rows: readonly string[]): readonly string[] => rows.filter((row) => row.startsWith("     agent:"));
     expect(names(scanned.rows).toSorted()).toEqual(names(indexed.rows).toSorted());
-    expect(scanned.rows).toContain("   +2 more");
+    expect(scanned.rows).toContain("     +2 more");
     const one = await run("search", "harbour", "--session", "agent:main:plans");
-    expect(one.rows.filter((row) => row.startsWith("   #")).length).toBe(6);
+    expect(one.rows.filter((row) => /^ +\d+ {2}#/.test(row)).length).toBe(6);
     const few = await run("search", "harbour", "--limit", "2");
-    expect(few.rows.filter((row) => row.startsWith("   #")).length).toBe(2);
+    expect(few.rows.filter((row) => /^ +\d+ {2}#/.test(row)).length).toBe(2);
     expect(few.stderr).toContain("The first 2 hits");
   });
 
@@ -138,10 +85,10 @@ describe("search for people", () => {
     await seed(directory.path, sessions);
     for (const scan of [[], ["--scan"]]) {
       const { rows, stderr } = await run("search", "pontoon", ...scan);
-      expect(rows.filter((row) => row.startsWith("   agent:")).length).toBe(10);
+      expect(rows.filter((row) => row.startsWith("     agent:")).length).toBe(10);
       expect(stderr).toContain("(--limit all shows the rest)");
       const all = await run("search", "pontoon", "--limit", "all", ...scan);
-      expect(all.rows.filter((row) => row.startsWith("   agent:")).length).toBe(12);
+      expect(all.rows.filter((row) => row.startsWith("     agent:")).length).toBe(12);
     }
   });
 

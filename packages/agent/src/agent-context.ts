@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Config } from "@throughline/config";
-import { expandStoreUrl, realFolder, settingOf } from "@throughline/config/internal";
+import { expandStoreUrl, settingOf } from "@throughline/config/internal";
+import { realFolder } from "@throughline/core/internal/node";
 import { sessionRef } from "@throughline/core";
 import type { SessionScope } from "@throughline/core/internal";
 

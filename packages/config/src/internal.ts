@@ -5,7 +5,7 @@ export type { ConfigNote } from "./config-note.ts";
 export { placeText } from "./config-problem.ts";
 export { configFilePath } from "./find-config-file.ts";
 export { maskDeep, maskSecrets } from "./mask-secrets.ts";
-export { assertReadable, isFolder, isThere, mostFileBytes, readBoundedFile, realFolder } from "./node/file-access.ts";
+export { assertReadable, isFolder, isThere, mostFileBytes, readBoundedFile } from "./node/file-access.ts";
 export { findUserHome, findWorkingDirectory } from "./node/starting-place.ts";
 export type { HelperModel, SessionSettings } from "./session-settings.ts";
 export type { Setting } from "./setting-set.ts";

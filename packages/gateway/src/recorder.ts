@@ -14,7 +14,7 @@ import {
 } from "./running-calls.ts";
 import { PendingWork } from "./pending-work.ts";
 import { lastReplyBefore } from "./question-place.ts";
-import { followedReply, namedReply } from "./session-ids.ts";
+import { clientOf, followedReply, namedReply } from "./session-ids.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { createSessionLookup, saveUnlessChanged, type SessionLookup } from "./session-lookup.ts";
 import {
@@ -224,7 +224,9 @@ export class Recorder {
     const noting = first === null ? null : this.lookup.note(scope, "first-message", first, ref.key);
     // The promise is awaited below. This handler prevents an unhandled rejection until then.
     noting?.catch(() => {});
-    const entry = { ...place.entry, channel: "gateway", sessionId: systemRandom.uuid() };
+    const client = clientOf(request.headers);
+    const program = client === null ? {} : { client };
+    const entry = { ...place.entry, ...program, channel: "gateway", sessionId: systemRandom.uuid() };
     const state = await saveUnlessChanged(this.#store, ref, entry, null);
     // Another call or process may have created the session first.
     const session = state === null ? await this.logs.read(ref) : this.logs.begun(ref, state);

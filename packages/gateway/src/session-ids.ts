@@ -61,6 +61,30 @@ export function namedSession(headers: IncomingHttpHeaders, split: SplitRequest |
   return split === null ? null : namedInBody(split);
 }
 
+/** Maps the product at the start of `user-agent` to the format of the program. */
+const clientsByProduct: Readonly<Record<string, string>> = {
+  "claude-cli": "claude-code",
+  "claude-code": "claude-code",
+  codex_cli_rs: "codex",
+  codex_exec: "codex",
+  codex_vscode: "codex",
+  "codex-tui": "codex",
+  opencode: "opencode",
+  geminicli: "gemini",
+  openclaw: "openclaw",
+  pi: "pi",
+};
+
+/** Names the program that sent a request, by its own headers; null for any other program. */
+export function clientOf(headers: IncomingHttpHeaders): string | null {
+  if (textOf(headers["x-claude-code-session-id"]) !== null) return "claude-code";
+  if (textOf(headers["x-codex-turn-metadata"]) !== null) return "codex";
+  if (textOf(headers["x-opencode-session"]) !== null) return "opencode";
+  if (textOf(headers["x-openclaw-session-key"]) !== null) return "openclaw";
+  const product = /^[\w.-]{1,40}/.exec(headers["user-agent"] ?? "")?.[0].toLowerCase() ?? "";
+  return Object.hasOwn(clientsByProduct, product) ? (clientsByProduct[product] ?? null) : null;
+}
+
 /** A sub-agent of Codex has its own thread within the session, so the session id alone would merge conversations. */
 function codexThread(metadata: Fields, id: string): string | null {
   const thread = textOf(metadata["thread_id"]);

@@ -7,7 +7,7 @@ import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";
 import { shownFolder, shownProgram } from "../session-names.ts";
 import { type Conversation, conversationFolder } from "@throughline/agent/internal";
-import { realFolder } from "@throughline/config/internal";
+import { realFolder } from "@throughline/core/internal/node";
 
 /**
  * Explains what the first message sends to which model when it continues an import. It also names the tools' folder if

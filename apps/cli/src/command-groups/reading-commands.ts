@@ -1,5 +1,17 @@
 import type { CommandDefinition } from "../command.ts";
-import { allAgents, archived, keyArgument, limit, role, since, until, usualModels } from "../common-options.ts";
+import {
+  allAgents,
+  archived,
+  folder,
+  here,
+  keyArgument,
+  limit,
+  program,
+  role,
+  since,
+  until,
+  usualModels,
+} from "../common-options.ts";
 import { parseCount, parseNumber, parseUsageKeys, usageKeys } from "../option-values.ts";
 
 export const readingCommands: readonly CommandDefinition[] = [
@@ -13,9 +25,9 @@ export const readingCommands: readonly CommandDefinition[] = [
       since,
       until,
       { flags: "--sort <order>", description: "updated or key", choices: ["updated", "key"] },
-      { flags: "--here", description: "only sessions of this folder" },
-      { flags: "--folder <dir>", description: "only sessions of this folder" },
-      { flags: "--program <name>", description: "only sessions of this program: own, claude-code, codex, pi, …" },
+      here,
+      folder,
+      program,
       { flags: "--keys", description: "whole keys, however narrow the terminal is" },
       allAgents,
       archived,
@@ -29,6 +41,7 @@ export const readingCommands: readonly CommandDefinition[] = [
     arguments: [keyArgument],
     options: [
       { flags: "--tail <n>", description: "only the last n records", parse: parseCount },
+      { flags: "--files", description: "the files that its tools wrote" },
       { flags: "--at <n>", description: "record n, with five records before it and five after it", parse: parseCount },
       { flags: "--after-seq <n>", description: "records after this sequence number only", parse: parseNumber },
       role,
@@ -81,22 +94,39 @@ export const readingCommands: readonly CommandDefinition[] = [
   },
   {
     name: "search",
-    description: "find words in the records of every session",
-    arguments: [{ name: "<query...>", description: 'words that must all occur; "in quotes" together; beginn*' }],
+    description: "find words in the records of every session, or records by filters alone",
+    arguments: [{ name: "[query...]", description: 'words that must all occur; "in quotes" together; beginn*' }],
     options: [
       limit,
       since,
       until,
+      here,
+      folder,
+      program,
       role,
       { flags: "--tool <name>", description: "calls of this tool and their answers only" },
+      { flags: "--file <path>", description: "calls that write this file: its path, or the end of its path" },
+      { flags: "--errors", description: "failed tools and commands, and replies that ended with an error" },
       { flags: "--session <key>", description: "in this session only" },
       { flags: "--scan", description: "read every record, index or not" },
+      { flags: "--group", description: "with --json: one object a session, with its best hits" },
       allAgents,
       archived,
     ],
     afterInterrupt: "The printed hits are valid; the rest was not searched. Run it again.",
     examples: ["search harbour lights --limit 5", "search harbour --role user --json"],
     load: () => import("../commands/search.ts"),
+  },
+  {
+    name: "open",
+    description: "show a numbered hit of the last search on this terminal, with the records around it",
+    arguments: [{ name: "<number>", description: "the number that search printed before the hit" }],
+    options: [
+      { flags: "--all-branches", description: "side records too" },
+      { flags: "--raw", description: "the records as JSON, one a line" },
+    ],
+    examples: ["open 1", "open 1 --json"],
+    load: () => import("../commands/open.ts"),
   },
   {
     name: "usage",
@@ -111,8 +141,8 @@ export const readingCommands: readonly CommandDefinition[] = [
       },
       since,
       until,
-      { flags: "--program <name>", description: "only sessions of this program: own, claude-code, codex, pi, …" },
-      { flags: "--folder <dir>", description: "only sessions of this folder" },
+      program,
+      folder,
       { flags: "--model <name>", description: "only calls of models whose name starts with this" },
       { flags: "--blocks", description: "windows of five hours, as subscriptions count them" },
       { flags: "--statusline", description: "one line for a shell prompt or a status line" },

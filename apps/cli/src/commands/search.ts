@@ -1,126 +1,151 @@
-import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
-import { parseSearch, resolveSession, shellWord } from "@throughline/core/internal";
-import { type FoundHits, type HitQuery, mostIndexedHits, searchHits } from "@throughline/core/internal/node";
+import type { SearchHit, SessionStore } from "@throughline/core";
+import { HitGroups, parseSearch, resolveSession, sessionRow, shellWord } from "@throughline/core/internal";
+import { type FoundHits, mostIndexedHits, searchHits } from "@throughline/core/internal/node";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { counted } from "../counted.ts";
+import { counted, grouped } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import type { Output } from "../output.ts";
-import { HitGroups } from "../search/hit-groups.ts";
+import { type AskedSearch, hitQuery, searchedText, type SearchOptions } from "../search/asked-search.ts";
+import { type HitPlace, keepSearch, placeOf } from "../search/last-search.ts";
 import { nameOf, showGroup, showHeading, showHit } from "../search/show-group.ts";
-import { shownName } from "../session-names.ts";
 import { tellWhatHelps } from "../search/what-helps.ts";
+import { shownName } from "../session-names.ts";
 import { tellIndexing } from "../tell-indexing.ts";
-
-interface SearchOptions {
-  readonly limit?: number;
-  readonly since?: number;
-  readonly until?: number;
-  readonly role?: string;
-  readonly tool?: string;
-  readonly session?: string;
-  readonly allAgents?: boolean;
-  readonly archived?: boolean;
-  readonly scan?: boolean;
-}
 
 /** Limits the sessions in the output for people, unless they set `--limit`. */
 const shownSessions = 10;
 const mostHitsOfThem = 200;
-/** Limits the hits of one session in the output for people, unless they ask for one session. */
+/** Limits the hits of one session in a group. */
 const shownOfSession = 3;
 
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as SearchOptions;
   const { output, scope, signal } = context;
-  const text = input.arguments.join(" ");
-  if (text.trim() === "") throw usageError("search needs a word to look for.");
-  // Symbols and emoji are in no index and no scan, so a query without words would always report 0 hits.
-  if (parseSearch(text).clauses.length === 0)
-    throw usageError("search needs a word to look for: the query has no letter and no digit.", { query: text });
-  const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : mostHitsOfThem);
+  const text = searchedText(input.arguments, options);
+  if (options.group === true && !output.isJson)
+    throw usageError("--group goes with --json: the output for people is grouped already.");
   const store = await context.openStore("read");
   const { session } = options;
-  const query: Query = {
+  const asked: AskedSearch = {
     text,
     options,
-    limit,
+    limit: options.limit ?? usualLimit(output, text, options),
     session: session === undefined ? null : await resolveSession(store, session, scope, { signal }),
   };
-  const found = hitsOf(context, store, query);
-  if (output.isJson) return printObjects(output, found.hits, limit);
-  return query.session === null
-    ? printGroups(context, store, query, found)
-    : printSession(context, store, query, found.hits);
+  const found = hitsOf(context, store, asked);
+  if (output.isJson)
+    await (options.group === true
+      ? printGroupObjects(context, store, asked, found)
+      : printObjects(output, found.hits, asked.limit));
+  else
+    await (asked.session === null
+      ? printGroups(context, store, asked, found)
+      : printSession(context, store, asked, found));
+  return 0;
 }
 
-interface Query {
-  readonly text: string;
-  readonly options: SearchOptions;
-  readonly limit: number;
-  readonly session: SessionState | null;
+/** Filters alone may find every record of a session, so for people the number of sessions is the limit. */
+function usualLimit({ isJson }: Output, text: string, { file }: SearchOptions): number {
+  const hasWords = text !== "" || file !== undefined;
+  return isJson || !hasWords ? Number.POSITIVE_INFINITY : mostHitsOfThem;
 }
 
-function hitsOf(context: CommandContext, store: SessionStore, query: Query): FoundHits {
+interface CountedHits extends FoundHits {
+  /** Returns whether the search left out records that may match. */
+  readonly isCut: () => boolean;
+}
+
+function hitsOf(context: CommandContext, store: SessionStore, asked: AskedSearch): CountedHits {
   const { output } = context;
-  const { limit, options } = query;
+  const { limit, options, text } = asked;
+  let isCut = false;
   const { index, hits } = searchHits(store, {
-    ...hitQuery(context, query),
+    ...hitQuery(context, asked),
     // One extra hit shows that there are more.
     limit: limit + 1,
+    onCut: () => {
+      if (!isCut)
+        output.note(
+          index === null
+            ? "Only the newest 2,000 records of each session were read, and 50,000 in all; --scan reads every record."
+            : `Only the best ${grouped(mostIndexedHits)} hits of the index were looked at; --scan reads every record.`,
+        );
+      isCut = true;
+    },
     onSession: (key, number) => output.progress(`searching session ${number}: ${key}`),
   });
   if (index === null) {
-    output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
-    return { index, hits };
+    if (parseSearch(text).clauses.length > 0 || options.scan === true)
+      output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
+    return { index, hits, isCut: () => isCut };
   }
   if (limit > mostIndexedHits && options.limit !== undefined)
     output.note(`The index gives the best ${mostIndexedHits} at most; --scan reads every record.`);
-  return { index, hits: tellIndexing(context, index, hits) };
+  return { index, hits: tellIndexing(context, index, hits), isCut: () => isCut };
 }
 
-function hitQuery({ scope, signal }: CommandContext, { text, options, limit, session }: Query): HitQuery {
-  const { role, tool, since, until } = options;
-  return {
-    text,
-    signal,
-    ...(role === undefined ? {} : { role }),
-    ...(tool === undefined ? {} : { tool }),
-    ...(since === undefined ? {} : { sinceMs: since }),
-    ...(until === undefined ? {} : { untilMs: until }),
-    namespace: scope.namespace,
-    agentId: options.allAgents === true ? null : scope.agentId,
-    state: options.archived === true ? "any" : "active",
-    session,
-    limit,
-    isScan: options.scan === true,
-  };
-}
-
-async function printObjects(output: Output, hits: AsyncIterable<SearchHit>, limit: number): Promise<number> {
+async function printObjects(output: Output, hits: AsyncIterable<SearchHit>, limit: number): Promise<void> {
   let count = 0;
   for await (const hit of hits) {
     if (count >= limit) break;
     count += 1;
-    const { ref, sessionId, seq, id, role, tsMs, score, snippet, highlights } = hit;
-    await output.object({ kind: "hit", key: ref.key, sessionId, seq, id, role, tsMs, score, snippet, highlights });
+    await output.object(hitObject(hit));
     // Each hit is flushed at once, so that a reader sees it before the search ends.
     await output.flush();
   }
   await output.end(count);
-  return 0;
+}
+
+function hitObject({ ref, sessionId, seq, id, role, tsMs, score, snippet, highlights }: SearchHit): {
+  readonly kind: "hit";
+} {
+  const hit = { key: ref.key, sessionId, seq, id, role, tsMs, score, snippet, highlights };
+  return { kind: "hit", ...hit };
+}
+
+/** The limit counts sessions here. */
+async function printGroupObjects(
+  { output, signal }: CommandContext,
+  store: SessionStore,
+  { limit }: AskedSearch,
+  { index, hits, isCut }: CountedHits,
+): Promise<void> {
+  const groups = new HitGroups(shownOfSession);
+  let found = 0;
+  for await (const hit of hits) {
+    found += 1;
+    groups.add(hit);
+  }
+  const isTotalExact = !isCut() && (index === null || found < mostIndexedHits);
+  let count = 0;
+  for (const { first, best, more } of groups.take()) {
+    if (count >= limit) break;
+    const state = await store.load(first.ref, { signal });
+    if (state === null) continue;
+    count += 1;
+    const total = best.length + more;
+    await output.object({
+      kind: "hitGroup",
+      session: sessionRow(state),
+      hits: best.map(hitObject),
+      total,
+      isTotalExact,
+    });
+  }
+  await output.end(count);
 }
 
 async function printGroups(
   context: CommandContext,
   store: SessionStore,
-  query: Query,
-  { index, hits }: FoundHits,
-): Promise<number> {
+  asked: AskedSearch,
+  { index, hits }: CountedHits,
+): Promise<void> {
   const { output, signal } = context;
-  const { options, limit } = query;
+  const { options, limit } = asked;
   const groups = new HitGroups(shownOfSession);
   const mostSessions = options.limit === undefined ? shownSessions : Number.POSITIVE_INFINITY;
-  const counts: Counts = { hits: 0, sessions: 0, shown: 0, isCut: false, example: null };
+  const counts: Counts = { hits: 0, sessions: 0, shown: 0, isCut: false, places: [], example: null };
   const show = async (): Promise<void> => {
     for (const group of groups.take()) {
       if (counts.shown >= mostSessions) return;
@@ -129,7 +154,8 @@ async function printGroups(
       counts.shown += 1;
       counts.example ??= group.best[0] ?? null;
       const name = state === null ? null : await shownName(store, state, signal);
-      await showGroup(context, { number: counts.shown, hit: group.first, state, name }, group);
+      await showGroup(context, { hit: group.first, state, name }, group, counts.places.length + 1);
+      counts.places.push(...group.best.map(placeOf));
       await output.flush();
     }
   };
@@ -145,30 +171,29 @@ async function printGroups(
     groups.add(hit);
   }
   await show();
-  await tellEnd(context, store, query, counts);
-  return 0;
+  await tellEnd(context, store, asked, counts);
 }
 
 async function printSession(
   context: CommandContext,
   store: SessionStore,
-  query: Query,
-  hits: AsyncIterable<SearchHit>,
-): Promise<number> {
-  const counts: Counts = { hits: 0, sessions: 1, shown: 1, isCut: false, example: null };
-  const { session: state } = query;
+  asked: AskedSearch,
+  { hits }: CountedHits,
+): Promise<void> {
+  const counts: Counts = { hits: 0, sessions: 1, shown: 1, isCut: false, places: [], example: null };
+  const { session: state } = asked;
   const named = { state, name: state === null ? null : await shownName(store, state, context.signal) };
   for await (const hit of hits) {
-    counts.isCut = counts.hits >= query.limit;
+    counts.isCut = counts.hits >= asked.limit;
     if (counts.isCut) break;
     counts.hits += 1;
     counts.example ??= hit;
-    if (counts.hits === 1) await showHeading(context, { number: 1, hit, ...named });
-    await showHit(context, hit);
+    if (counts.hits === 1) await showHeading(context, { hit, ...named });
+    await showHit(context, hit, counts.hits);
+    counts.places.push(placeOf(hit));
     await context.output.flush();
   }
-  await tellEnd(context, store, query, counts);
-  return 0;
+  await tellEnd(context, store, asked, counts);
 }
 
 interface Counts {
@@ -176,25 +201,30 @@ interface Counts {
   sessions: number;
   shown: number;
   isCut: boolean;
+  /** Holds the numbered hits in the order of their numbers. */
+  readonly places: HitPlace[];
   example: SearchHit | null;
 }
 
 async function tellEnd(
   context: CommandContext,
   store: SessionStore,
-  query: Query,
-  { hits, sessions, shown, isCut, example }: Counts,
+  asked: AskedSearch,
+  { hits, sessions, shown, isCut, places, example }: Counts,
 ): Promise<void> {
   const { output } = context;
   if (example === null) {
     output.note("0 hits.");
-    const isIndexed = store.search !== undefined && query.options.scan !== true;
-    const looked = { ...query, query: hitQuery(context, query) };
+    const isIndexed = store.search !== undefined && asked.options.scan !== true && asked.text !== "";
+    const looked = { ...asked, query: hitQuery(context, asked) };
     return tellWhatHelps(output, looked, isIndexed ? (changed) => searchHits(store, changed).hits : null);
   }
+  keepSearch(context, places);
   const found = `${isCut ? "The first " : ""}${counted(hits, "hit")} in ${counted(sessions, "session")}`;
   const part = shown < sessions ? `; ${shown} sessions are shown` : "";
   output.note(`${found}${part}${isCut || shown < sessions ? " (--limit all shows the rest)" : ""}.`);
   const place = `${shellWord(nameOf(example))} --at ${example.seq}`;
-  output.note(`\`throughline show ${place}\` prints the first hit with the records around it.`);
+  output.note(
+    `\`throughline open 1\` or \`throughline show ${place}\` prints the first hit with the records around it.`,
+  );
 }

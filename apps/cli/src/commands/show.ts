@@ -14,11 +14,13 @@ import { isBoundary, isChosen, readTail, type RecordSelection, selectRecords } f
 import { grouped } from "../counted.ts";
 import { currentHeading, earlierHeading } from "../earlier-sessions.ts";
 import { usageError } from "../error-report.ts";
+import { showFiles } from "../show-files.ts";
 import { showPlace } from "../show-place.ts";
 import { showRecord } from "../show-record.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
 interface ShowOptions {
+  readonly files?: boolean;
   readonly tail?: number;
   readonly at?: number;
   readonly afterSeq?: number;
@@ -32,16 +34,13 @@ interface ShowOptions {
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ShowOptions;
   const { output, scope, signal } = context;
-  const excluded = [
-    ...(options.tail === undefined ? [] : ["--tail"]),
-    ...(options.afterSeq === undefined ? [] : ["--after-seq"]),
-    ...(options.role === undefined ? [] : ["--role"]),
-    ...(options.follow === true ? ["--follow"] : []),
-  ];
-  if (options.at !== undefined && excluded[0] !== undefined)
-    throw usageError(`--at shows a record with its neighbors; it does not go with ${excluded[0]}.`);
+  assertTogether(options);
   const store = await context.openStore("read");
   const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  if (options.files === true) {
+    await showFiles(context, store, ref);
+    return 0;
+  }
   if (options.at !== undefined) {
     const place = { seq: options.at, hasSideRecords: options.allBranches === true, isRaw: options.raw === true };
     const shown = await showPlace(context, store, ref, place);
@@ -81,6 +80,21 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     );
   } else if (output.isJson) await output.end(count);
   return 0;
+}
+
+/** @throws {ThroughlineError} USAGE for options that choose different records */
+function assertTogether(options: ShowOptions): void {
+  const excluded = [
+    ...(options.tail === undefined ? [] : ["--tail"]),
+    ...(options.afterSeq === undefined ? [] : ["--after-seq"]),
+    ...(options.role === undefined ? [] : ["--role"]),
+    ...(options.follow === true ? ["--follow"] : []),
+  ];
+  if (options.at !== undefined && excluded[0] !== undefined)
+    throw usageError(`--at shows a record with its neighbors; it does not go with ${excluded[0]}.`);
+  const beside = options.at === undefined ? excluded[0] : "--at";
+  if (options.files === true && beside !== undefined)
+    throw usageError(`--files lists the files of the whole session; it does not go with ${beside}.`);
 }
 
 /** True if the whole session is requested; only then do earlier sessions from before a reset belong to the output. */

@@ -1,39 +1,45 @@
 import { columnsOf } from "../host.ts";
 import type { SearchHit, SessionState } from "@throughline/core";
-import { sessionName, sessionProgram, systemClock } from "@throughline/core/internal";
+import { type HitGroup, sessionName, sessionProgram, systemClock } from "@throughline/core/internal";
 import { cellWidth, shorten } from "../cells.ts";
 import type { CommandContext } from "../command.ts";
 import type { Piece } from "../output.ts";
 import { shownFolder, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
-import type { HitGroup } from "./hit-groups.ts";
 
-const indent = "   ";
+/** Holds the number of a hit, and aligns the other lines with its text. */
+const numberCells = 5;
+const indent = " ".repeat(numberCells);
 
 /** `state` is null if the session was removed meanwhile. */
 export interface FoundSession {
-  readonly number: number;
   readonly hit: Pick<SearchHit, "ref" | "sessionId">;
   readonly state: SessionState | null;
   readonly name: string | null;
 }
 
-export async function showGroup(context: ShowContext, found: FoundSession, group: HitGroup): Promise<void> {
+/** Numbers the hits of the group from `first` on. */
+export async function showGroup(
+  context: ShowContext,
+  found: FoundSession,
+  group: HitGroup,
+  first: number,
+): Promise<void> {
   await showHeading(context, found);
-  for (const hit of group.best) await showHit(context, hit);
+  for (const [index, hit] of group.best.entries()) await showHit(context, hit, first + index);
   if (group.more > 0) await context.output.line(indent, { text: `+${group.more} more`, style: "dim" });
 }
 
 type ShowContext = Pick<CommandContext, "host" | "output">;
 
 export async function showHeading({ host, output }: ShowContext, found: FoundSession): Promise<void> {
-  const { number, hit, state } = found;
+  const { hit, state } = found;
   const { ref, sessionId } = hit;
   const width = widthOf({ host, output });
   const facts = state === null ? null : factsOf(state, host.userHome);
-  const room = (width ?? Number.POSITIVE_INFINITY) - indent.length;
+  const room = width ?? Number.POSITIVE_INFINITY;
   const [name, rest] = fitted(found.name ?? sessionName({ ref, entry: { sessionId } }), facts, room);
-  await output.line(`${number}`.padEnd(indent.length), { text: name, style: "bold" }, { text: rest, style: "dim" });
+  await output.line({ text: name, style: "bold" }, { text: rest, style: "dim" });
   await output.line(indent, { text: nameOf(hit), style: "dim" });
 }
 
@@ -81,11 +87,16 @@ function fitted(name: string, facts: SessionFacts | null, cells: number): readon
   return [shorten(flat, Math.max(1, cells - cellWidth(shown))), shown];
 }
 
-export async function showHit(context: ShowContext, { seq, role, snippet, highlights }: SearchHit): Promise<void> {
+export async function showHit(
+  context: ShowContext,
+  { seq, role, snippet, highlights }: SearchHit,
+  number: number,
+): Promise<void> {
   const width = widthOf(context);
+  const start = `${number}  `.padStart(numberCells);
   const place = `#${seq} ${role ?? "record"}: `;
-  const cells = width === null ? Number.POSITIVE_INFINITY : Math.max(20, width - indent.length - place.length);
-  await context.output.line(indent, { text: place, style: "cyan" }, ...snippetPieces(snippet, highlights, cells));
+  const cells = width === null ? Number.POSITIVE_INFINITY : Math.max(20, width - start.length - place.length);
+  await context.output.line(start, { text: place, style: "cyan" }, ...snippetPieces(snippet, highlights, cells));
 }
 
 /** Returns the part of a snippet around its first match, with matches in bold. */

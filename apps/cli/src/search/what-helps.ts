@@ -3,13 +3,12 @@ import { shellWord } from "@throughline/core/internal";
 import type { HitQuery } from "@throughline/core/internal/node";
 import { counted } from "../counted.ts";
 import type { Output } from "../output.ts";
+import { filterFlags } from "../session-filter.ts";
+import { recordFlags, type SearchOptions } from "./asked-search.ts";
 
 interface EmptySearch {
   readonly query: HitQuery;
-  readonly options: {
-    readonly allAgents?: boolean;
-    readonly archived?: boolean;
-  };
+  readonly options: SearchOptions;
 }
 
 interface Variation {
@@ -44,17 +43,13 @@ export async function tellWhatHelps(
 }
 
 function variationsOf({ query, options }: EmptySearch): readonly Variation[] {
-  const { text, role, tool, sinceMs, untilMs, session } = query;
+  const { text, session } = query;
   const beginnings = text.replaceAll(/"[^"]*"?|[^\s"]+/g, (piece) => (/^"|\*$/.test(piece) ? piece : `${piece}*`));
   const anywhere = { session: null };
   const [isArchived, isAllAgents] = [options.archived === true, options.allAgents === true];
-  const { role: _role, tool: _tool, sinceMs: _since, untilMs: _until, ...unfiltered } = query;
-  const filters = [
-    ...(role === undefined ? [] : ["--role"]),
-    ...(tool === undefined ? [] : ["--tool"]),
-    ...(sinceMs === undefined ? [] : ["--since"]),
-    ...(untilMs === undefined ? [] : ["--until"]),
-  ];
+  const { role: _r, tool: _t, sinceMs: _s, untilMs: _u, file: _f, isError: _e, isWanted: _w, ...unfiltered } = query;
+  // Without words and without filters there is nothing to search for.
+  const filters = text === "" ? [] : [...recordFlags(options), ...filterFlags(options)];
   return [
     ...(beginnings === text ? [] : [{ what: `with ${shellWord(beginnings)}`, query: { ...query, text: beginnings } }]),
     ...(filters.length === 0 ? [] : [{ what: `without ${listed(filters, "and")}`, query: unfiltered }]),

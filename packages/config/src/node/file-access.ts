@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, fstatSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
@@ -25,16 +25,6 @@ export function isThere(path: string): boolean {
 /** @throws {ThroughlineError} FILE_UNREADABLE */
 export function isFolder(path: string): boolean {
   return isThere(path) && statSync(path).isDirectory();
-}
-
-/** Resolves links; returns the path unchanged if the folder no longer exists. */
-export function realFolder(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    // The folder was deleted or belongs to another machine, so only its path is known.
-    return path;
-  }
 }
 
 /**

@@ -4,12 +4,18 @@ import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
 import { findMatches, searchSnippet } from "../search-match.ts";
 import { searchText } from "../search-text.ts";
-import { parseSearch } from "../search-plan.ts";
+import { parseSearch, type SearchPlan } from "../search-plan.ts";
+import type { SessionRecord } from "../record.ts";
+import type { StoredRecord } from "../stored-records.ts";
+import { isFailedRecord, touchesFile } from "./touched-files.ts";
 import { toolWord } from "../search-words.ts";
 
 /** Sets the text that a scan searches for, and filters the records that it reads. */
 export interface ScanOptions {
-  /** Sets the search text: words that must all occur, quoted phrases, and prefixes such as `compact*`. */
+  /**
+   * Sets the search text: words that must all occur, quoted phrases, and prefixes such as `compact*`. Without a word,
+   * every record that passes the filters is found, the newest of a session first.
+   */
   readonly text: string;
   /** Finds only records of this role, such as `user` or `toolResult`. @default every role */
   readonly role?: string;
@@ -19,6 +25,14 @@ export interface ScanOptions {
   readonly sinceMs?: number;
   /** Finds only records before this time, UTC milliseconds. @default up to the last */
   readonly untilMs?: number;
+  /** Finds only failed tool results and commands, and replies that ended with an error. @default every record */
+  readonly isError?: boolean;
+  /** Finds only calls that write this file: its path, or the end of its path. @default every record */
+  readonly file?: string;
+  /** Limits the records that are read: all of them together, and those of one session. @default no limit */
+  readonly most?: { readonly records: number; readonly ofSession: number };
+  /** Is called when the search leaves out records that may match. */
+  readonly onCut?: () => void;
   /** Aborts the search with ABORTED. */
   readonly signal: AbortSignal;
   /** Receives the key and the number of each session, from 1, before the session is read. */
@@ -32,29 +46,61 @@ export interface ScanOptions {
 export async function* scanRecords(
   store: SessionStore,
   sessions: AsyncIterable<SessionState>,
-  { text, role, tool, sinceMs, untilMs, signal, onSession }: ScanOptions,
+  options: ScanOptions,
 ): AsyncGenerator<SearchHit, void, void> {
-  const plan = parseSearch(text);
-  let number = 0;
-  for await (const { ref, sessionId } of sessions) {
-    onSession?.(ref.key, ++number);
-    for await (const { records } of store.read(ref, { signal })) {
+  const { most, signal, onCut, onSession } = options;
+  const plan = parseSearch(options.text);
+  const order = plan.clauses.length === 0 ? "descending" : "ascending";
+  let [number, read] = [0, 0];
+  for await (const state of sessions) {
+    const left = Math.min(most?.ofSession ?? Infinity, (most?.records ?? Infinity) - read);
+    if (left <= 0) return onCut?.();
+    onSession?.(state.ref.key, ++number);
+    if (state.head.lastSeq > left) onCut?.();
+    const limit = left === Infinity ? {} : { limit: left };
+    for await (const { records } of store.read(state.ref, { signal, order, ...limit })) {
       // A store that answers without waiting would block interrupts until every page is read.
       await pause();
-      for (const { seq, id, tsMs, storedAtMs, record } of records) {
-        const atMs = tsMs ?? storedAtMs;
-        if ((sinceMs !== undefined || untilMs !== undefined) && atMs === null) continue;
-        if ((sinceMs !== undefined && (atMs ?? 0) < sinceMs) || (untilMs !== undefined && (atMs ?? 0) >= untilMs))
-          continue;
-        const searched = searchText(record);
-        if (searched === null || (role !== undefined && searched.role !== role)) continue;
-        if (tool !== undefined && !searched.toolNames.some((name) => toolWord(name) === toolWord(tool))) continue;
-        const matches = findMatches(plan, searched.text);
-        if (matches === null) continue;
-        const { role: saidBy, text: said } = searched;
-        const score = matches.ranges.length;
-        yield { ref, sessionId, seq, id, role: saidBy, tsMs, score, ...searchSnippet(plan, said, matches) };
+      read += records.length;
+      for (const stored of records) {
+        const hit = hitIn(state, stored, plan, options);
+        if (hit !== null) yield hit;
       }
     }
   }
+}
+
+function hitIn(
+  { ref, sessionId, entry }: SessionState,
+  stored: StoredRecord,
+  plan: SearchPlan,
+  options: ScanOptions,
+): SearchHit | null {
+  const { seq, id, tsMs, record } = stored;
+  const { role, tool } = options;
+  if (!isInTime(stored, options)) return null;
+  const said = searchText(record);
+  if (said === null || (role !== undefined && said.role !== role)) return null;
+  if (tool !== undefined && !said.toolNames.some((name) => toolWord(name) === toolWord(tool))) return null;
+  if (!passesRecord(record, options, entry.cwd)) return null;
+  const matches = plan.clauses.length === 0 ? { ranges: [] } : findMatches(plan, said.text);
+  if (matches === null) return null;
+  const score = matches.ranges.length;
+  return { ref, sessionId, seq, id, role: said.role, tsMs, score, ...searchSnippet(plan, said.text, matches) };
+}
+
+function isInTime({ tsMs, storedAtMs }: StoredRecord, { sinceMs, untilMs }: ScanOptions): boolean {
+  const atMs = tsMs ?? storedAtMs;
+  if (sinceMs === undefined && untilMs === undefined) return true;
+  return atMs !== null && atMs >= (sinceMs ?? -Infinity) && atMs < (untilMs ?? Infinity);
+}
+
+/** Returns whether a record passes the filters that no index answers. */
+export function passesRecord(
+  record: SessionRecord,
+  { isError, file }: Pick<ScanOptions, "isError" | "file">,
+  cwd: unknown,
+): boolean {
+  if (isError === true && !isFailedRecord(record)) return false;
+  return file === undefined || touchesFile(record, file, cwd);
 }

@@ -23,8 +23,8 @@ export interface SessionRow {
   /** States the name that lists show: the label, else the title, else the last part of the key. */
   readonly name: string;
   /**
-   * States the format of the program that the session was imported from, such as `claude-code`. Null for a native
-   * session.
+   * States the format of the program that the session was imported from, such as `claude-code`, or the program that
+   * spoke through the gateway. Null for a native session.
    */
   readonly program: string | null;
   /** States the absolute path of the session's working folder, or null when the path is unknown. */
@@ -113,7 +113,7 @@ export function givenName(entry: SessionEntry): string | null {
 }
 
 export function sessionProgram(entry: SessionEntry): string | null {
-  return memberText(entry["importedFrom"], "format");
+  return memberText(entry["importedFrom"], "format") ?? textOrNull(entry["client"]);
 }
 
 export function sessionLabel(entry: SessionEntry): string | null {

@@ -1,4 +1,4 @@
-import type { SearchHit } from "@throughline/core";
+import type { SearchHit } from "../store-facets.ts";
 
 export interface HitGroup {
   /** Holds the first hit of the session, which identifies it. */
