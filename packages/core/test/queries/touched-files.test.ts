@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import type { SessionRecord } from "@throughline/core";
 import { touchedFiles } from "@throughline/core/internal";
 import { isFailedRecord, touchesFile } from "../../src/queries/touched-files.ts";
 
-const call = (name: string, args: unknown): { type: string; id: string; message: unknown } => ({
-  type: "message",
-  id: "r1",
+const frame = { type: "message", id: "r1", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };
+const call = (name: string, args: unknown): SessionRecord => ({
+  ...frame,
   message: { role: "assistant", content: [{ type: "toolCall", id: "c1", name, arguments: args }] },
 });
 
@@ -49,11 +50,6 @@ describe("files that a record writes", () => {
 });
 
 describe("a failed record", () => {
-  const message = (fields: object): { type: string; id: string; message: object } => ({
-    type: "message",
-    id: "r1",
-    message: fields,
-  });
   it.each([
     [{ role: "toolResult", isError: true, content: "" }, true],
     [{ role: "toolResult", isError: false, content: "error" }, false],
@@ -63,6 +59,6 @@ describe("a failed record", () => {
     [{ role: "assistant", stopReason: "stop", content: [] }, false],
     [{ role: "user", content: "an error" }, false],
   ])("%j: %s", (fields, expected) => {
-    expect(isFailedRecord(message(fields))).toBe(expected);
+    expect(isFailedRecord({ ...frame, message: fields })).toBe(expected);
   });
 });

@@ -1,10 +1,13 @@
-import { refused } from "@throughline/core/internal";
+import type { SearchHit } from "@throughline/core";
+import { HitGroups, refused } from "@throughline/core/internal";
 import { z } from "zod";
 import { json, list, type ListAnswer } from "../http/answer.ts";
 import { present } from "../http/present.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import type { View } from "../security/view.ts";
+import { sessionSchema } from "../schemas/session.ts";
 import { listOf, queryInteger, seq } from "../schemas/values.ts";
+import { sessionJson } from "./session-json.ts";
 
 const hitSchema = z
   .looseObject({
@@ -22,6 +25,22 @@ const hitSchema = z
     highlights: z.array(z.array(z.int())),
   })
   .meta({ id: "hit" });
+
+const exactness = "false: there may be more, because an index gives 1,000 hits at most";
+
+const hitGroupSchema = z
+  .looseObject({
+    kind: z.literal("hitGroup"),
+    session: sessionSchema,
+    hits: z.array(hitSchema).describe("the best three; words of people before tool output and code"),
+    total: z.int().describe("hits of the session, equal texts counted once"),
+    isTotalExact: z.boolean().describe(exactness),
+  })
+  .meta({ id: "hitGroup" });
+
+const usualHits = 20;
+const mostHits = 1000;
+const shownOfSession = 3;
 
 const allWords = z.string().describe('words that must all occur, `"words that stand together"`, `beginn*`');
 const someWords = z
@@ -44,7 +63,11 @@ function searchFilters(words: z.ZodRawShape, number: (min: number, max?: number)
     tool: z.string().exactOptional().describe("records that call this tool, or are its answer"),
     sinceMs: number(0).exactOptional(),
     untilMs: number(0).exactOptional(),
-    limit: number(1, 1000).exactOptional().describe("20 without it"),
+    limit: number(1, mostHits).exactOptional().describe(`${usualHits} without it; with \`group\` it counts sessions`),
+    group: z
+      .enum(["session"])
+      .exactOptional()
+      .describe("one item a session, of kind `hitGroup`; sessions with words of people come first"),
   });
 }
 
@@ -60,9 +83,18 @@ interface SearchFilters {
   readonly sinceMs?: number;
   readonly untilMs?: number;
   readonly limit?: number;
+  readonly group?: "session";
 }
 
-const answers = { 200: { description: "The hits.", schema: listOf(hitSchema) } } as const;
+const answers = {
+  200: {
+    description: "The hits, or groups of them.",
+    schema: listOf(z.union([hitSchema, hitGroupSchema]), {
+      total: z.int().describe("hits that were found, or sessions with hits"),
+      isTotalExact: z.boolean().describe("false: there may be more than `total`"),
+    }),
+  },
+} as const;
 
 export const searchRoutes: readonly RouteDefinition[] = [
   route({
@@ -115,17 +147,45 @@ export const searchRoutes: readonly RouteDefinition[] = [
 ];
 
 async function answerHits(view: View, filters: SearchFilters, signal: AbortSignal): Promise<ListAnswer> {
-  const { q: text, anyOf, agent: given, session: key, ...others } = filters;
+  const { q: text, anyOf, agent: given, session: key, group, limit = usualHits, ...others } = filters;
   if ((text === undefined) === (anyOf === undefined))
     throw refused("INPUT_INVALID", 'The body needs either "q" or "anyOf".', { path: "q" });
   const agentId = given ?? view.onlyAgent ?? undefined;
   const { search } = view.store(agentId);
   if (search === undefined) throw refused("CAPABILITY_UNSUPPORTED", "The store has no search index.");
   const asked = present({ text, anyOf, namespace: view.namespace, ...others, agentId, key, signal });
+  if (group === "session") return answerGroups(view, search.search({ ...asked, limit: mostHits }), limit, signal);
   const items: string[] = [];
-  for await (const { ref, ...hit } of search.search(asked)) {
-    const { agentId: agent, key: at, archiveId = null } = ref;
-    items.push(JSON.stringify({ kind: "hit", agentId: agent, key: at, archiveId, ...hit }));
+  for await (const hit of search.search({ ...asked, limit })) items.push(JSON.stringify(hitJson(hit)));
+  return { ...list(items), members: { total: items.length, isTotalExact: items.length < limit } };
+}
+
+function hitJson({ ref, ...hit }: SearchHit): { readonly kind: "hit" } {
+  const named = { agentId: ref.agentId, key: ref.key, archiveId: ref.archiveId ?? null, ...hit };
+  return { kind: "hit", ...named };
+}
+
+async function answerGroups(
+  view: View,
+  hits: AsyncIterable<SearchHit>,
+  limit: number,
+  signal: AbortSignal,
+): Promise<ListAnswer> {
+  const groups = new HitGroups(shownOfSession);
+  let found = 0;
+  for await (const hit of hits) {
+    found += 1;
+    groups.add(hit);
   }
-  return list(items);
+  const isTotalExact = found < mostHits;
+  const total = groups.size;
+  const items: string[] = [];
+  for (const { first, best, more } of groups.take().slice(0, limit)) {
+    const state = await view.store(first.ref.agentId).load(first.ref, { signal });
+    // Another client removed the session meanwhile.
+    if (state === null) continue;
+    const group = { session: sessionJson(state), hits: best.map(hitJson), total: best.length + more, isTotalExact };
+    items.push(JSON.stringify({ kind: "hitGroup", ...group }));
+  }
+  return { ...list(items), members: { total, isTotalExact } };
 }

@@ -33,7 +33,12 @@ export const sessionSchema: z.ZodObject = z
     title: z.string().nullable().describe("the name made from the conversation"),
     titleBy: z.string().nullable().describe("who made the title: rules, model, or import"),
     name: z.string().describe("what lists show: the label, else the title, else the last part of the key"),
-    program: z.string().nullable().describe("the format it was imported from; null for an own session"),
+    program: z
+      .string()
+      .nullable()
+      .describe(
+        "the format it was imported from, or the program that spoke through the gateway; null for an own session",
+      ),
     cwd: z.string().nullable().describe("the folder it works in"),
     forkedFrom: z.string().nullable().describe("the id of the session it is a fork of"),
     spawnedBy: z.string().nullable().describe("the key of the session that spawned it"),
