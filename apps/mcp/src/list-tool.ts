@@ -1,5 +1,5 @@
 import type { SessionState } from "@throughline/core";
-import { sessionRow } from "@throughline/core/internal";
+import { givenName, sessionRow } from "@throughline/core/internal";
 import { z } from "zod";
 import { argumentsOf, wholeNumber } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";
@@ -28,6 +28,7 @@ const sessionShape = z.object({
   key: z.string(),
   agent: z.string().optional(),
   label: z.string().nullable(),
+  name: z.string(),
   program: z.string().optional(),
   folder: z.string().optional(),
   messages: z.number(),
@@ -99,13 +100,14 @@ function placeOfCursor(cursor: string): { part: number; inPart: string | null } 
 }
 
 function shownSession(state: SessionState, ownAgent: string): ShownSession {
-  const { key, label, title, program, cwd, messageCount, updatedAtMs } = sessionRow(state);
-  const name = label ?? title;
+  const { key, name, program, cwd, messageCount, updatedAtMs } = sessionRow(state);
+  const label = givenName(state.entry);
   const agent = agentBeside(state.ref, ownAgent);
   return {
     key,
     ...(agent === null ? {} : { agent }),
-    label: name === null ? null : plainName(name, mostNameCharacters),
+    label: label === null ? null : plainName(label, mostNameCharacters),
+    name: plainName(name, mostNameCharacters),
     ...(program === null ? {} : { program: plainName(program, mostNameCharacters) }),
     ...(cwd === null ? {} : { folder: plainName(cwd, mostFolderCharacters) }),
     messages: messageCount,
@@ -116,7 +118,7 @@ function shownSession(state: SessionState, ownAgent: string): ShownSession {
 function resultOf(sessions: readonly ShownSession[], nextCursor: string | null): CallResult {
   const structured = { notice, sessions: [...sessions], nextCursor };
   if (sessions.length === 0) return { text: "[No sessions.]", structured };
-  const lines = sessions.map(({ label, program, folder, messages, lastActivity, ...ref }) => {
+  const lines = sessions.map(({ label, name: _name, program, folder, messages, lastActivity, ...ref }) => {
     const name = label === null ? "" : ` ${quotedName(label, mostNameCharacters)}`;
     const from = program === undefined ? "" : `, from ${program}`;
     const where = folder === undefined ? "" : `, in ${quotedName(folder, mostFolderCharacters)}`;

@@ -12,6 +12,11 @@ export interface MemoryScope {
   readonly agents: readonly string[] | "*";
   /** Limits the visible sessions to these key prefixes; an empty list shows all sessions of the agents. */
   readonly keyPrefixes: readonly string[];
+  /**
+   * Limits the visible sessions to those whose working folder is this absolute path or lies below it, after links are
+   * resolved. A session without a folder is not visible. Each folder has notes of its own. @default every session
+   */
+  readonly folder?: string;
   readonly allowNotes: boolean;
 }
 

@@ -9,7 +9,7 @@ import type {
   SessionStore,
 } from "@throughline/core";
 import { agentOfKey, refused, sessionKeyAliases } from "@throughline/core/internal";
-import { mostIndexedHits, searchHits } from "@throughline/core/internal/node";
+import { folderScope, searchHits } from "@throughline/core/internal/node";
 import type { MemoryScope } from "./memory-scope.ts";
 import { readOnlyStore } from "./read-only-store.ts";
 
@@ -23,6 +23,8 @@ interface ViewSearch {
   readonly session: SessionState | null;
   readonly limit: number;
   readonly signal: AbortSignal;
+  /** Is called when visible places may have been left out. */
+  readonly onCut: () => void;
 }
 
 /** A part is one query that the store can list: the sessions of an agent with a common key prefix. */
@@ -46,13 +48,20 @@ export interface MemoryView {
   /** Returns the queries that list all visible keys with this prefix. */
   parts(prefix: string): readonly ViewPart[];
   list(part: ViewPart, query: Pick<ListQuery, "limit" | "cursor" | "signal">): ReturnType<SessionStore["list"]>;
-  read(ref: SessionRef, options: ReadOptions): AsyncIterable<RecordPage>;
+  read(session: SessionState, options: ReadOptions): AsyncIterable<RecordPage>;
 }
 
+/** Sessions are listed in steps of this size where a folder limits them, because entries may be large. */
+const listStep = 100;
+
 export function createMemoryView(opened: SessionStore, scope: MemoryScope): MemoryView {
-  const { namespace, agents } = scope;
+  const { namespace, agents, folder } = scope;
   const keyPrefixes = shortest(scope.keyPrefixes);
+  const isInFolder = folder === undefined ? null : folderScope(folder);
   const sees = (ref: SessionRef): boolean => isInScope(ref, scope);
+  const seesSession = ({ ref, entry }: SessionState): boolean =>
+    sees(ref) && (isInFolder === null || isInFolder(entry.cwd));
+  const isNarrow = isInFolder !== null || keyPrefixes.length > 0;
   const storeOf = scopedStores(readOnlyStore(opened), scope);
   const searched: readonly (string | null)[] = agents === "*" ? [null] : agents;
   return {
@@ -60,16 +69,16 @@ export function createMemoryView(opened: SessionStore, scope: MemoryScope): Memo
       for (const ref of refsOf(key, agentId, scope)) {
         if (!sees(ref)) continue;
         const state = await storeOf(ref.agentId).load(ref, { signal });
-        if (state !== null && !state.archived) return state;
+        if (state !== null && !state.archived && seesSession(state)) return state;
       }
-      throw refused("SESSION_NOT_FOUND", "There is no such session.");
+      throw notFound();
     },
-    async *search({ session, limit, ...query }) {
-      const asked = { ...query, namespace, state: "active" as const, session, isScan: false };
-      const most = keyPrefixes.length === 0 ? limit : mostIndexedHits;
+    async *search({ session, ...query }) {
+      const narrow = isNarrow ? { isWanted: seesSession } : {};
+      const asked = { ...query, ...narrow, namespace, state: "active" as const, session, isScan: false };
       const found: SearchHit[] = [];
       for (const agentId of session === null ? searched : [session.ref.agentId]) {
-        const { index, hits } = searchHits(storeOf(agentId), { ...asked, agentId, limit: most });
+        const { index, hits } = searchHits(storeOf(agentId), { ...asked, agentId });
         for await (const hit of hits) {
           if (!sees(hit.ref)) continue;
           // One agent's hits are already in order; hits of several agents are sorted at the end.
@@ -86,13 +95,45 @@ export function createMemoryView(opened: SessionStore, scope: MemoryScope): Memo
     list({ agentId, keyPrefix }, query) {
       const agent = agentId === null ? {} : { agentId };
       const prefix = keyPrefix === "" ? {} : { keyPrefix };
-      return storeOf(agentId).list({ ...query, namespace, ...agent, ...prefix });
+      const listed = { ...query, namespace, ...agent, ...prefix };
+      return isInFolder === null ? storeOf(agentId).list(listed) : seenPage(storeOf(agentId), listed, seesSession);
     },
-    read(ref, options) {
-      if (!sees(ref)) throw refused("SESSION_NOT_FOUND", "There is no such session.");
-      return storeOf(ref.agentId).read(ref, options);
+    read(session, options) {
+      if (!seesSession(session)) throw notFound();
+      return storeOf(session.ref.agentId).read(session.ref, options);
     },
   };
+}
+
+function notFound(): ThroughlineError {
+  return refused("SESSION_NOT_FOUND", "There is no such session.");
+}
+
+/**
+ * Lists until a page of visible sessions is full. A cursor of the store names the last session of its page, so a page
+ * that ends with a hidden session is listed again up to its last visible one.
+ */
+async function seenPage(
+  store: SessionStore,
+  { limit = listStep, cursor: first, ...query }: ListQuery,
+  sees: (state: SessionState) => boolean,
+): ReturnType<SessionStore["list"]> {
+  const sessions: SessionState[] = [];
+  let cursor = first;
+  for (;;) {
+    const from = cursor === undefined ? {} : { cursor };
+    const page = await store.list({ ...query, ...from, limit: listStep });
+    const seen = page.sessions.filter(sees).slice(0, limit - sessions.length);
+    sessions.push(...seen);
+    const last = seen.at(-1);
+    if (sessions.length >= limit && last !== undefined) {
+      const end = page.sessions.indexOf(last) + 1;
+      const { nextCursor } = end === page.sessions.length ? page : await store.list({ ...query, ...from, limit: end });
+      return { ...page, sessions, nextCursor };
+    }
+    if (page.nextCursor === null) return { ...page, sessions, nextCursor: null };
+    cursor = page.nextCursor;
+  }
 }
 
 function isInScope(ref: SessionRef, { namespace, agents, keyPrefixes }: MemoryScope): boolean {

@@ -37,8 +37,11 @@ export const noteInput: z.ZodType<NoteArguments> = argumentsOf({
   topic: z.string().min(1).max(mostTopicCharacters).describe("A word or two to find it by."),
 });
 
-function notesRef({ namespace, agentId }: MemoryScope): SessionRef {
-  return { namespace, agentId, key: `agent:${agentId}:mcp:direct:notes` };
+/** Each folder of a scope has notes of its own, so that those of one customer are not read for another. */
+function notesRef({ namespace, agentId, folder }: MemoryScope): SessionRef {
+  const part =
+    folder === undefined ? "notes" : `notes-${createHash("sha256").update(folder).digest("hex").slice(0, 16)}`;
+  return { namespace, agentId, key: `agent:${agentId}:mcp:direct:${part}` };
 }
 
 /** A token may cover other agents than the one whose notes the server keeps. */
@@ -60,7 +63,10 @@ export async function addNote({ options, scope }: MemoryCall, args: NoteArgument
   if (text === "" || topic === "") throw new CallRefusal("A note needs a text and a topic.");
   const ref = notesRef(scope);
   const store = await options.openStore("write");
-  await openSession(store, ref, { random: systemRandom, entry: { label: "notes" } });
+  await openSession(store, ref, {
+    random: systemRandom,
+    entry: { label: "notes", ...(scope.folder === undefined ? {} : { cwd: scope.folder }) },
+  });
   const draft = {
     type: "custom_message",
     customType: noteType,

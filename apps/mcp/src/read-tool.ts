@@ -98,7 +98,7 @@ export async function readSession(call: MemoryCall, args: ReadArguments): Promis
 /** Subtracts its use from the budget, so that the other direction gets the rest. */
 async function stretch(
   { view, signal }: MemoryCall,
-  { ref }: SessionState,
+  session: SessionState,
   { order, first, last }: Direction,
   budget: Budget,
 ): Promise<Stretch> {
@@ -109,7 +109,7 @@ async function stretch(
   const isAlone = first === last;
   let records = 0;
   let bytes = 0;
-  for await (const page of view.read(ref, { order, afterSeq: low - 1, beforeSeq: high + 1, signal })) {
+  for await (const page of view.read(session, { order, afterSeq: low - 1, beforeSeq: high + 1, signal })) {
     for (const stored of page.records) {
       records += 1;
       bytes += stored.bytes;

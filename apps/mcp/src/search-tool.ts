@@ -1,16 +1,22 @@
-import type { SearchHit } from "@throughline/core";
-import { parseSearch } from "@throughline/core/internal";
+import { hasErrorCode, type SearchHit, type SessionState } from "@throughline/core";
+import { HitGroups, parseSearch, sessionRow } from "@throughline/core/internal";
 import { quotedText, roleText } from "@throughline/tools/internal";
 import { z } from "zod";
 import { argumentsOf, sessionArguments, timeOf, wholeNumber } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";
 import { agentBeside, placeOf } from "./session-place.ts";
-import { notice, plainName, timeText, timeValue, tokensOf, withoutBase64 } from "./result-text.ts";
+import { notice, plainName, quotedName, timeText, timeValue, tokensOf, withoutBase64 } from "./result-text.ts";
 import { CallRefusal } from "./tool-failure.ts";
 
 const usualHits = 10;
 const mostHits = 20;
 const mostSnippetCharacters = 400;
+/** The best places of each session are chosen from this many. */
+const mostFound = 200;
+const shownOfSession = 3;
+const lateMs = 1000;
+const mostNameCharacters = 80;
+const mostFolderCharacters = 200;
 
 interface SearchArguments {
   readonly query: string;
@@ -49,56 +55,137 @@ const hitShape = z.object({
 
 type ShownHit = z.infer<typeof hitShape>;
 
+const sessionShape = z.object({
+  key: z.string(),
+  agent: z.string().optional(),
+  name: z.string(),
+  program: z.string().optional(),
+  folder: z.string().optional(),
+  lastActivity: z.string().nullable(),
+  more: z.number().describe("Places of the session that are not shown."),
+});
+
+type ShownSession = z.infer<typeof sessionShape>;
+
+interface ShownGroup {
+  readonly session: ShownSession;
+  readonly hits: readonly ShownHit[];
+}
+
 export const searchOutput: z.ZodObject = z.object({
   notice: z.string(),
   hits: z.array(hitShape),
+  sessions: z.array(sessionShape),
   isComplete: z.boolean().describe("False: there may be more places."),
 });
 
 export async function searchSessions(call: MemoryCall, args: SearchArguments): Promise<CallResult> {
-  const { view, signal, scope, options } = call;
-  const { query, limit = usualHits, role, tool } = args;
-  const text = query.toWellFormed();
-  if (parseSearch(text).clauses.length === 0)
+  const { view, signal, options } = call;
+  const { query, limit = usualHits } = args;
+  if (parseSearch(query.toWellFormed()).clauses.length === 0)
     throw new CallRefusal("The query needs a word: it has no letter and no digit.");
+  const session = args.key === undefined ? null : await view.find(args.key, args.agent, signal);
+  const { groups, isWhole } = await foundGroups(call, args, session);
+  const shown: ShownGroup[] = [];
+  let left = limit;
+  let isComplete = isWhole;
+  for (const { first, best, more } of groups.take()) {
+    const state = session ?? (left > 0 ? await sessionOf(call, first) : null);
+    const hits = state === null ? [] : best.slice(0, left);
+    const hidden = best.length - hits.length + more;
+    isComplete &&= hits.length > 0;
+    left -= hits.length;
+    if (state !== null && hits.length > 0)
+      shown.push({
+        session: shownSession(state, hidden, call.scope.agentId),
+        hits: hits.map((hit) => shownHit(hit, call.scope.agentId)),
+      });
+  }
+  return withinLimit(shown, isComplete, options.resultTokens);
+}
+
+interface FoundPlaces {
+  readonly groups: HitGroups;
+  readonly isWhole: boolean;
+}
+
+/** Groups the places by session. A call for one session gets as many of its places as it asks for. */
+async function foundGroups(
+  call: MemoryCall,
+  args: SearchArguments,
+  session: SessionState | null,
+): Promise<FoundPlaces> {
+  const { view, signal } = call;
+  const { query, limit = usualHits, role, tool } = args;
   const sinceMs = timeOf("since", args.since);
   const untilMs = timeOf("until", args.until);
-  const session = args.key === undefined ? null : await view.find(args.key, args.agent, signal);
-  const found: SearchHit[] = [];
-  let isComplete = true;
+  const groups = new HitGroups(session === null ? shownOfSession : limit);
+  let [count, isWhole] = [0, true];
   try {
     const asked = {
-      text,
+      text: query.toWellFormed(),
       session,
       signal,
       // One extra hit shows that there are more.
-      limit: limit + 1,
+      limit: mostFound + 1,
+      onCut: () => (isWhole = false),
       ...(role === undefined ? {} : { role }),
       ...(tool === undefined ? {} : { tool }),
       ...(sinceMs === undefined ? {} : { sinceMs }),
       ...(untilMs === undefined ? {} : { untilMs }),
     };
     for await (const hit of view.search(asked)) {
-      if (found.length === limit) {
-        isComplete = false;
-        break;
-      }
-      found.push(hit);
+      if (count === mostFound) return { groups, isWhole: false };
+      count += 1;
+      groups.add(hit);
     }
   } catch (error) {
     // Without an index the store is scanned record by record. On a timeout the hits so far are worth more than a
     // failure.
-    if (!call.isLate() || found.length === 0) throw error;
-    isComplete = false;
+    if (!call.isLate() || count === 0) throw error;
+    isWhole = false;
   }
-  const hits = found.map((hit) => shownHit(hit, scope.agentId));
+  return { groups, isWhole };
+}
+
+/** Returns null if the session was removed or archived meanwhile. */
+async function sessionOf({ view, isLate, signal }: MemoryCall, { ref }: SearchHit): Promise<SessionState | null> {
+  try {
+    // A late call shows what it found, so its last look-ups get a moment of their own.
+    return await view.find(ref.key, ref.agentId, isLate() ? AbortSignal.timeout(lateMs) : signal);
+  } catch (error) {
+    if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
+    throw error;
+  }
+}
+
+function withinLimit(groups: ShownGroup[], whole: boolean, most: number): CallResult {
+  let isComplete = whole;
   for (;;) {
-    const result = resultOf(hits, isComplete);
-    if (hits.length <= 1 || tokensOf(result.text) + tokensOf(JSON.stringify(result.structured)) <= options.resultTokens)
-      return result;
-    hits.pop();
-    isComplete = false;
+    const result = resultOf(groups, isComplete);
+    const last = groups.at(-1);
+    const isSmallest = groups.length <= 1 && (last?.hits.length ?? 0) <= 1;
+    if (isSmallest || tokensOf(result.text) + tokensOf(JSON.stringify(result.structured)) <= most) return result;
+    const kept = last?.hits.slice(0, -1) ?? [];
+    groups.pop();
+    if (last !== undefined && kept.length > 0)
+      groups.push({ session: { ...last.session, more: last.session.more + 1 }, hits: kept });
+    else isComplete = false;
   }
+}
+
+function shownSession(state: SessionState, more: number, ownAgent: string): ShownSession {
+  const { key, name, program, cwd, updatedAtMs } = sessionRow(state);
+  const agent = agentBeside(state.ref, ownAgent);
+  return {
+    key,
+    ...(agent === null ? {} : { agent }),
+    name: plainName(name, mostNameCharacters),
+    ...(program === null ? {} : { program: plainName(program, mostNameCharacters) }),
+    ...(cwd === null ? {} : { folder: plainName(cwd, mostFolderCharacters) }),
+    lastActivity: timeValue(updatedAtMs),
+    more,
+  };
 }
 
 function shownHit({ ref, seq, role, tsMs, snippet }: SearchHit, ownAgent: string): ShownHit {
@@ -114,16 +201,27 @@ function shownHit({ ref, seq, role, tsMs, snippet }: SearchHit, ownAgent: string
   };
 }
 
-function resultOf(hits: readonly ShownHit[], isComplete: boolean): CallResult {
-  const structured = { notice, hits: [...hits], isComplete };
+function resultOf(groups: readonly ShownGroup[], isComplete: boolean): CallResult {
+  const hits = groups.flatMap((group) => group.hits);
+  const structured = { notice, hits, sessions: groups.map(({ session }) => session), isComplete };
   if (hits.length === 0) return { text: "[Nothing found.]", structured };
-  const lines = hits.map(({ seq, role, time, snippet, ...ref }) => {
-    const who = role === null ? "record" : roleText(role);
-    return `${placeOf(ref)} #${seq} ${who} ${timeText(time === null ? null : Date.parse(time))}\n${quotedText(snippet)}`;
-  });
+  const lines = groups.flatMap((group) => [sessionLine(group.session), ...group.hits.map(hitLines)]);
   const more = isComplete ? [] : ["[There are more places: narrow the query.]"];
   return {
     text: [`[${notice}]`, ...lines, ...more, "[read_session with around gives the messages there.]"].join("\n"),
     structured,
   };
+}
+
+function sessionLine({ name, program, folder, lastActivity, more }: ShownSession): string {
+  const from = program === undefined ? "" : `, from ${quotedName(program, mostNameCharacters)}`;
+  const where = folder === undefined ? "" : `, in ${quotedName(folder, mostFolderCharacters)}`;
+  const rest = more === 0 ? "" : `, ${more} more places`;
+  const time = timeText(lastActivity === null ? null : Date.parse(lastActivity));
+  return `[session ${quotedName(name, mostNameCharacters)}${from}${where}, ${time}${rest}]`;
+}
+
+function hitLines({ seq, role, time, snippet, ...ref }: ShownHit): string {
+  const who = role === null ? "record" : roleText(role);
+  return `${placeOf(ref)} #${seq} ${who} ${timeText(time === null ? null : Date.parse(time))}\n${quotedText(snippet)}`;
 }

@@ -25,10 +25,10 @@ export function offerSessions(server: McpServer, host: CallHost): void {
       const { page, cursor } = pageOf(params?.cursor);
       const { sessions, nextCursor } = await listPage(call, { prefix: "", cursor, limit: pageLength });
       const resources = sessions.map((state) => {
-        const { key, label, title, messageCount } = sessionRow(state);
+        const { name, messageCount } = sessionRow(state);
         return {
           uri: addressOf(state.ref, host.scope.agentId),
-          name: plainName(label ?? title ?? key, 200),
+          name: plainName(name, 200),
           description: `${messageCount} messages of a past session`,
           mimeType,
         };

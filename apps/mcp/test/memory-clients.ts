@@ -105,3 +105,42 @@ export async function fill(
 export function said(role: string, text: string): RecordDraft {
   return { type: "message", message: { role, content: [{ type: "text", text }] } } as unknown as RecordDraft;
 }
+
+/** A word of the sessions that a client must not find. */
+export const secret = "xylophone";
+
+/** Every way to name a session that a client has. */
+export async function attempts({ call, client }: Serving, key: string, agent?: string): Promise<readonly string[]> {
+  const named = { key, ...(agent === undefined ? {} : { agent }) };
+  const uri = `throughline://session/${encodeURIComponent(key)}${agent === undefined ? "" : `?agent=${agent}`}`;
+  return [
+    (await call("read_session", named)).text,
+    (await call("read_session", { ...named, from: 1 })).text,
+    (await call("search_sessions", { query: secret, ...named })).text,
+    (await call("list_sessions", { prefix: key.slice(0, 12) })).text,
+    await client.readResource({ uri }).then(
+      (result) => JSON.stringify(result),
+      (error: unknown) => String(error),
+    ),
+  ];
+}
+
+/** What a client sees without naming a session. */
+export async function overviews({ call, client }: Serving): Promise<string> {
+  const texts = [
+    await call("search_sessions", { query: secret }),
+    await call("search_sessions", { query: "violin", limit: 1 }),
+    await call("list_sessions", { limit: 1 }),
+    await call("list_sessions"),
+    await call("read_memory"),
+    await call("read_memory", { query: secret }),
+    await client.listResources(),
+  ];
+  const cursors = texts.map((answer) => JSON.stringify(answer)).join("\n");
+  // Cursors are text as well: what is in them is not to name what is not seen.
+  const inside = Array.from(cursors.matchAll(/[\w-]{20,}/g), ([part]) => Buffer.from(part, "base64url").toString());
+  const deeper = inside.flatMap((text) =>
+    Array.from(text.matchAll(/[\w-]{20,}/g), ([part]) => Buffer.from(part, "base64url").toString()),
+  );
+  return [cursors, ...inside, ...deeper].join("\n");
+}

@@ -5,9 +5,8 @@ import { describe, expect, it } from "vitest";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fill, refOf, serve, type Serving } from "./memory-clients.ts";
+import { attempts, fill, overviews, refOf, secret, serve } from "./memory-clients.ts";
 
-const secret = "xylophone";
 const mine = refOf("main", "mine");
 const shared = refOf("main", "shared-1");
 const theirs = refOf("work", "theirs");
@@ -21,42 +20,6 @@ async function filled(store: SessionStore): Promise<SessionStore> {
   await fill(store, shared, ["a violin as well"]);
   for (const ref of hidden) await fill(store, ref, [`the ${secret} of ${ref.key}`], { label: `${secret} label` });
   return store;
-}
-
-/** Every way to name a session that a client has. */
-async function attempts({ call, client }: Serving, key: string, agent?: string): Promise<readonly string[]> {
-  const named = { key, ...(agent === undefined ? {} : { agent }) };
-  const uri = `throughline://session/${encodeURIComponent(key)}${agent === undefined ? "" : `?agent=${agent}`}`;
-  return [
-    (await call("read_session", named)).text,
-    (await call("read_session", { ...named, from: 1 })).text,
-    (await call("search_sessions", { query: secret, ...named })).text,
-    (await call("list_sessions", { prefix: key.slice(0, 12) })).text,
-    await client.readResource({ uri }).then(
-      (result) => JSON.stringify(result),
-      (error: unknown) => String(error),
-    ),
-  ];
-}
-
-/** What a client sees without naming a session. */
-async function overviews({ call, client }: Serving): Promise<string> {
-  const texts = [
-    await call("search_sessions", { query: secret }),
-    await call("search_sessions", { query: "violin", limit: 1 }),
-    await call("list_sessions", { limit: 1 }),
-    await call("list_sessions"),
-    await call("read_memory"),
-    await call("read_memory", { query: secret }),
-    await client.listResources(),
-  ];
-  const cursors = texts.map((answer) => JSON.stringify(answer)).join("\n");
-  // Cursors are text as well: what is in them is not to name what is not seen.
-  const inside = Array.from(cursors.matchAll(/[\w-]{20,}/g), ([part]) => Buffer.from(part, "base64url").toString());
-  const deeper = inside.flatMap((text) =>
-    Array.from(text.matchAll(/[\w-]{20,}/g), ([part]) => Buffer.from(part, "base64url").toString()),
-  );
-  return [cursors, ...inside, ...deeper].join("\n");
 }
 
 describe.each(["memory", "SQLite"])("over a store of %s", (kind) => {

@@ -18,6 +18,13 @@ const { area, settings } = tableOf({
       default: [],
     },
     {
+      key: "folder",
+      description:
+        "MCP clients see only sessions of this folder and the folders below it; `.` is the folder in which the client starts the command.",
+      kind: { type: "text", minLength: 1 },
+      default: null,
+    },
+    {
       key: "notes",
       description: "Whether MCP clients may store notes.",
       kind: { type: "boolean" },
@@ -40,6 +47,7 @@ const { area, settings } = tableOf({
 
 const flags: Readonly<Record<string, string>> = {
   "mcp.keyPrefixes": "--key-prefixes",
+  "mcp.folder": "--folder",
 };
 
 export const mcpSettings: SettingTable = {

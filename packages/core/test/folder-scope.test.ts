@@ -42,6 +42,7 @@ describe("the scope of a folder", () => {
   it("holds all absolute folders from the root on, and nothing where its own path cannot be resolved", () => {
     expect(folderScope("/")("/gone/for/good")).toBe(true);
     expect(folderScope(join(base, "loop"))(join(base, "loop"))).toBe(false);
+    for (const folder of ["", ".", "src"]) expect(folderScope(folder)(process.cwd())).toBe(false);
   });
 
   it.skipIf(process.getuid?.() === 0)("does not hold a folder behind one that is closed to this user", () => {

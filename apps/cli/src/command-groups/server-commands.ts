@@ -1,4 +1,5 @@
 import type { CommandDefinition } from "../command.ts";
+import { folder, here } from "../common-options.ts";
 import { parseAge } from "../option-values.ts";
 
 export const serverCommands: readonly CommandDefinition[] = [
@@ -32,10 +33,12 @@ export const serverCommands: readonly CommandDefinition[] = [
       { flags: "--http [address]", description: "over HTTP, on a loopback HOST:PORT (default: 127.0.0.1:4789)" },
       { flags: "--all-agents", description: "the sessions of every agent of the namespace" },
       { flags: "--key-prefixes <list>", description: "only sessions whose key begins with one of these" },
+      here,
+      folder,
       { flags: "--allow-notes", description: "clients may store notes" },
       { flags: "--workspace <dir>", description: "the folder whose memory files are searched (default: none)" },
     ],
-    settings: { keyPrefixes: "mcp.keyPrefixes", workspace: "workspace" },
+    settings: { keyPrefixes: "mcp.keyPrefixes", folder: "mcp.folder", workspace: "workspace" },
     examples: ["mcp", "mcp --http 127.0.0.1:0"],
     load: () => import("../commands/mcp.ts"),
   },

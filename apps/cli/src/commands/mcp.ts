@@ -3,6 +3,7 @@ import { parseStoreUrl } from "@throughline/config";
 import { maskSecrets, settingOf } from "@throughline/config/internal";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { SettingValue } from "@throughline/core/internal";
+import { folderScope, resolvedFolder } from "@throughline/core/internal/node";
 import { serveMemoryOverHttp, serveMemoryOverStdio } from "@throughline/mcp";
 import type { MemoryHttpServer, MemoryPlace, MemoryScope, MemoryServerOptions } from "@throughline/mcp";
 import type { MemoryHit } from "@throughline/tools/internal";
@@ -10,6 +11,7 @@ import { memorySearchTool, workspaceOf } from "@throughline/agent/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { createStoreOfCalls, type StoreOfCalls } from "../mcp/store-of-calls.ts";
+import { wantedFolder } from "../session-filter.ts";
 import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
 import { version } from "../version.ts";
 
@@ -17,6 +19,8 @@ interface McpOptions {
   /** True when the option has no address. */
   readonly http?: string | true;
   readonly allAgents?: boolean;
+  readonly here?: boolean;
+  readonly folder?: string;
   readonly allowNotes?: boolean;
 }
 
@@ -32,7 +36,7 @@ export async function run(context: CommandContext, { options }: CommandInput): P
     throw usageError("mcp --http needs a store of its own: the tokens of its clients are in the store.");
   const store = createStoreOfCalls(context);
   try {
-    const server = serverOptions(context, store);
+    const server = serverOptions(context, store, scope);
     if (address === null) await overStdio(context, { server, scope, store });
     else await overHttp(context, { server, scope, store, address });
   } finally {
@@ -41,14 +45,17 @@ export async function run(context: CommandContext, { options }: CommandInput): P
   return 0;
 }
 
-function scopeOf({ settings, scope }: CommandContext, { allAgents, allowNotes }: McpOptions): MemoryScope {
+function scopeOf({ host, settings, scope }: CommandContext, options: McpOptions): MemoryScope {
+  const { allAgents, allowNotes } = options;
   const valueOf = (key: string): SettingValue => settingOf(settings, `mcp.${key}`);
   const { namespace, agentId } = scope;
   const named = valueOf("agents") as readonly string[];
   const isAll = allAgents === true || named.includes("*");
   // An invalid agent name is refused before a client is served.
   for (const name of isAll ? [] : named) sessionRef({ key: "scope", namespace, agentId: name });
+  const folder = scopeFolder(host, options, valueOf("folder"));
   return {
+    ...(folder === null ? {} : { folder }),
     namespace,
     agentId,
     agents: isAll ? "*" : named.length === 0 ? [agentId] : [...new Set(named)],
@@ -57,9 +64,24 @@ function scopeOf({ settings, scope }: CommandContext, { allAgents, allowNotes }:
   };
 }
 
-function serverOptions(context: CommandContext, store: StoreOfCalls): MemoryServerOptions {
+/**
+ * Returns the folder that limits the clients; null without one. An option overrides the setting.
+ * @throws {ThroughlineError} USAGE for a folder whose links cannot be resolved, because nothing would be visible
+ */
+function scopeFolder(host: CommandContext["host"], options: McpOptions, setting: SettingValue): string | null {
+  const named = setting === null || options.here === true ? {} : { folder: String(setting) };
+  const wanted = wantedFolder(host, { ...named, ...options });
+  if (wanted === null) return null;
+  const folder = resolvedFolder(wanted);
+  if (folder === null) throw usageError(`The folder ${JSON.stringify(wanted)} cannot be resolved.`, { folder: wanted });
+  return folder;
+}
+
+function serverOptions(context: CommandContext, store: StoreOfCalls, { folder }: MemoryScope): MemoryServerOptions {
   const { settings } = context;
-  const workspace = settingOf(settings, "workspace");
+  // Memory files of another folder stay hidden as its sessions do.
+  const isReached = folder === undefined || folderScope(folder)(workspaceOf(context));
+  const workspace = isReached ? settingOf(settings, "workspace") : null;
   return {
     version,
     openStore: (purpose) => store.open(purpose),

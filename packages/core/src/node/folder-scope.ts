@@ -29,7 +29,7 @@ export function realFolder(path: string): string {
  * for an unknown, relative or unreadable folder. The answer for a path is kept, because many sessions share a folder.
  */
 export function folderScope(folder: string): (cwd: unknown) => boolean {
-  const root = resolvedFolder(folder);
+  const root = isAbsolute(folder) ? resolvedFolder(folder) : null;
   const answers = new Map<string, boolean>();
   return (cwd) => {
     if (root === null || typeof cwd !== "string" || !isAbsolute(cwd)) return false;
