@@ -1,6 +1,7 @@
 import type { StoredRecord } from "@throughline/core";
 import { isFields, sha256Hex, sourceFormatOf, throughlineKind, type Fields } from "@throughline/core/internal";
 import { promptSteps } from "@throughline/tokens/internal";
+import { activityOf, ActivitySum } from "./activity-counts.ts";
 import { callCounts, type CallCounts } from "./call-counts.ts";
 import { quarterOf } from "./time-labels.ts";
 
@@ -79,6 +80,8 @@ export const nothingCounted: CountState = {
 /** Finds the calls in the records of a session, in their order. */
 export class CallCounter {
   readonly calls: CountedCall[] = [];
+  /** Adds up the messages and the tools of the records that were added. */
+  readonly activity: ActivitySum = new ActivitySum();
   /** Counts the records of type `message` among those that were added. */
   messages = 0;
   #state: CountState;
@@ -97,6 +100,8 @@ export class CallCounter {
     if (isMessage) this.messages += 1;
     this.#set({ bytes: this.#state.bytes + bytes });
     const atMs = stored.tsMs ?? stored.storedAtMs ?? this.#state.askedMs ?? 0;
+    const activity = activityOf(stored, atMs);
+    if (activity !== null) this.activity.add(activity);
     const kind = throughlineKind(record);
     const { message, data } = record;
     if (kind === "exchange") this.#exchange(data);

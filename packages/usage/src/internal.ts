@@ -1,5 +1,5 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { readKeptUsage } from "./kept-usage.ts";
 export type { RecentUsage } from "./kept-usage.ts";
-export type { UsageKey, UsageOptions, UsageQuery, UsageReader, UsageRow } from "./open-usage.ts";
+export type { SessionActivity, UsageKey, UsageOptions, UsageQuery, UsageReader, UsageRow } from "./open-usage.ts";
 export type { UsageTotals } from "./usage-sums.ts";

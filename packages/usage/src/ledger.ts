@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
 import { builtinSqlite } from "@throughline/core/internal/node";
 import { promptSteps } from "@throughline/tokens/internal";
+import { ActivitySum, packActivity, unpackActivity, type ActivityCounts } from "./activity-counts.ts";
 import { sumNames, type CountedCall, type CountState, type UsageGroup, type UsageSums } from "./count-calls.ts";
 
 /** Identifies a session in the ledger and says what is counted of it. */
@@ -13,6 +14,8 @@ export interface LedgerSession {
   /** Counts the messages as the store states them. A redaction of one lowers the count. */
   readonly messages: number;
   readonly state: CountState;
+  /** Holds what the added records are besides calls. */
+  readonly activity: readonly ActivityCounts[];
 }
 
 /** Says up to which record a session is counted. */
@@ -24,7 +27,7 @@ export interface LedgerSums extends UsageGroup {
 }
 
 /** Changes with every change of the tables and of what they hold. */
-const version = 1;
+const version = 2;
 
 const sessionColumns = [
   "number integer primary key",
@@ -36,6 +39,7 @@ const sessionColumns = [
   "lastQuarter integer not null",
   "state text not null",
   "groups text not null",
+  "activity text not null",
 ];
 
 const schema = [
@@ -110,6 +114,13 @@ export class UsageLedger {
     return (id) => unpacked(texts.get(id) ?? "");
   }
 
+  /** Returns the activity of each session, by id. */
+  activities(scope: string, ids: readonly string[]): (id: string) => readonly ActivityCounts[] {
+    const rows = this.#rowsOf("id, activity", scope, ids);
+    const texts = new Map(rows.map(({ id, activity }) => [String(id), String(activity)]));
+    return (id) => unpackActivity(texts.get(id) ?? "");
+  }
+
   /** Returns the sums since a quarter of an hour, of all sessions of a scope. */
   sumsSince(scope: string, quarter: number): readonly LedgerSums[] {
     const rows = this.#all("select groups from session where scope = ? and lastQuarter >= ?", scope, quarter);
@@ -146,22 +157,24 @@ export class UsageLedger {
   /** Adds the calls of the records after `fromSeq`. Changes nothing when another process has added them meanwhile. */
   add(scope: string, session: LedgerSession, fromSeq: number, calls: readonly CountedCall[]): void {
     this.#within(() => {
-      const { id, createdAtMs, lastSeq, messages, state } = session;
+      const { id, createdAtMs, lastSeq, messages, state, activity } = session;
       if (fromSeq === 0) this.#forget(id);
-      const row = this.#one("select lastSeq, groups from session where id = ?", id);
+      const row = this.#one("select lastSeq, groups, activity from session where id = ?", id);
       if (Number(row?.["lastSeq"] ?? 0) !== fromSeq) return;
       if (row === undefined)
-        this.#run("insert into session values (null, ?, ?, ?, 0, 0, 0, '', '')", id, scope, createdAtMs);
+        this.#run("insert into session values (null, ?, ?, ?, 0, 0, 0, '', '', '')", id, scope, createdAtMs);
       const number = this.#numberOf(id) as number;
       const groups = new Map(unpacked(String(row?.["groups"] ?? "[]")).map((one) => [groupKey(one), one]));
+      const sum = new ActivitySum([...unpackActivity(String(row?.["activity"] ?? "")), ...activity]);
       for (const call of calls) if (this.#isOwned(number, session, call)) addTo(groups, call);
       this.#run(
-        "update session set lastSeq = ?, messages = ?, lastQuarter = ?, state = ?, groups = ? where number = ?",
+        "update session set lastSeq = ?, messages = ?, lastQuarter = ?, state = ?, groups = ?, activity = ? where number = ?",
         lastSeq,
         messages,
         Math.max(0, ...[...groups.values()].map(({ quarter }) => quarter)),
         JSON.stringify(state),
         packed([...groups.values()]),
+        packActivity(sum.counts()),
         number,
       );
     });

@@ -10,7 +10,7 @@ import { pricesAsOf, type ModelPrices } from "@throughline/tokens/internal";
 import { usageBlocks, type UsageBlock } from "./usage-blocks.ts";
 import { UsageLedger, type LedgerSums } from "./ledger.ts";
 import { refreshLedger, scopeOf } from "./refresh-ledger.ts";
-import { quarterOf, timeLabel } from "./time-labels.ts";
+import { quarterOf, startOf, timeLabel } from "./time-labels.ts";
 import { UsageSum, type UsageTotals } from "./usage-sums.ts";
 
 /** Names what sums are grouped by. Days, weeks and months are those of the local time zone. */
@@ -70,6 +70,24 @@ export interface UsageReport {
   };
 }
 
+/** Holds what happened in the sessions of a store. */
+export interface StoreActivity extends Pick<UsageReport, "unread"> {
+  readonly sessions: readonly SessionActivity[];
+}
+
+/** Holds what happened in a session. */
+export interface SessionActivity {
+  readonly state: SessionState;
+  readonly usage: UsageTotals;
+  /** Holds the counts by time. Times are starts of quarters of an hour, in UTC milliseconds. */
+  readonly counts: readonly {
+    readonly atMs: number;
+    readonly messages: number;
+    readonly toolCalls: number;
+    readonly failedTools: number;
+  }[];
+}
+
 /** Answers questions about the usage of the sessions of a store. */
 export interface UsageReader {
   /**
@@ -80,6 +98,11 @@ export interface UsageReader {
   report(query?: UsageQuery): Promise<UsageReport>;
   /** Returns windows of five hours, the newest last, in which the calls of a query lie. */
   blocks(query?: UsageQuery): Promise<readonly UsageBlock[]>;
+  /**
+   * Returns what happened in each session that a query wants: its messages, its tools, and what its calls cost. A session
+   * that is a copy of another has messages and tools of its own, while each call counts once.
+   */
+  activity(query?: Pick<UsageQuery, "namespace" | "agentId" | "isWanted" | "signal">): Promise<StoreActivity>;
   /** Forgets what was counted, so that the next answer reads every record. */
   clear(): void;
   /** Closes the file of the reader. */
@@ -128,12 +151,14 @@ export function openUsage(store: SessionStore, options: UsageOptions = {}): Usag
         prices,
       );
     },
+    activity: async (query = {}) => activityOf(store, ledger, query, prices),
     clear: () => ledger.clear(),
     close: () => ledger.close(),
   };
 }
 
 interface SessionGroups {
+  readonly id: string;
   readonly state: SessionState;
   /** Reads the sums of the calls that the query wants. */
   readonly groups: () => readonly LedgerSums[];
@@ -156,7 +181,7 @@ async function readGroups(
   const sums = ledger.sums(scopeOf(query), ids);
   const isCounted = callFilter(query);
   return {
-    sessions: wanted.map(({ id, state }) => ({ state, groups: () => sums(id).filter(isCounted) })),
+    sessions: wanted.map(({ id, state }) => ({ id, state, groups: () => sums(id).filter(isCounted) })),
     read: { unread, read: { sessions: sessions.length, records: recordsRead } },
   };
 }
@@ -199,6 +224,26 @@ async function reportOf(
   const summed = [...rows.values()].map(({ head, sum }) => ({ ...head, ...sum.totals() }));
   const unpricedModels = [...unpriced].toSorted((one, other) => compareTexts(one ?? "", other ?? ""));
   return { rows: summed.toSorted(inOrder(by)), total: total.totals(), unpricedModels, pricesAsOf, ...read };
+}
+
+async function activityOf(
+  store: SessionStore,
+  ledger: UsageLedger,
+  query: UsageQuery,
+  prices: ModelPrices,
+): Promise<StoreActivity> {
+  const { sessions, read } = await readGroups(store, ledger, query);
+  const countsOf = ledger.activities(
+    scopeOf(query),
+    sessions.map(({ id }) => id),
+  );
+  const active = sessions.map(({ id, state, groups }): SessionActivity => {
+    const sum = new UsageSum();
+    for (const each of groups()) sum.add(each, prices);
+    const counts = countsOf(id).map(({ quarter, ...rest }) => ({ atMs: startOf(quarter), ...rest }));
+    return { state, usage: sum.totals(), counts };
+  });
+  return { sessions: active, unread: read.unread };
 }
 
 function headOf(

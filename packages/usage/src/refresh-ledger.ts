@@ -140,6 +140,7 @@ async function countSession(
   if (isContinued && position.messages + counter.messages !== state.messageCount)
     return recordsRead + (await countSession(store, ledger, { scope, session, position: undefined }, query));
   const { createdAtMs, messageCount: messages } = state;
-  ledger.add(scope, { id, createdAtMs, lastSeq, messages, state: counter.state }, fromSeq, counter.calls);
+  const counted = { id, createdAtMs, lastSeq, messages, state: counter.state, activity: counter.activity.counts() };
+  ledger.add(scope, counted, fromSeq, counter.calls);
   return recordsRead;
 }

@@ -55,7 +55,12 @@ export const storeCommands: readonly CommandDefinition[] = [
     name: "stats",
     description: "count what is in the store, from its index",
     arguments: [],
-    options: [],
+    options: [
+      {
+        flags: "--activity",
+        description: "messages, tools and cost by program and folder, the longest sessions, and the last 14 days",
+      },
+    ],
     examples: ["stats", "stats --agent main --json"],
     load: () => import("../commands/stats.ts"),
   },

@@ -6,8 +6,13 @@ import { parseStoreUrl } from "@throughline/config";
 import { grouped, sizeText } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
-/** Reads only the session index and no record. */
-export async function run(context: CommandContext, _input: CommandInput): Promise<number> {
+/** Reads only the session index and no record, unless activity is asked for. */
+export async function run(context: CommandContext, { options }: CommandInput): Promise<number> {
+  if (options["activity"] === true) {
+    const { showActivity } = await import("../activity/show-activity.ts");
+    await showActivity(context);
+    return 0;
+  }
   const { output, scope, signal, storeUrl } = context;
   const store = await context.openStore("read");
   const agent = scope.isAgentGiven ? { agentId: scope.agentId } : {};

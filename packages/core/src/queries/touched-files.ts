@@ -33,8 +33,7 @@ const shells: ReadonlySet<string> = new Set(["shell", "shell_command", "exec_com
 
 /** Returns the files that the calls of a record write, in the order of the calls, each path once. */
 export function touchedFiles(record: SessionRecord): readonly FileTouch[] {
-  const message = record["message"];
-  const content = record.type === "message" && isFields(message) ? message["content"] : null;
+  const content = messageOf(record)?.["content"];
   if (!Array.isArray(content)) return [];
   const touches = new Map<string, FileTouch>();
   for (const block of content as readonly unknown[]) {
@@ -99,10 +98,20 @@ function partsOf(path: string): readonly string[] {
 
 /** Returns true for a failed tool result, a failed command, and a reply that ended with an error. */
 export function isFailedRecord(record: SessionRecord): boolean {
-  const message = record["message"];
-  if (record.type !== "message" || !isFields(message)) return false;
-  const { role, isError, exitCode, stopReason, errorMessage } = message;
-  if (role === "toolResult") return isError === true;
+  const message = messageOf(record);
+  if (message?.["role"] !== "assistant") return isFailedTool(record);
+  const { stopReason, errorMessage } = message;
+  return stopReason === "error" || (typeof errorMessage === "string" && errorMessage !== "");
+}
+
+/** Returns true for a failed tool result and a failed command. */
+export function isFailedTool(record: SessionRecord): boolean {
+  const { role, isError, exitCode } = messageOf(record) ?? {};
   if (role === "bashExecution") return typeof exitCode === "number" && exitCode !== 0;
-  return role === "assistant" && (stopReason === "error" || (typeof errorMessage === "string" && errorMessage !== ""));
+  return role === "toolResult" && isError === true;
+}
+
+function messageOf(record: SessionRecord): Fields | null {
+  const message = record["message"];
+  return record.type === "message" && isFields(message) ? message : null;
 }
