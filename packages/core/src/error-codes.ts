@@ -45,9 +45,9 @@ const table = {
     remedy: "Split the append; `capabilities.limits` states the largest batch.",
   },
   CAPABILITY_UNSUPPORTED: {
-    summary: "The store does not declare the ability that was asked for.",
+    summary: "The store, or the provider of the model, does not have the ability that was asked for.",
     retryable: false,
-    remedy: "Look at `capabilities` first, or use a store that declares it.",
+    remedy: "Look at `capabilities` first, or use a store or a model that has it.",
   },
   CODEC_FAILED: {
     summary: "The codec could not encode or decode a payload.",
@@ -156,6 +156,12 @@ const table = {
     summary: "A namespace is neither empty nor a valid id.",
     retryable: false,
     remedy: "Use letters, digits, '.', '-' and '_', at most 128 characters.",
+  },
+  OUTPUT_INVALID: {
+    summary: "The model's answer does not fit the schema of the turn's `output`, also after one request to correct it.",
+    retryable: false,
+    remedy:
+      "Read `details.issues`, and describe the fields in the schema more closely or choose another model. The turn is closed and its replies are stored.",
   },
   PATH_UNSAFE: {
     summary: "A path leads outside its directory, or through a symbolic link.",

@@ -54,7 +54,7 @@ export { openThread } from "./open-thread.ts";
 export { assertArgument, assertKnownOptions, optionKinds } from "./option-checks.ts";
 export type { OptionKind, OptionTable } from "./option-checks.ts";
 export { modelKind, modelTable, portKinds } from "./port-kinds.ts";
-export type { Environment, SessionModel } from "./ports.ts";
+export type { Environment, OutputFormat, SessionModel, ToolChoice } from "./ports.ts";
 export {
   draftsFingerprint,
   headAfter,
@@ -155,6 +155,9 @@ export { thinkingLevels } from "./thinking-levels.ts";
 export { shellWord } from "./throughline-error.ts";
 export type { WriteOutcome } from "./throughline-error.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
+export { issueText, readSchema } from "./checked-schema.ts";
+export type { CheckedSchema, JsonObjectSchema, SchemaInput, SchemaIssue, SchemaValue } from "./checked-schema.ts";
+export { choiceName, outputFields, toolChoiceFields, wireToolChoices } from "./request-fields.ts";
 export { argumentProblem } from "./tool-arguments.ts";
 export { toolsByWireName, wireToolName } from "./tool-names.ts";
 export { sessionBusy, stillAnswering, turnHolder } from "./turn-holder.ts";

@@ -101,6 +101,19 @@ export type ChatDelta =
       readonly name: string;
     };
 
+/**
+ * States whether the model calls tools: as it likes, never, at least one, or one by name.
+ */
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/** Describes an answer in JSON. */
+export interface OutputFormat {
+  /** Names the answer for providers that ask for a name, with letters, digits, `_` and `-`. */
+  readonly name: string;
+  /** Holds the JSON Schema of the answer, which is an object. */
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
 /** Holds one request to a model, in the messages of its provider. */
 export interface ChatRequest {
   /** States the provider's id of the model. */
@@ -111,6 +124,14 @@ export interface ChatRequest {
   readonly messages: readonly unknown[];
   /** Lists the tools that the model may call. @default none */
   readonly tools?: readonly ToolDefinition[];
+  /** States whether the model calls tools. Only the choices in `ChatModel.toolChoices` are asked for. @default "auto" */
+  readonly toolChoice?: ToolChoice;
+  /**
+   * Asks for an answer in JSON that fits a schema, in the provider's own mode. Only models whose `acceptsOutput`
+   * returned true are asked for it.
+   * @default an answer in text
+   */
+  readonly output?: OutputFormat;
   /** Limits the tokens of the answer; null leaves the limit to the provider. @default null */
   readonly maxOutputTokens?: number | null;
   /** Sets the thinking level: `off`, `low`, `medium`, `high`, or another word of the provider. @default off */
@@ -150,6 +171,13 @@ export interface ChatModel {
    * provider's SDK, because the guard reads its status, headers and body. The SDK makes the retries.
    */
   chat(request: ChatRequest): Promise<ChatReply>;
+  /** Lists the values of `ChatRequest.toolChoice` that the provider accepts beside `auto`. @default none */
+  readonly toolChoices?: readonly ("none" | "required" | "tool")[];
+  /**
+   * Returns true when the model answers a request with `output` in the provider's own JSON mode. Absent when the
+   * provider has no such mode; a tool then takes the answer.
+   */
+  acceptsOutput?(request: Pick<ChatRequest, "modelId" | "tools"> & { readonly output: OutputFormat }): boolean;
   /** Counts the tokens of a request at the provider's own endpoint. Absent when the provider has no such endpoint. */
   countTokens?(request: ChatRequest): Promise<number>;
   /**

@@ -4,9 +4,11 @@ import { isFields, type Fields } from "./json-object.ts";
  * Returns the reason why arguments do not fit a tool's schema, for the model to read; null when they fit. The checks
  * cover types, required and unknown fields, enumerations and elements. A keyword with an unexpected value, as in
  * schemas of older drafts and generators, is ignored.
+ *
+ * @param whole names the value itself
  */
-export function argumentProblem(value: unknown, schema: Fields): string | null {
-  return problemAt("arguments", value, { type: "object", ...schema });
+export function argumentProblem(value: unknown, schema: Fields, whole = "arguments"): string | null {
+  return problemAt(whole, value, { type: "object", ...schema });
 }
 
 function problemAt(place: string, value: unknown, schema: unknown): string | null {

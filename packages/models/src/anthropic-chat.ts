@@ -2,9 +2,15 @@ import type * as AnthropicSdk from "@anthropic-ai/sdk";
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import type { SessionModel } from "@throughline/core/internal";
-import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import {
+  assertArgument,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  wireToolChoices,
+} from "@throughline/core/internal";
 import { anthropicEnd, takeAnthropicEvent, takeAnthropicMessage } from "./anthropic-reply.ts";
-import { anthropicPrompt, anthropicRequest, type AnthropicRequestStyle } from "./anthropic-request.ts";
+import { answersInJson, anthropicPrompt, anthropicRequest, type AnthropicRequestStyle } from "./anthropic-request.ts";
 import { streamedEvents, type AnswerErrors } from "./answer-body.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { collectReply } from "./collect-reply.ts";
@@ -83,6 +89,8 @@ function anthropicChat(options: AnthropicModelOptions): ChatModel {
   return {
     provider,
     api: "anthropic",
+    toolChoices: wireToolChoices.anthropic,
+    acceptsOutput: answersInJson,
     chat: async (request) => askAnthropic(request, await connect(), { provider, style, timeout }),
     async countTokens(request): Promise<number> {
       const { client: connected } = await connect();

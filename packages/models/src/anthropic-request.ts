@@ -1,6 +1,6 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import type { ChatRequest } from "@throughline/core";
-import { isFields } from "@throughline/core/internal";
+import type { ChatModel, ChatRequest } from "@throughline/core";
+import { isFields, outputFields, toolChoiceFields } from "@throughline/core/internal";
 import { fieldsOf } from "./wire-fields.ts";
 
 export interface AnthropicRequestStyle {
@@ -10,7 +10,7 @@ export interface AnthropicRequestStyle {
 }
 
 export function anthropicPrompt(request: ChatRequest): Anthropic.MessageCountTokensParams {
-  const { modelId, system, messages, tools = [] } = request;
+  const { modelId, system, messages, tools = [], toolChoice, output } = request;
   return {
     model: modelId,
     messages: messages as Anthropic.MessageParam[],
@@ -24,6 +24,8 @@ export function anthropicPrompt(request: ChatRequest): Anthropic.MessageCountTok
             input_schema: inputSchema as Anthropic.Tool.InputSchema,
           })),
         }),
+    ...(toolChoice === undefined || tools.length === 0 ? {} : toolChoiceFields("anthropic", toolChoice)),
+    ...(output === undefined ? {} : outputFields("anthropic", output)),
   };
 }
 
@@ -31,9 +33,13 @@ export function anthropicRequest(
   request: ChatRequest,
   style: AnthropicRequestStyle,
 ): Anthropic.MessageCreateParamsNonStreaming {
-  const level = request.thinkingLevel ?? "off";
+  // The API refuses thinking in a call that must use a tool, so this call does without.
+  const level = isForced(request) ? "off" : (request.thinkingLevel ?? "off");
   const given = request.maxOutputTokens ?? null;
-  const prompt = anthropicPrompt(request) as Pick<Anthropic.MessageCreateParamsNonStreaming, "model" | "messages">;
+  const prompt = anthropicPrompt(request) as Pick<
+    Anthropic.MessageCreateParamsNonStreaming,
+    "model" | "messages" | "output_config"
+  >;
   const base = {
     ...prompt,
     ...(style.promptCache === "off"
@@ -48,7 +54,7 @@ export function anthropicRequest(
       ...base,
       max_tokens: given ?? style.defaultMaxOutputTokens + budgetOf(level),
       thinking: { type: "adaptive" },
-      output_config: { effort: effortOf(level) },
+      output_config: { ...prompt.output_config, effort: effortOf(level) },
     };
   }
   const budget = Math.min(budgetOf(level), (given ?? Number.MAX_SAFE_INTEGER) - smallestAnswer);
@@ -74,13 +80,27 @@ function effortOf(level: string): Effort {
   return level === "minimal" ? "low" : (level as Effort);
 }
 
+function isForced({ toolChoice }: ChatRequest): boolean {
+  return toolChoice === "required" || typeof toolChoice === "object";
+}
+
+/** Claude from 4.5 on answers in JSON of a schema. Older models, and schemas that cannot be closed, need a tool. */
+export function answersInJson({ modelId, output }: Parameters<NonNullable<ChatModel["acceptsOutput"]>>[0]): boolean {
+  return versionOf(modelId) >= 4.05 && outputFields("anthropic", output) !== null;
+}
+
 /**
  * Claude from 4.6 on decides by itself how long it thinks. Older models need a budget. An unknown name is assumed to be
  * a new model.
  */
 function thinksAdaptively(modelId: string): boolean {
+  return versionOf(modelId) >= 4.06;
+}
+
+/** Returns 4.05 for Claude 4.5, so that versions compare as numbers. */
+function versionOf(modelId: string): number {
   const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(modelId);
-  return version === null || Number(version[1]) + Number(version[2] ?? 0) / 100 >= 4.06;
+  return version === null ? Number.MAX_SAFE_INTEGER : Number(version[1]) + Number(version[2] ?? 0) / 100;
 }
 
 /**

@@ -5,8 +5,10 @@ import {
   assertKnownOptions,
   isFields,
   optionKinds,
+  outputFields,
   type OptionTable,
   systemRandom,
+  wireToolChoices,
 } from "@throughline/core/internal";
 import type { ChatRequest as OllamaRequest, Message, Ollama, Tool } from "ollama";
 import { plainAddress } from "./base-url.ts";
@@ -89,6 +91,9 @@ function ollamaChat(options: OllamaModelOptions): ChatModel {
   return {
     provider,
     api: "ollama",
+    toolChoices: wireToolChoices.ollama,
+    // A schema constrains every token of the answer, so a model with one cannot call tools.
+    acceptsOutput: ({ tools = [] }) => tools.length === 0,
     chat: (request) => askOllama(request, server, { provider, nextCallId, windowTokens, keepAlive: keepAlive ?? null }),
     async windowTokens(modelId, signal): Promise<number | null> {
       assertNotAborted(signal);
@@ -160,7 +165,16 @@ function askOllama(request: ChatRequest, server: OllamaServer, settings: Request
 }
 
 function ollamaBody(
-  { modelId, system, messages, tools = [], maxOutputTokens = null, thinkingLevel = "off" }: ChatRequest,
+  {
+    modelId,
+    system,
+    messages,
+    tools = [],
+    toolChoice,
+    output,
+    maxOutputTokens = null,
+    thinkingLevel = "off",
+  }: ChatRequest,
   { windowTokens, keepAlive }: RequestSettings,
 ): Omit<OllamaRequest, "stream"> & { readonly truncate: false; readonly shift: false } {
   const bodyOptions = {
@@ -173,7 +187,8 @@ function ollamaBody(
     truncate: false,
     shift: false,
     think: thinkSetting(modelId, thinkingLevel),
-    ...(tools.length === 0 ? {} : { tools: tools.map(ollamaTool) }),
+    ...(tools.length === 0 || toolChoice === "none" ? {} : { tools: tools.map(ollamaTool) }),
+    ...(output === undefined ? {} : outputFields("ollama", output)),
     ...(Object.keys(bodyOptions).length === 0 ? {} : { options: bodyOptions }),
     ...(keepAlive === null ? {} : { keep_alive: keepAlive }),
   };

@@ -80,3 +80,8 @@ export function signalOf(signal: AbortSignal | undefined): { readonly signal?: A
 export function effortOf(level: string | undefined): OpenAI.ReasoningEffort | undefined {
   return level === undefined || level === "off" ? undefined : (level as OpenAI.ReasoningEffort);
 }
+
+/** Models before gpt-4o know no schema of an answer. An unknown name is assumed to be a new model. */
+export function answersInJson(modelId: string): boolean {
+  return !/^(?:gpt-3|gpt-4(?:$|-(?:\d|turbo|32k)))/.test(modelId);
+}

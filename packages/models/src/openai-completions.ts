@@ -1,9 +1,9 @@
 import type OpenAI from "openai";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
-import { isFields } from "@throughline/core/internal";
+import { isFields, outputFields, toolChoiceFields, wireToolChoices } from "@throughline/core/internal";
 import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
-import { effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
+import { answersInJson, effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { chatEnd, takeChatChunk, takeChatCompletion } from "./openai-chat-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
@@ -16,6 +16,9 @@ export function openAiCompletions(
   return {
     provider,
     api: "openai",
+    toolChoices: wireToolChoices.openai,
+    // Other servers differ in what they make of a schema, but all that call tools can be given one.
+    acceptsOutput: ({ modelId }) => provider === "openai" && answersInJson(modelId),
     chat: async (request) => askChat(request, await connect(), provider, limitField),
   };
 }
@@ -58,7 +61,7 @@ function askChat(
 }
 
 function chatBody(
-  { modelId, system, messages, tools = [], maxOutputTokens = null, thinkingLevel }: ChatRequest,
+  { modelId, system, messages, tools = [], toolChoice, output, maxOutputTokens = null, thinkingLevel }: ChatRequest,
   limitField: LimitField,
 ): OpenAI.ChatCompletionCreateParamsNonStreaming {
   const effort = effortOf(thinkingLevel);
@@ -66,6 +69,8 @@ function chatBody(
     model: modelId,
     messages: withSystem(system, messages) as OpenAI.ChatCompletionMessageParam[],
     ...(tools.length === 0 ? {} : { tools: tools.map(chatTool) }),
+    ...(toolChoice === undefined || tools.length === 0 ? {} : toolChoiceFields("openai", toolChoice)),
+    ...(output === undefined ? {} : outputFields("openai", output)),
     ...(maxOutputTokens === null ? {} : { [limitField]: maxOutputTokens }),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
   };

@@ -1,8 +1,9 @@
 import type OpenAI from "openai";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import { outputFields, toolChoiceFields, wireToolChoices } from "@throughline/core/internal";
 import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
-import { effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
+import { answersInJson, effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { responseEnd, takeResponse, takeResponseEvent } from "./openai-responses-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
@@ -17,6 +18,8 @@ export function openAiResponses(
   return {
     provider,
     api: "openai-responses",
+    toolChoices: wireToolChoices["openai-responses"],
+    acceptsOutput: ({ modelId }) => answersInJson(modelId),
     chat: async (request) => askResponses(request, await connect(), provider, reasons),
     async countTokens(request): Promise<number> {
       const { client } = await connect();
@@ -64,7 +67,7 @@ function askResponses(
   });
 }
 
-function prompt({ modelId, system, messages, tools = [] }: ChatRequest): {
+function prompt({ modelId, system, messages, tools = [], toolChoice, output }: ChatRequest): {
   readonly model: string;
   readonly input: OpenAI.Responses.ResponseInputItem[];
   readonly instructions?: string;
@@ -86,6 +89,8 @@ function prompt({ modelId, system, messages, tools = [] }: ChatRequest): {
             strict: false,
           })),
         }),
+    ...(toolChoice === undefined || tools.length === 0 ? {} : toolChoiceFields("openai-responses", toolChoice)),
+    ...(output === undefined ? {} : outputFields("openai-responses", output)),
   };
 }
 

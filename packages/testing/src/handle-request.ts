@@ -3,10 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { describeModels } from "./describe-models.ts";
 import { isObject, parseJson, textOf } from "./json-value.ts";
 import type { JsonObject } from "./json-value.ts";
+import { withJsonParts } from "./json-answer.ts";
 import { readBody } from "./read-body.ts";
 import type { OpenRequest, RequestLog } from "./request-log.ts";
 import { sendAnswer, sendFailure, sendWhole } from "./send-reply.ts";
-import type { AnswerReply, SimulatedReply } from "./simulated-reply.ts";
+import type { ScriptedAnswer, SimulatedReply } from "./simulated-reply.ts";
 import type { ProviderSimulatorOptions, Refusal } from "./simulator-options.ts";
 import type { Violation } from "./violation.ts";
 import type { Judgement, SimulatedApi, WireAdapter, WireContext, WireRequest } from "./wire-adapter.ts";
@@ -97,7 +98,8 @@ async function reply(exchange: Exchange, request: WireRequest): Promise<void> {
     const outcome = await sendFailure(response, scripted, adapter, signal);
     return desk.log.end(open, outcome, scripted.status);
   }
-  const answer: AnswerReply = typeof scripted === "string" ? { kind: "answer", content: scripted } : scripted;
+  const given: ScriptedAnswer = typeof scripted === "string" ? { kind: "answer", content: scripted } : scripted;
+  const answer = withJsonParts(given, request.body);
   const wire = adapter.answer(request, answer, open.promptTokens);
   const outcome = await sendAnswer(response, wire, answer, adapter, { streams: adapter.streams(request.body), signal });
   return desk.log.end(open, outcome, 200);

@@ -15,6 +15,8 @@ export interface SimulatedModel {
    * stops the answer at the end of the window.
    */
   readonly outputOverflow: "refuse" | "stop";
+  /** Anthropic: states whether the model answers in JSON of a schema (`output_config.format`). */
+  readonly jsonOutput: boolean;
   /** OpenAI chat: states whether the model rejects `max_tokens` in favor of `max_completion_tokens`. */
   readonly completionTokensOnly: boolean;
   /** OpenAI-compatible servers: states whether the server sends thinking as `reasoning_content` and accepts it back. */
@@ -47,6 +49,7 @@ function defaultsOf(model: string): SimulatedModel {
     prefixBinding: claude !== null && claude.version >= bindsFrom,
     systemMessages: false,
     outputOverflow: "refuse",
+    jsonOutput: claude === null || claude.version >= 4.05,
     completionTokensOnly: /^(?:o\d|gpt-5)/.test(model),
     reasoningContent: false,
     capabilities: ["completion", "tools", "thinking"],

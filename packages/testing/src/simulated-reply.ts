@@ -9,6 +9,17 @@ interface TextPart {
   readonly text: string;
 }
 
+/**
+ * Scripts an answer in JSON. A request in the provider's JSON mode receives it as text. Another request with tools
+ * receives it as a call of the tool that it forces, else of its last tool.
+ */
+interface JsonPart {
+  /** Distinguishes the parts. */
+  readonly type: "json";
+  /** Holds the answer, which is written as JSON. */
+  readonly value: unknown;
+}
+
 /** Scripts thinking. The simulator signs it if the provider does. Later requests must send it back unchanged. */
 interface ThinkingPart {
   /** Distinguishes the parts. */
@@ -53,10 +64,10 @@ interface ReplyUsage {
 }
 
 /** Scripts an answer. */
-export interface AnswerReply {
+export interface AnswerReply<Part = ReplyPart> {
   readonly kind: "answer";
   /** Holds the text, or the parts of the answer. */
-  readonly content: string | readonly ReplyPart[];
+  readonly content: string | readonly Part[];
   /** Sets the reason why the answer ended. @default "tool-calls" when a call is in the content, otherwise "end" */
   readonly stop?: ReplyStop;
   /** Replaces the token counts. @default the simulator's own count */
@@ -109,7 +120,10 @@ export interface ErrorReply {
 }
 
 /** Holds a scripted reply. A string stands for an answer with that text. */
-export type SimulatedReply = string | AnswerReply | ErrorReply;
+export type SimulatedReply = string | ScriptedAnswer | ErrorReply;
+
+/** An answer of the script. Its JSON parts become text or calls when the request is known. */
+export type ScriptedAnswer = AnswerReply<ReplyPart | JsonPart>;
 
 /** Returns the parts of an answer. A string counts as one text part, an empty string as no part. */
 export function replyParts(reply: AnswerReply): readonly ReplyPart[] {

@@ -4,6 +4,12 @@ import type { ProviderSimulator } from "../src/simulator-options.ts";
 import type { SimulatedApi } from "../src/wire-adapter.ts";
 import { anthropicBlockCases, anthropicMessageCases, anthropicToolCases } from "./anthropic-cases.ts";
 import { ollamaCases } from "./ollama-cases.ts";
+import {
+  anthropicOutputCases,
+  ollamaOutputCases,
+  openAiChatOutputCases,
+  openAiResponsesOutputCases,
+} from "./output-cases.ts";
 import { openAiChatCases, openAiResponsesCases } from "./openai-cases.ts";
 import { anthropicShapeCases, openAiChatShapeCases, openAiResponsesShapeCases } from "./shape-cases.ts";
 import { errorText, post } from "./refusal-case.ts";
@@ -19,6 +25,10 @@ const tables: readonly (readonly [SimulatedApi, readonly RefusalCase[]])[] = [
   ["anthropic", anthropicShapeCases],
   ["openai-chat", openAiChatShapeCases],
   ["openai-responses", openAiResponsesShapeCases],
+  ["anthropic", anthropicOutputCases],
+  ["openai-chat", openAiChatOutputCases],
+  ["openai-responses", openAiResponsesOutputCases],
+  ["ollama", ollamaOutputCases],
 ];
 
 describe("invalid requests", () => {

@@ -7,6 +7,7 @@ import { checkToolPairs } from "./anthropic-pairs.ts";
 import type { AnthropicRequest } from "./anthropic-request.ts";
 import { checkThinking, controlsBinding } from "./anthropic-thinking.ts";
 import { checkTurns } from "./anthropic-turns.ts";
+import { anthropicFormatViolation } from "./output-schemas.ts";
 
 const limits = providerLimits.anthropic;
 
@@ -50,6 +51,8 @@ const outputLimit: Rule<AnthropicRequest> = ({ body, countOnly, model }) => {
   return invalidRequest(`max_tokens: ${most} for ${textOf(body["model"])}`);
 };
 
+const forcing: readonly string[] = ["any", "tool"];
+
 const thinkingSetting: Rule<AnthropicRequest> = ({ body, betas }) => {
   const thinking = body["thinking"];
   if (!isObject(thinking)) return null;
@@ -60,6 +63,8 @@ const thinkingSetting: Rule<AnthropicRequest> = ({ body, betas }) => {
     );
   if (thinking["block_binding"] !== undefined && !controlsBinding(betas))
     return invalidRequest(`thinking.${type}.block_binding: Extra inputs are not permitted`);
+  if (type !== "disabled" && isObject(body["tool_choice"]) && forcing.includes(textOf(body["tool_choice"]["type"])))
+    return invalidRequest("Thinking may not be enabled when tool_choice forces tool use.");
   if (type !== "enabled") return null;
   const budget = thinking["budget_tokens"];
   if (budget === undefined) return invalidRequest("thinking.enabled.budget_tokens: Field required");
@@ -67,8 +72,6 @@ const thinkingSetting: Rule<AnthropicRequest> = ({ body, betas }) => {
     return invalidRequest("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024");
   if (isInteger(body["max_tokens"]) && body["max_tokens"] <= budget)
     return invalidRequest("`max_tokens` must be greater than `thinking.budget_tokens`.");
-  if (isObject(body["tool_choice"]) && ["any", "tool"].includes(textOf(body["tool_choice"]["type"])))
-    return invalidRequest("Thinking may not be enabled when tool_choice forces tool use.");
   return null;
 };
 
@@ -105,6 +108,10 @@ const tools: Rule<AnthropicRequest> = ({ body }) => {
   if (repeated(names).length > 0) return invalidRequest("tools: Tool names must be unique.");
   const choice = body["tool_choice"];
   if (!isObject(choice)) return null;
+  if (!["auto", "none", ...forcing].includes(textOf(choice["type"])))
+    return invalidRequest(
+      `tool_choice: Input tag '${textOf(choice["type"])}' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'`,
+    );
   if (names.length === 0)
     return invalidRequest("tool_choice: tool_choice may only be specified while providing tools.");
   if (choice["type"] !== "tool" || names.includes(textOf(choice["name"]))) return null;
@@ -156,6 +163,7 @@ export function checkAnthropic(request: AnthropicRequest): Violation | null {
     thinkingSetting,
     systemField,
     tools,
+    ({ body, model }) => anthropicFormatViolation(body, model.jsonOutput),
     checkTurns,
     blocks,
     compactions,

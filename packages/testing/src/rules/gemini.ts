@@ -119,7 +119,18 @@ const signatures: Rule<GeminiRequest> = ({ body, needsSignatures }) => {
 const tools: Rule<GeminiRequest> = ({ body }) => {
   const declared = objectsOf(body["tools"]).flatMap((tool) => objectsOf(tool["functionDeclarations"]));
   const twice = repeated(declared.map((one) => textOf(one["name"])))[0];
-  return twice === undefined ? null : refuse(`Duplicate function declaration found: ${twice}`);
+  if (twice !== undefined) return refuse(`Duplicate function declaration found: ${twice}`);
+  const config = isObject(body["toolConfig"]) ? body["toolConfig"]["functionCallingConfig"] : undefined;
+  if (!isObject(config)) return null;
+  if (declared.length === 0 && config["mode"] !== "NONE")
+    return refuse("Function calling config is set without function_declarations.");
+  const allowed = listOf(config["allowedFunctionNames"]);
+  if (allowed.length > 0 && config["mode"] !== "ANY")
+    return refuse("allowed_function_names should only be set when function calling mode is ANY.");
+  const unknown = allowed.find((name) => declared.every((one) => one["name"] !== name));
+  return unknown === undefined
+    ? null
+    : refuse(`allowed_function_names contains a name that is not declared: ${textOf(unknown)}`);
 };
 
 /**

@@ -93,10 +93,19 @@ const abilities: Rule<OllamaRequest> = ({ body, model }) => {
   return thinks && !model.capabilities.includes("thinking") ? refuse(`"${name}" does not support thinking`) : null;
 };
 
+/** The server quotes the JSON that it received. */
+const format: Rule<OllamaRequest> = ({ body }) => {
+  const asked = body["format"];
+  if (asked === undefined || asked === null || asked === "" || asked === "json" || isObject(asked)) return null;
+  return refuse(
+    `invalid format: ${JSON.stringify(JSON.stringify(asked))}; expected "json" or a valid JSON Schema object`,
+  );
+};
+
 /**
  * Checks types only. Ollama leaves roles, order and pairing to the model's template, so the simulator does not check
  * them.
  */
 export function checkOllama(request: OllamaRequest): Violation | null {
-  return firstViolation(request, [fields, modelName, numbers, abilities]);
+  return firstViolation(request, [fields, modelName, numbers, format, abilities]);
 }

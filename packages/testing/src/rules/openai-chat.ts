@@ -4,6 +4,7 @@ import type { SimulatedModel } from "../model-table.ts";
 import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
 import { checkMessage } from "./openai-chat-messages.ts";
+import { openAiFormatViolation } from "./output-schemas.ts";
 import { checkTools, emptyArray, missing, unsupportedValue, wantString, wrongType } from "./openai-shapes.ts";
 
 export interface OpenAiChatRequest {
@@ -117,6 +118,11 @@ const format: Rule<OpenAiChatRequest> = ({ body }) => {
     isObject(tool["function"]) ? tool["function"]["name"] : undefined,
   );
   const wanted = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
+  const { response_format: asked } = body;
+  if (isObject(asked) && asked["type"] === "json_schema") {
+    const violation = openAiFormatViolation(asked["json_schema"], "response_format.json_schema");
+    if (violation) return violation;
+  }
   if (wanted === undefined || names.includes(wanted)) return null;
   return invalidRequest(`Tool choice '${textOf(wanted)}' not found in 'tools' parameter.`, "tool_choice");
 };

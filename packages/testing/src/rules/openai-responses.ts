@@ -5,6 +5,7 @@ import type { ResponseLedger } from "../openai/response-ledger.ts";
 import type { ThinkingSeals } from "../thinking-seal.ts";
 import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
+import { openAiFormatViolation, responsesChoiceViolation } from "./output-schemas.ts";
 import { checkItem } from "./openai-response-items.ts";
 import { checkTools, wantString, wrongType } from "./openai-shapes.ts";
 
@@ -163,6 +164,12 @@ export function checkOpenAiResponses(request: OpenAiResponsesRequest): Violation
     required,
     outputLimit,
     ({ body }) => checkTools(body, false),
+    ({ body }) => responsesChoiceViolation(body),
+    ({ body }) => {
+      const format = isObject(body["text"]) ? body["text"]["format"] : undefined;
+      const isSchema = isObject(format) && format["type"] === "json_schema";
+      return isSchema ? openAiFormatViolation(format, "text.format") : null;
+    },
     ({ body }) =>
       body["text"] === undefined || isObject(body["text"]) ? null : wrongType("text", "an object", body["text"]),
     shapes,
