@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { Finding, RecordDraft, StoredRecord } from "@throughline/core";
-import { runSteps, type Steps } from "@throughline/core/internal";
+import { isFields, runSteps, type Steps } from "@throughline/core/internal";
 import { findBoundary } from "./find-boundary.ts";
 import { messageTreeSteps } from "./message-tree.ts";
 import { walkBranch, walkSteps } from "./walk-branch.ts";
@@ -163,5 +163,7 @@ function pathOf(records: readonly StoredRecord[], headId: string | null): readon
 
 function isRequest({ type, record, side }: StoredRecord): boolean {
   const message = type === "message" && !side ? record["message"] : null;
-  return typeof message === "object" && message !== null && (message as { role?: unknown }).role === "user";
+  if (!isFields(message)) return false;
+  // A correction asks for another form of the answer; the request is the message before it.
+  return message["role"] === "user" && message["source"] !== "correction";
 }

@@ -39,7 +39,7 @@ export class TitleFinder {
     const message = record.message as Partial<Message> | null | undefined;
     if (message?.role !== "user") return;
     const { source, content } = message;
-    if (source === "flush" || source === "continue") return;
+    if (source === "flush" || source === "continue" || source === "correction") return;
     const text = textOf(content);
     if (text === "") return;
     this.#messages += 1;

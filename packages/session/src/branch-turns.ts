@@ -1,6 +1,6 @@
 import { assertArgument, assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import { isGone } from "./begin-turn.ts";
-import { messageDraft } from "./close.ts";
+import { messageDraft } from "./message-parts.ts";
 import { assertContent } from "./content-problem.ts";
 import { branchTable } from "./option-tables.ts";
 import {
@@ -18,21 +18,25 @@ import {
 import type { SessionContent } from "./session-options.ts";
 import { takeTurn } from "./take-turn.ts";
 import type { TurnHost } from "./turn-host.ts";
-import type { BranchTurnOptions, Turn } from "./turn.ts";
+import type { TurnOutputSchema } from "./output-schema.ts";
+import type { BranchTurnOptions, TurnResult } from "./turn.ts";
 
 /** Runs a turn at the last message of the user. */
-export async function regenerate(host: TurnHost, options: BranchTurnOptions): Promise<Turn> {
+export async function regenerate<Schema extends TurnOutputSchema>(
+  host: TurnHost,
+  options: BranchTurnOptions<Schema>,
+): Promise<TurnResult<Schema>> {
   checkBranchTurn(host, "regenerate", options);
   return branchTurn(host, lastMessage, [], options);
 }
 
 /** Runs a turn with another version of a message. */
-export async function edit(
+export async function edit<Schema extends TurnOutputSchema>(
   host: TurnHost,
   recordId: string,
   content: SessionContent,
-  options: BranchTurnOptions,
-): Promise<Turn> {
+  options: BranchTurnOptions<Schema>,
+): Promise<TurnResult<Schema>> {
   checkBranchTurn(host, "edit", options);
   assertArgument("edit", "recordId", recordId, optionKinds.filledText);
   assertContent(content);
@@ -61,12 +65,12 @@ export async function branches(host: TurnHost, recordId: string): Promise<readon
 }
 
 /** A new message follows the place to which the branch goes back, so the head moves to the message itself. */
-async function branchTurn(
+async function branchTurn<Schema extends TurnOutputSchema>(
   host: TurnHost,
   choice: BranchChoice,
   contents: readonly SessionContent[],
-  options: BranchTurnOptions,
-): Promise<Turn> {
+  options: BranchTurnOptions<Schema>,
+): Promise<TurnResult<Schema>> {
   const plan = await planBranch(await placeOf(host, options.signal), choice);
   const { expect, rewindTo, ...move } = plan.options;
   const messages = contents.map((content) => ({

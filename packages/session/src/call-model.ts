@@ -19,7 +19,7 @@ import {
 } from "@throughline/guard/internal";
 import { guardCall } from "@throughline/guard";
 import type { Actual, Calibration, TokenCounter } from "@throughline/tokens/internal";
-import { type CallUsage, readUsage } from "@throughline/core/internal";
+import { type CallUsage, readUsage, type ToolChoice } from "@throughline/core/internal";
 import type { ContextEstimate } from "@throughline/tokens";
 import { answerInTime, statedWindow } from "./answer-in-time.ts";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
@@ -29,8 +29,9 @@ import { prefixTokens, type Prompt, type PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
 import { forward } from "./turn-wait.ts";
-import { ownToolName, withOwnToolNames, type WireTools } from "./wire-tools.ts";
+import { ownToolName, wireToolName, withOwnToolNames, type WireTools } from "./wire-tools.ts";
 import { storableReply } from "./storable-reply.ts";
+import type { RecordedOutput } from "./output-schema.ts";
 
 export interface CallContext {
   readonly turnId: string;
@@ -39,6 +40,8 @@ export interface CallContext {
   readonly prefix: PromptPrefix;
   /** Holds the tools under the names that the provider receives. */
   readonly wireTools: WireTools;
+  readonly toolChoice: ToolChoice;
+  readonly output: RecordedOutput | null;
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
   readonly limits: LearnedLimits;
@@ -231,7 +234,8 @@ class ModelCall {
   }
 
   #chatRequest(request: GuardedRequest): Parameters<SessionModel["chat"]["chat"]>[0] {
-    const { model, signal, wireTools } = this.#context;
+    const { model, signal, wireTools, toolChoice, output } = this.#context;
+    const choice = typeof toolChoice === "object" ? { tool: wireToolName(toolChoice.tool, wireTools) } : toolChoice;
     const { thinkingLevel, modelId } = model;
     return {
       modelId,
@@ -240,6 +244,8 @@ class ModelCall {
       maxOutputTokens: request.maxOutputTokens,
       signal,
       ...(request.tools === undefined ? {} : { tools: wireTools.definitions }),
+      ...(choice === "auto" ? {} : { toolChoice: choice }),
+      ...(output?.as === "json" ? { output: { name: output.name, schema: output.schema } } : {}),
       ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
     };
   }
@@ -254,6 +260,7 @@ class ModelCall {
   /** Records what the attempt sent, so that `rebuildCall` can restore its messages from the log. */
   #facts(request: GuardedRequest, attempt: number): CallFacts {
     const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges, counter } = this.#context;
+    const { toolChoice, output } = this.#context;
     const { toSeq, headId, messages, cut } = this.#prompt;
     const changes = this.#changes.slice(this.#toldChanges);
     this.#toldChanges = this.#changes.length;
@@ -284,6 +291,8 @@ class ModelCall {
       changes,
       ...difference,
       cut,
+      ...(toolChoice === "auto" ? {} : { toolChoice }),
+      ...(output === null ? {} : { output }),
     };
   }
 

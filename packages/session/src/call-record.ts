@@ -1,8 +1,9 @@
-import { throughlineDraft, throughlineKind, isFields } from "@throughline/core/internal";
+import { throughlineDraft, throughlineKind, isFields, type ToolChoice } from "@throughline/core/internal";
 import type { RecordDraft, SessionRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard/internal";
 import type { WindowCut } from "@throughline/history/internal";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
+import type { RecordedOutput } from "./output-schema.ts";
 
 /** States how one call of the model ended. */
 export type CallOutcome = "answered" | "partial" | "overflowed" | "failed" | "aborted";
@@ -78,6 +79,10 @@ export interface CallFacts {
   readonly splice: CallSplice | null;
   /** Is true when no call of the reply runs without a decision in the log (`throughline.approval`); else absent. */
   readonly asksApproval?: true;
+  /** States which tools the model was to call; absent when it was free to. */
+  readonly toolChoice?: ToolChoice;
+  /** States how the request asked for an answer in JSON; absent when it did not. */
+  readonly output?: RecordedOutput;
   /** States where a history that is longer than the window was cut; null when all of it was sent. */
   readonly cut: WindowCut | null;
 }
@@ -92,7 +97,8 @@ export function isSameCall(one: CallName, other: CallName): boolean {
 const maxCallBytes = 600;
 
 export function callDrafts(call: CallFacts): readonly RecordDraft[] {
-  const hasMore = call.splice !== null || call.thinkingOut !== null || call.changes.length > 0;
+  const hasMore =
+    call.splice !== null || call.thinkingOut !== null || call.changes.length > 0 || call.output !== undefined;
   const whole = throughlineDraft("call", { ...briefly(call), ...moreOf(call) });
   if (!hasMore || JSON.stringify(whole).length + otherFieldsBytes <= maxCallBytes) return [whole];
   const { turnId, step, attempt } = call;
@@ -105,11 +111,12 @@ export function callDrafts(call: CallFacts): readonly RecordDraft[] {
 /** Reserves room for the id, the parent and the time, which the store adds. */
 const otherFieldsBytes = 120;
 
-function moreOf({ changes, thinkingOut, splice }: CallFacts): Readonly<Record<string, unknown>> {
+function moreOf({ changes, thinkingOut, splice, output }: CallFacts): Readonly<Record<string, unknown>> {
   return {
     ...(changes.length === 0 ? {} : { changes }),
     ...(thinkingOut === null ? {} : { thinkingOut }),
     ...(splice === null ? {} : { splice }),
+    ...(output === undefined ? {} : { output }),
   };
 }
 
@@ -135,6 +142,7 @@ function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
     ...(call.windowTokens === null ? {} : { window: call.windowTokens }),
     ...(call.cut === null ? {} : { cut: [call.cut.fromSeq, call.cut.metAtSeq, call.cut.requestSeq] }),
     ...(call.asksApproval === true ? { asksApproval: true } : {}),
+    ...(call.toolChoice === undefined ? {} : { toolChoice: call.toolChoice }),
     outcome: call.outcome,
     ...(call.actual === null ? {} : { actual: call.actual }),
   };
@@ -156,6 +164,7 @@ export type CallPart =
       readonly changes: readonly GuardChange[];
       readonly thinkingOut: ThinkingRange | null;
       readonly splice: CallSplice | null;
+      readonly output?: RecordedOutput;
     };
 
 /** Reads a record of a call. Null for every other record, and for a record in another form. */
@@ -170,7 +179,9 @@ export function readCallPart(record: SessionRecord): CallPart | null {
   const splice = isFields(data["splice"]) ? (data["splice"] as unknown as CallSplice) : null;
   // `moreOf` writes this form.
   const thinkingOut = Array.isArray(data["thinkingOut"]) ? (data["thinkingOut"] as unknown as ThinkingRange) : null;
-  if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, thinkingOut, splice };
+  const output = readOutput(data["output"]);
+  const asked = output === null ? {} : { output };
+  if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, thinkingOut, splice, ...asked };
   const { provider, model, toSeq, outcome } = data;
   if (typeof provider !== "string" || typeof model !== "string" || !isSeq(toSeq)) return null;
   const call: CallFacts = {
@@ -199,8 +210,22 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     splice,
     cut: readCut(data["cut"]),
     ...(data["asksApproval"] === true ? { asksApproval: true } : {}),
+    ...readToolChoice(data["toolChoice"]),
+    ...asked,
   };
   return { part: 1, call, hasMore: data["more"] === 1 };
+}
+
+function readToolChoice(value: unknown): { readonly toolChoice?: ToolChoice } {
+  if (value === "none" || value === "required") return { toolChoice: value };
+  return isFields(value) && typeof value["tool"] === "string" ? { toolChoice: { tool: value["tool"] } } : {};
+}
+
+function readOutput(value: unknown): RecordedOutput | null {
+  if (!isFields(value)) return null;
+  const { as, name, schema } = value;
+  if ((as !== "json" && as !== "tool") || typeof name !== "string" || !isFields(schema)) return null;
+  return { as, name, schema };
 }
 
 function readCut(value: unknown): WindowCut | null {

@@ -1,11 +1,4 @@
-import {
-  ThroughlineError,
-  type AssistantMessage,
-  type Clock,
-  type Message,
-  type RecordDraft,
-  type ToolCallBlock,
-} from "@throughline/core";
+import { ThroughlineError, type AssistantMessage, type Clock, type Message, type RecordDraft } from "@throughline/core";
 import { causeText } from "@throughline/core/internal";
 import type { WaitingCalls } from "@throughline/core/internal";
 import { modelFailure } from "@throughline/guard/internal";
@@ -14,6 +7,7 @@ import type { CallResult } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type { AnsweredTurn } from "./keyed-turn.ts";
+import { messageDraft, toolCallsOf } from "./message-parts.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import { resultDraft } from "./run-tools.ts";
 import type { SendDenial } from "./send-denial.ts";
@@ -55,6 +49,12 @@ export class TurnClose {
 
   async done(drafts: readonly RecordDraft[], result: CallResult, entry: ClosingDecision["entry"]): Promise<TurnEnd> {
     await this.#close(drafts, { state: "done" }, result, entry);
+    return { outcome: "done", denial: null };
+  }
+
+  /** Ends a turn whose answer a tool took. */
+  async answered(reply: AssistantMessage): Promise<TurnEnd> {
+    await this.#close([], { state: "done" }, null, this.decision("done", reply).entry);
     return { outcome: "done", denial: null };
   }
 
@@ -163,10 +163,6 @@ function failedMark({ code, message }: { readonly code: string; readonly message
   return { state: "failed", error: { code, message: message.slice(0, 300).toWellFormed() } };
 }
 
-export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
-  return Array.isArray(content) ? content.filter((block): block is ToolCallBlock => block.type === "toolCall") : [];
-}
-
 /** Stores a partial reply with a result for each of its calls, so that no reader finds a call without one. */
 export function brokenReply(message: AssistantMessage | null, content: string): readonly RecordDraft[] {
   if (message === null) return [];
@@ -174,19 +170,15 @@ export function brokenReply(message: AssistantMessage | null, content: string): 
   return [messageDraft(message), ...results];
 }
 
-export function messageDraft(message: Message): RecordDraft {
-  return { type: "message", message };
-}
-
 /**
  * Builds the result for the caller. Text and stop reason are those of the last reply, and a reply that `holdBack`
  * withholds has no text.
  */
-export function finishedTurn(parts: Omit<Turn, "text" | "stopReason">, holdBack: HoldBack | null): Turn {
+export function finishedTurn(parts: Omit<Turn, "text" | "stopReason" | "output">, holdBack: HoldBack | null): Turn {
   const reply = parts.messages.findLast((message): message is AssistantMessage => message.role === "assistant");
   const text = textOfContent(reply?.content);
   const isHeldBack = holdBack?.(text, true) ?? false;
-  return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null };
+  return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null, output: undefined };
 }
 
 /** Builds the result of an earlier turn with the same idempotency key. */

@@ -65,9 +65,9 @@ export async function enqueueTurn(context: EnqueueContext): Promise<Turn> {
 function waitingTurn({ host, input, options, turnId }: EnqueueContext): WaitingTurn {
   const arrivedAtMs = host.shared.clock.nowMs();
   const { drafts, idempotencyKey, isMentioned, branch } = input;
-  const { model, system, tools, maxSteps, leaseMs, whenBusy } = options;
+  const { model, system, tools, toolChoice, output, maxSteps, leaseMs, whenBusy } = options;
   const settings = whenBusy === undefined ? readQueueSettings(host.log.entry) : plainQueue;
-  const hasOwn = [model, system, tools, maxSteps, leaseMs].some((option) => option !== undefined);
+  const hasOwn = [model, system, tools, toolChoice, output, maxSteps, leaseMs].some((option) => option !== undefined);
   const canJoin = idempotencyKey === null && isMentioned && !hasOwn && branch === undefined;
   return { holder: { turnId, sinceMs: arrivedAtMs }, drafts: canJoin ? drafts : null, settings, arrivedAtMs };
 }

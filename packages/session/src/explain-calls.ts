@@ -66,8 +66,8 @@ export function explainCalls(records: readonly StoredRecord[]): readonly Explain
       const at = calls.findLastIndex(({ facts }) => isSameCall(facts, part));
       const call = calls[at];
       if (call === undefined) continue;
-      const { changes, thinkingOut, splice } = part;
-      const facts = { ...call.facts, changes, thinkingOut, splice };
+      const { part: _part, ...more } = part;
+      const facts = { ...call.facts, ...more };
       calls[at] = explained(facts, call.callId, call.atMs, resultIds);
     }
   }

@@ -11,7 +11,7 @@ import type { SessionAppendOptions } from "./session.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type { BranchTurnOptions, ResumeOptions, RunTurnOptions } from "./turn.ts";
 
-const { callback, filledText, flag, integer, listOf, number, object, objectOf, objectWith } = optionKinds;
+const { callback, either, filledText, flag, integer, listOf, number, object, objectOf, objectWith } = optionKinds;
 const { oneOf, orNull, required, signal, text } = optionKinds;
 
 const leaseMs = integer({ min: 1, max: 86_400_000 });
@@ -26,6 +26,11 @@ const tools: OptionKind = listOf({
   accepts: (value) =>
     objectWith("run").accepts(value) && object.accepts((value as { readonly definition?: unknown }).definition),
 });
+
+const toolChoice: OptionKind = {
+  expected: '"auto", "none", "required" or { tool }',
+  accepts: (value) => oneOf(["auto", "none", "required"]).accepts(value) || isFieldsOf(value, "tool", filledText),
+};
 
 export const sessionsTable: OptionTable<SessionsOptions> = {
   store: required(portKinds.store),
@@ -67,6 +72,8 @@ export const branchTable: OptionTable<BranchTurnOptions> = {
   model: modelKind,
   system: systemPrompt,
   tools,
+  toolChoice,
+  output: either(object, callback),
   maxSteps: integer({ min: 1 }),
   leaseMs,
 };

@@ -1,6 +1,6 @@
 import type { StoredRecord, ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard/internal";
-import { runSteps, type Steps } from "@throughline/core/internal";
+import { type OutputFormat, runSteps, type Steps, type ToolChoice } from "@throughline/core/internal";
 import type { WindowCut } from "@throughline/history/internal";
 import { contextSteps, limitSteps, renderSteps } from "@throughline/history/internal";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
@@ -8,6 +8,7 @@ import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 import { applySplice } from "./call-splice.ts";
 import { shortHash, toolsHashOf, withSystem } from "./prompt.ts";
 import { mappingFor } from "./session-log.ts";
+import { outputTool } from "./output-schema.ts";
 import { changesWindow } from "./window-facts.ts";
 
 /** Holds the parts of a request that no record stores. Records hold only their hashes. */
@@ -24,8 +25,12 @@ export interface RebuiltCall {
   readonly system: string | null;
   /** Holds the messages of the request, in the provider's shape. */
   readonly messages: readonly unknown[];
-  /** Holds the tools that the caller passed in the prefix. */
+  /** Holds the tools that the caller passed in the prefix, and the tool that took a structured answer. */
   readonly tools: readonly ToolDefinition[];
+  /** States which tools the model was to call. */
+  readonly toolChoice: ToolChoice;
+  /** Holds the format of the answer that the provider's JSON mode was asked for; null for an answer in text. */
+  readonly output: OutputFormat | null;
   /** Limits the tokens that the model was allowed to write; null when the request named no limit. */
   readonly maxOutputTokens: number | null;
   /**
@@ -62,13 +67,17 @@ export function* rebuildSteps(
   const whole = withSystem(api, messages, prefix.system);
   const { changes, thinkingOut, own, splice } = changesUpTo(records, call);
   const shortened = applyChanges(leaveThinkingOut(whole.messages, thinkingOut), changes);
+  const { output } = call;
+  const tools = output?.as === "tool" ? [...prefix.tools, outputTool(output)] : prefix.tools;
   return {
     system: whole.system,
     messages: splice === null ? leaveThinkingOut(shortened, own) : applySplice(shortened, splice),
-    tools: prefix.tools,
+    tools,
+    toolChoice: call.toolChoice ?? "auto",
+    output: output?.as === "json" ? { name: output.name, schema: output.schema } : null,
     maxOutputTokens: call.maxOutputTokens,
     isSameSystem: (prefix.system === null ? null : shortHash(prefix.system)) === call.systemHash,
-    areSameTools: toolsHashOf(prefix.tools) === call.toolsHash,
+    areSameTools: toolsHashOf(tools) === call.toolsHash,
   };
 }
 

@@ -4,20 +4,15 @@ import { resolveGroupActivation } from "@throughline/policy/internal";
 import type { Actual, AheadCounter, TokenCounter } from "@throughline/tokens/internal";
 import { callModel, type CallResult, type CallContext } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
-import {
-  brokenReply,
-  messageDraft,
-  toolCallsOf,
-  type TurnClose,
-  type TurnCloseOptions,
-  type TurnEnd,
-} from "./close.ts";
+import { brokenReply, type TurnClose, type TurnCloseOptions, type TurnEnd } from "./close.ts";
+import { messageDraft, toolCallsOf } from "./message-parts.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf, type Prompt, type PromptPrefix } from "./prompt.ts";
 import { type RequestedCalls, runTools, type RunToolsOptions } from "./run-tools.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { SessionModel, StepContext } from "./session-options.ts";
 import { withThinkingLevel } from "./thinking-level.ts";
 import { readWindowRecords } from "./window-records.ts";
+import { stepChoice } from "./tool-choice.ts";
 import { wireTools } from "./wire-tools.ts";
 
 type ToolRun = RequestedCalls & Pick<RunToolsOptions, "approve" | "recorded">;
@@ -80,6 +75,11 @@ export class TurnRun {
         ...result.calls.flatMap((call) => callDrafts({ ...call, ...asked })),
       ];
       if (calls.length === 0) {
+        const correction = (await settings.output?.takeReply(message, this.#step < settings.maxSteps)) ?? null;
+        if (correction !== null) {
+          await this.#append([...drafts, correction], { entry: this.#close.patch(result) });
+          continue;
+        }
         const { askAgain = [], entry } = this.#close.decision("done", message);
         if (askAgain.length > 0 && this.#step < settings.maxSteps) {
           await this.#append([...drafts, ...askAgain], { entry: this.#close.patch(result) });
@@ -96,6 +96,8 @@ export class TurnRun {
         recorded: () => null,
       });
       if (end !== null) return end;
+      await settings.output?.takeCalls(calls);
+      if (settings.output?.isSettled === true) return this.#close.answered(message);
       if (this.#step < settings.maxSteps || signal.aborted) continue;
       return this.#close.atStepLimit(message);
     }
@@ -130,6 +132,8 @@ export class TurnRun {
       model: this.#callModel(),
       prefix,
       wireTools: wireTools(settings.tools.definitions, settings.model.chat.api),
+      toolChoice: stepChoice({ ...settings, step: this.#step }),
+      output: settings.output?.recorded ?? null,
       counter,
       calibration: ledger.learning.calibration,
       limits: ledger.learning.limits,

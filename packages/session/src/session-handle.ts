@@ -17,35 +17,30 @@ import {
   noteArchiving,
   optionKinds,
   resetSession,
-  runInSlices,
   type SessionDraft,
 } from "@throughline/core/internal";
-import { applyChanges } from "@throughline/guard/internal";
-import type { Gauge, Spend } from "@throughline/tokens";
+import type { Spend } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { branches, checkBranchTurn, edit, regenerate, rewind, switchTo } from "./branch-turns.ts";
 import { assertContent } from "./content-problem.ts";
-import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "@throughline/policy/internal";
-import { renderSteps } from "@throughline/history/internal";
-import { createAheadCounter } from "@throughline/tokens/internal";
-import { restoreHistory } from "./restore-history.ts";
+import { readMessages } from "./session-messages.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
 import type { SessionBranch } from "./session-branches.ts";
-import type { BranchTurnOptions, ResumeOptions, RunTurnOptions, Turn } from "./turn.ts";
+import type { BranchTurnOptions, ResumeOptions, RunTurnOptions, TurnResult } from "./turn.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
-import { mappingFor, SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
+import { SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
 import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
-import { messageDraft } from "./close.ts";
+import { messageDraft } from "./message-parts.ts";
 import { takeTurn } from "./take-turn.ts";
+import type { TurnOutputSchema } from "./output-schema.ts";
 import { streamTurn, type TurnStream } from "./turn-stream.ts";
 import type { TurnHost } from "./turn-host.ts";
-import { toolSet, turnSettings } from "./turn-settings.ts";
 import type { WindowFacts } from "./window-facts.ts";
 
 /** Holds one open session. `take-turn.ts` runs a turn; this class holds the state that outlasts a turn. */
@@ -135,7 +130,10 @@ export class SessionHandle implements Session, TurnHost {
     return turn.leaseUntilMs > this.shared.clock.nowMs() && !isGone(turn, this.shared);
   }
 
-  async runTurn(input: SessionContent, options: RunTurnOptions = {}): Promise<Turn> {
+  async runTurn<const Schema extends TurnOutputSchema = never>(
+    input: SessionContent,
+    options: RunTurnOptions<Schema> = {},
+  ): Promise<TurnResult<Schema>> {
     assertKnownOptions<RunTurnOptions>("runTurn", options, turnTable);
     this.assertOpen();
     assertContent(input);
@@ -144,40 +142,59 @@ export class SessionHandle implements Session, TurnHost {
     return this.#track(takeTurn(this, { drafts, idempotencyKey, isMentioned }, options));
   }
 
-  async resume(options: ResumeOptions = {}): Promise<Turn> {
+  async resume<const Schema extends TurnOutputSchema = never>(
+    options: ResumeOptions<Schema> = {},
+  ): Promise<TurnResult<Schema>> {
     assertKnownOptions<ResumeOptions>("resume", options, resumeTable);
     this.assertOpen();
     const { approvals } = options;
     return this.#track(takeTurn(this, { drafts: null, idempotencyKey: null, isMentioned: true, approvals }, options));
   }
 
-  streamTurn(input: SessionContent, options: RunTurnOptions = {}): TurnStream {
+  streamTurn<const Schema extends TurnOutputSchema = never>(
+    input: SessionContent,
+    options: RunTurnOptions<Schema> = {},
+  ): TurnStream<TurnResult<Schema>> {
     assertKnownOptions<RunTurnOptions>("streamTurn", options, turnTable);
     this.assertOpen();
     assertContent(input);
     return streamTurn((given) => this.runTurn(input, given), options, this.shared.clock);
   }
 
-  streamResume(options: ResumeOptions = {}): TurnStream {
+  streamResume<const Schema extends TurnOutputSchema = never>(
+    options: ResumeOptions<Schema> = {},
+  ): TurnStream<TurnResult<Schema>> {
     assertKnownOptions<ResumeOptions>("streamResume", options, resumeTable);
     this.assertOpen();
     return streamTurn((given) => this.resume(given), options, this.shared.clock);
   }
 
-  regenerate(options: BranchTurnOptions = {}): Promise<Turn> {
+  regenerate<const Schema extends TurnOutputSchema = never>(
+    options: BranchTurnOptions<Schema> = {},
+  ): Promise<TurnResult<Schema>> {
     return this.#track(regenerate(this, options));
   }
 
-  edit(recordId: string, content: SessionContent, options: BranchTurnOptions = {}): Promise<Turn> {
+  edit<const Schema extends TurnOutputSchema = never>(
+    recordId: string,
+    content: SessionContent,
+    options: BranchTurnOptions<Schema> = {},
+  ): Promise<TurnResult<Schema>> {
     return this.#track(edit(this, recordId, content, options));
   }
 
-  streamRegenerate(options: BranchTurnOptions = {}): TurnStream {
+  streamRegenerate<const Schema extends TurnOutputSchema = never>(
+    options: BranchTurnOptions<Schema> = {},
+  ): TurnStream<TurnResult<Schema>> {
     checkBranchTurn(this, "streamRegenerate", options);
     return streamTurn((given) => this.regenerate(given), options, this.shared.clock);
   }
 
-  streamEdit(recordId: string, content: SessionContent, options: BranchTurnOptions = {}): TurnStream {
+  streamEdit<const Schema extends TurnOutputSchema = never>(
+    recordId: string,
+    content: SessionContent,
+    options: BranchTurnOptions<Schema> = {},
+  ): TurnStream<TurnResult<Schema>> {
     checkBranchTurn(this, "streamEdit", options);
     return streamTurn((given) => this.edit(recordId, content, given), options, this.shared.clock);
   }
@@ -204,39 +221,8 @@ export class SessionHandle implements Session, TurnHost {
 
   async messages(api: string = this.#model.chat.api): Promise<SessionMessages> {
     this.assertOpen();
-    const { log, options, shared } = this;
-    await log.retarget(targetOf(this.#model));
-    const model = { provider: this.#model.chat.provider, modelId: this.#model.modelId };
-    const settings = turnSettings(this.#model, options, {});
-    const counter = createAheadCounter(await shared.estimator.counterFor(model));
-    const windowTokens = await shared.windowOf(this.#model, null, this.closing);
-    const learning = readLearning(log.entry);
-    const { calibration } = learning;
-    await restoreHistory(log, { settings, counter, learning, windowTokens, emit: this.#emit });
-    const measure = async (text: string | null): Promise<Omit<SessionMessages, "api">> => {
-      const prefix = prefixOf(text, toolSet(options.tools).definitions);
-      const prompt = promptOf(log, text, log.facts.keptChanges);
-      const actual = measuredSize(log, prompt.messages, prefix, counter);
-      // The repair may have added a user message to end the request. The message of the next turn replaces it, so it is
-      // not counted.
-      const isContinued = prompt.rendering.repairs.some(({ rule }) => rule === "continuation-added");
-      const held = { ...prompt, messages: isContinued ? prompt.messages.slice(0, -1) : prompt.messages };
-      const estimate = await estimatePrompt(held, prefix.tools, { counter, calibration, actual });
-      const gauge = log.gauge(estimate, windowTokens);
-      return { system: prompt.system, messages: prompt.messages, repairs: prompt.rendering.repairs, gauge };
-    };
-    const { system } = settings;
-    const made = (gauge: Gauge): string | null =>
-      typeof system === "function" ? system({ ref: log.ref, turnId: null, gauge }) : system;
-    // The prompt is created once only to be counted, because the gauge in the final prompt must include the prompt
-    // itself.
-    const sized = async (counted: string | null): Promise<string | null> => made((await measure(counted)).gauge);
-    const text = typeof system === "function" ? await sized(await sized(null)) : system;
-    const { gauge, ...here } = await measure(text);
-    if (api === this.#model.chat.api) return { api, ...here, gauge };
-    const other = await runInSlices(renderSteps(log.history.context(), mappingFor(api), { system: text }));
-    const messages = applyChanges(other.messages, log.facts.keptChanges);
-    return { api, system: other.system, messages, repairs: other.repairs, gauge };
+    const { log, options, shared, closing: signal } = this;
+    return readMessages({ log, options, shared, signal, model: this.#model, emit: this.#emit }, api);
   }
 
   async transcript(options: TranscriptOptions = {}): Promise<SessionTranscript> {

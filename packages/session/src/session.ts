@@ -7,7 +7,8 @@ import type { SessionContent, SessionModel } from "./session-options.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import type { TurnStream } from "./turn-stream.ts";
 import type { SessionBranch } from "./session-branches.ts";
-import type { BranchTurnOptions, Turn, RunTurnOptions, ResumeOptions } from "./turn.ts";
+import type { TurnOutputSchema } from "./output-schema.ts";
+import type { BranchTurnOptions, RunTurnOptions, ResumeOptions, TurnResult } from "./turn.ts";
 
 /** Holds the messages that a call would send. */
 export interface SessionMessages {
@@ -89,9 +90,17 @@ export interface Session extends AsyncDisposable {
    * Runs one turn: stores the user's message, asks the model and runs tools. Every record is stored when it occurs.
    * Resolves when the turn is closed. An aborted turn resolves too, and so does a turn that the send policy denies.
    * @throws {ThroughlineError} SESSION_BUSY, SESSION_REPLACED, TURN_FENCED, CONTEXT_OVERFLOW, MODEL_FAILED, ABORTED
-   *   (before it began), and what the store throws
+   *   (before it began), and what the store throws. OUTPUT_INVALID for an answer that does not fit `output`.
+   *   CAPABILITY_UNSUPPORTED for a `toolChoice` that the provider does not have
+   * @example
+   * const schema = z.object({ city: z.string(), population: z.number() });
+   * const turn = await session.runTurn("The largest city of Austria?", { output: schema });
+   * if (turn.outcome === "done") console.log(turn.output.city);
    */
-  runTurn(input: SessionContent, options?: RunTurnOptions): Promise<Turn>;
+  runTurn<const Schema extends TurnOutputSchema = never>(
+    input: SessionContent,
+    options?: RunTurnOptions<Schema>,
+  ): Promise<TurnResult<Schema>>;
   /**
    * Resumes the last turn without a new message, after it was interrupted, failed, aborted or stopped at its limit, or
    * while its calls wait for a decision. Calls that may have run are answered as interrupted. Calls whose question was
@@ -103,7 +112,7 @@ export interface Session extends AsyncDisposable {
    * const [call] = session.pendingApprovals;
    * if (call !== undefined) await session.resume({ approvals: { [call.callId]: true } });
    */
-  resume(options?: ResumeOptions): Promise<Turn>;
+  resume<const Schema extends TurnOutputSchema = never>(options?: ResumeOptions<Schema>): Promise<TurnResult<Schema>>;
   /**
    * Runs one turn like `runTurn` and streams its events: pieces of the answer, records, calls, tools, and the result.
    * The turn starts at once, even when no consumer reads the events. Leaving the loop aborts the turn.
@@ -115,9 +124,14 @@ export interface Session extends AsyncDisposable {
    * @example
    * return session.streamTurn(await request.text()).toResponse(); // server-sent events
    */
-  streamTurn(input: SessionContent, options?: RunTurnOptions): TurnStream;
+  streamTurn<const Schema extends TurnOutputSchema = never>(
+    input: SessionContent,
+    options?: RunTurnOptions<Schema>,
+  ): TurnStream<TurnResult<Schema>>;
   /** Resumes the last turn like `resume`, with its decisions, and streams its events like `streamTurn`. */
-  streamResume(options?: ResumeOptions): TurnStream;
+  streamResume<const Schema extends TurnOutputSchema = never>(
+    options?: ResumeOptions<Schema>,
+  ): TurnStream<TurnResult<Schema>>;
   /**
    * Asks for another reply to the last message of the user, as a new branch. The earlier reply stays readable: see
    * `branches`. Calls that wait for a decision are left behind, as by `rewind`.
@@ -125,7 +139,9 @@ export interface Session extends AsyncDisposable {
    * @throws {ThroughlineError} INPUT_INVALID without a message of the user, SESSION_BUSY while any turn runs,
    *   APPEND_CONFLICT if the head moved meanwhile, and the errors of `runTurn`
    */
-  regenerate(options?: BranchTurnOptions): Promise<Turn>;
+  regenerate<const Schema extends TurnOutputSchema = never>(
+    options?: BranchTurnOptions<Schema>,
+  ): Promise<TurnResult<Schema>>;
   /**
    * Runs a turn with another version of a message, as a branch that begins where the message does. The message and
    * everything after it stay readable: see `branches`.
@@ -137,11 +153,21 @@ export interface Session extends AsyncDisposable {
    * const question = messages.findLast(({ role }) => role === "user");
    * if (question !== undefined) await session.edit(question.recordId, "Name three rivers of Spain.");
    */
-  edit(recordId: string, content: SessionContent, options?: BranchTurnOptions): Promise<Turn>;
+  edit<const Schema extends TurnOutputSchema = never>(
+    recordId: string,
+    content: SessionContent,
+    options?: BranchTurnOptions<Schema>,
+  ): Promise<TurnResult<Schema>>;
   /** Asks for another reply like `regenerate`, and streams its events like `streamTurn`. */
-  streamRegenerate(options?: BranchTurnOptions): TurnStream;
+  streamRegenerate<const Schema extends TurnOutputSchema = never>(
+    options?: BranchTurnOptions<Schema>,
+  ): TurnStream<TurnResult<Schema>>;
   /** Runs a turn like `edit`, and streams its events like `streamTurn`. */
-  streamEdit(recordId: string, content: SessionContent, options?: BranchTurnOptions): TurnStream;
+  streamEdit<const Schema extends TurnOutputSchema = never>(
+    recordId: string,
+    content: SessionContent,
+    options?: BranchTurnOptions<Schema>,
+  ): TurnStream<TurnResult<Schema>>;
   /**
    * Moves the head to a record of any branch, so that the next turn continues from there. Nothing is deleted.
    *

@@ -18,11 +18,21 @@ import { TurnLedger } from "./turn-ledger.ts";
 import { abortInterrupted, type QueueHolder } from "./turn-queue.ts";
 import { turnSettings, type TurnSettings } from "./turn-settings.ts";
 import { abortedBefore, TurnWait } from "./turn-wait.ts";
-import type { RunTurnOptions, Turn } from "./turn.ts";
+import type { TurnOutputSchema } from "./output-schema.ts";
+import type { RunTurnOptions, Turn, TurnResult } from "./turn.ts";
 import { wireTools } from "./wire-tools.ts";
 
 /** Takes one turn through its phases: enqueue, acquire, run and close. */
-export async function takeTurn(host: TurnHost, input: TurnInput, options: RunTurnOptions): Promise<Turn> {
+export async function takeTurn<Schema extends TurnOutputSchema>(
+  host: TurnHost,
+  input: TurnInput,
+  options: RunTurnOptions<Schema>,
+): Promise<TurnResult<Schema>> {
+  // `TurnOutput` gives a turn that is done the checked answer, and throws when there is none.
+  return (await takeOneTurn(host, input, options)) as TurnResult<Schema>;
+}
+
+async function takeOneTurn(host: TurnHost, input: TurnInput, options: RunTurnOptions): Promise<Turn> {
   host.assertOpen();
   if (options.signal?.aborted === true) throw abortedBefore(options.signal);
   const { clock, owners } = host.shared;
@@ -74,24 +84,37 @@ async function acquireAndRun(context: TurnContext): Promise<Turn> {
   const { host, input, options, emit, holder } = context;
   host.assertOpen();
   const { log } = host;
-  const settings = turnSettings(host.model, host.options, options);
+  if (input.drafts === null) await log.catchUp();
+  const settings = turnSettings(host.model, host.options, options, recordedCall(host, input));
   // Tools whose names the provider could not distinguish are refused before any record is written.
   wireTools(settings.tools.definitions, settings.model.chat.api);
   await log.retarget(targetOf(settings.model));
-  if (input.drafts === null) await log.catchUp();
   const controller = new AbortController();
   const taken = host.enterTurn(controller, emit);
   try {
     const acquired = await acquire(context, settings);
     if (acquired.kind === "answered")
-      return replayedTurn(log, acquired.turnId, acquired.keyed, host.options.holdBack ?? null);
+      return await withOutput(
+        replayedTurn(log, acquired.turnId, acquired.keyed, host.options.holdBack ?? null),
+        settings,
+      );
     holder.controller = controller;
     if (holder.isInterrupted === true) abortInterrupted(controller);
     emit?.({ name: "turn.opened", fence: acquired.fence, resumes: acquired.resumes });
-    return await runAndClose({ ...context, ...acquired, settings, controller, taken });
+    return await withOutput(await runAndClose({ ...context, ...acquired, settings, controller, taken }), settings);
   } finally {
     host.leaveTurn();
   }
+}
+
+/** Returns the last call of the turn that the input resumes. */
+function recordedCall({ log }: TurnHost, { drafts }: TurnInput): CallFacts | null {
+  const { lastCall, turn } = log.facts;
+  return drafts === null && lastCall?.turnId === turn?.mark.turnId ? lastCall : null;
+}
+
+function withOutput(turn: Turn, { output }: TurnSettings): Turn | Promise<Turn> {
+  return output === null ? turn : output.resultOf(turn);
 }
 
 async function acquire(context: TurnContext, settings: TurnSettings): Promise<AcquiredTurn> {
@@ -224,7 +247,7 @@ async function branchOff(host: TurnHost, input: TurnInput, options: RunTurnOptio
   emit?.({ name: "turn.branched", from: ref });
   const branch = await host.openOther(target, options.signal);
   try {
-    return await takeTurn(branch, input, { ...options, whenBusy: "reject" });
+    return await takeOneTurn(branch, input, { ...options, whenBusy: "reject" });
   } finally {
     await branch.close();
   }

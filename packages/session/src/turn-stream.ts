@@ -1,16 +1,17 @@
 import { ThroughlineError, type ChatDelta, type Clock } from "@throughline/core";
 import { EventBuffer } from "./event-buffer.ts";
 import { respondWithEvents, type TurnResponseOptions } from "./event-response.ts";
-import type { RunTurnOptions, Turn } from "./turn.ts";
+import type { TurnOutputSchema } from "./output-schema.ts";
+import type { RunTurnOptions, Turn, TurnResult } from "./turn.ts";
 import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
 /**
  * Streams the events of one running turn to one reader. The turn runs whether the events are read or not, and waits for
  * no reader. Leaving the loop with `break` aborts the turn.
  */
-export interface TurnStream extends AsyncIterable<TurnStreamEvent, void, void>, AsyncDisposable {
+export interface TurnStream<Result = Turn> extends AsyncIterable<TurnStreamEvent, void, void>, AsyncDisposable {
   /** Resolves to the finished turn, as `runTurn` does. Rejects with the error that the loop over the events throws. */
-  readonly result: Promise<Turn>;
+  readonly result: Promise<Result>;
   /**
    * Answers a web request with the events as server-sent events. A client that disconnects aborts the turn by default.
    * @throws {ThroughlineError} INPUT_INVALID for a wrong option, and when the events are read already
@@ -18,12 +19,14 @@ export interface TurnStream extends AsyncIterable<TurnStreamEvent, void, void>, 
   toResponse(options?: TurnResponseOptions): Response;
 }
 
-export function streamTurn(
-  run: (options: RunTurnOptions) => Promise<Turn>,
-  options: RunTurnOptions,
+export function streamTurn<Schema extends TurnOutputSchema>(
+  run: (options: RunTurnOptions<Schema>) => Promise<TurnResult<Schema>>,
+  options: RunTurnOptions<Schema>,
   clock: Clock,
-): TurnStream {
-  return new RunningStream(run, options, clock);
+): TurnStream<TurnResult<Schema>> {
+  // The stream passes the options on, so the turn has the type that they ask for.
+  const stream: unknown = new RunningStream(run as (given: RunTurnOptions) => Promise<Turn>, options, clock);
+  return stream as TurnStream<TurnResult<Schema>>;
 }
 
 class RunningStream implements TurnStream {

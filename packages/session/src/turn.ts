@@ -1,10 +1,12 @@
 import type { AgentTool, ChatDelta, Message, SessionRef, Usage } from "@throughline/core";
+import type { ToolChoice } from "@throughline/core/internal";
 import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { ApprovalAnswer, SessionModel, SystemPrompt } from "./session-options.ts";
 import type { TurnOutcome } from "./turn-mark.ts";
+import type { TurnOutputSchema, TurnOutputValue } from "./output-schema.ts";
 
 /** Holds the result of a turn. */
 export interface Turn {
@@ -17,6 +19,11 @@ export interface Turn {
    * withholds the reply.
    */
   readonly text: string;
+  /**
+   * Holds the checked answer of a turn with `output`. Undefined without that option, and when the outcome is not
+   * `done`.
+   */
+  readonly output: unknown;
   /**
    * States why the last reply ended, in the words of the record format: `stop`, `length`, `aborted`, …; null without a
    * reply.
@@ -48,8 +55,22 @@ export interface Turn {
   readonly joined: boolean;
 }
 
+/** Holds the result of a turn with the `output` option: a turn that is done has the answer. */
+type OutputTurn<Output> = Omit<Turn, "output" | "outcome"> &
+  (
+    | { readonly outcome: "done"; readonly output: Output }
+    | { readonly outcome: Exclude<Turn["outcome"], "done">; readonly output: undefined }
+  );
+
+/** Types the result of a turn by the schema of its `output`. Without a schema, or one that is known, it is a `Turn`. */
+export type TurnResult<Schema extends TurnOutputSchema> = [Schema] extends [never]
+  ? Turn
+  : [TurnOutputSchema] extends [Schema]
+    ? Turn
+    : OutputTurn<TurnOutputValue<Schema>>;
+
 /** Sets the model, the limits and the waiting of `session.runTurn`. */
-export interface RunTurnOptions {
+export interface RunTurnOptions<Schema extends TurnOutputSchema = TurnOutputSchema> {
   /** Aborts the turn; the part of the answer that was received is stored. */
   readonly signal?: AbortSignal;
   /** Receives the pieces of answers while they arrive. @default none: answers are not streamed */
@@ -70,6 +91,18 @@ export interface RunTurnOptions {
   readonly system?: SystemPrompt;
   /** Lists the tools that the model may call in this turn. @default the session's */
   readonly tools?: readonly AgentTool[];
+  /**
+   * States whether the model calls tools in this turn. `required` and `{ tool }` hold for the first call of the model;
+   * later calls of the turn are free, so that the turn can end.
+   * @default "auto"
+   */
+  readonly toolChoice?: ToolChoice | undefined;
+  /**
+   * Asks for an answer that fits the schema of an object. The provider's own JSON mode is used where it has one for the
+   * model and the schema, and a tool otherwise. An answer that does not fit is corrected once by the model.
+   * @default an answer in text
+   */
+  readonly output?: Schema | undefined;
   /** Limits the model calls in this turn. @default the session's */
   readonly maxSteps?: number;
   /**
@@ -96,8 +129,8 @@ export interface RunTurnOptions {
 }
 
 /** Sets the model and the limits of `session.edit` and `session.regenerate`, which never wait for another turn. */
-export type BranchTurnOptions = Omit<
-  RunTurnOptions,
+export type BranchTurnOptions<Schema extends TurnOutputSchema = TurnOutputSchema> = Omit<
+  RunTurnOptions<Schema>,
   "whenBusy" | "waitMs" | "mentioned" | "whenWaiting" | "idempotencyKey"
 >;
 
@@ -105,7 +138,10 @@ export type BranchTurnOptions = Omit<
 export type ApprovalAnswers = Readonly<Record<string, ApprovalAnswer>>;
 
 /** Sets the decisions, the model, the limits and the waiting of `session.resume`. */
-export interface ResumeOptions extends Omit<RunTurnOptions, "idempotencyKey" | "mentioned" | "whenWaiting"> {
+export interface ResumeOptions<Schema extends TurnOutputSchema = TurnOutputSchema> extends Omit<
+  RunTurnOptions<Schema>,
+  "idempotencyKey" | "mentioned" | "whenWaiting"
+> {
   /**
    * Decides on calls of `session.pendingApprovals`. Each decision is stored before its tool runs. Calls without a
    * decision keep waiting.

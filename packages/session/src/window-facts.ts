@@ -1,7 +1,7 @@
 import type { StoredRecord } from "@throughline/core";
 import { isFields, outdatedSummaryIds, readUsage } from "@throughline/core/internal";
 import type { GuardChange } from "@throughline/guard/internal";
-import { isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
+import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
 import { readApproval } from "./approval-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 import { OpenCalls } from "./open-calls.ts";
@@ -138,6 +138,9 @@ export class WindowFacts {
       // The first record of the call set `measured`. A splice makes the sent messages differ from those that the log
       // gives.
       this.#keep(part);
+      const { lastCall } = this;
+      if (part.output !== undefined && lastCall !== null && isSameCall(lastCall, part))
+        this.lastCall = { ...lastCall, output: part.output };
       if (part.splice !== null && this.#changedBy?.turnId === part.turnId) this.measured = null;
       return;
     }

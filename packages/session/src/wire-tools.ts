@@ -36,6 +36,11 @@ export function ownToolName(name: string, { ownNames }: WireTools): string {
   return ownNames?.get(name) ?? name;
 }
 
+export function wireToolName(name: string, { ownNames }: WireTools): string {
+  for (const [wireName, ownName] of ownNames ?? []) if (ownName === name) return wireName;
+  return name;
+}
+
 /** Restores the tools' own names, which the record of the reply stores. */
 export function withOwnToolNames(message: AssistantMessage, tools: WireTools): AssistantMessage {
   const { content } = message;

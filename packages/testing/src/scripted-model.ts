@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatDelta, ChatReply, ChatRequest, Clock, Usage } from "@throughline/core";
+import type { AssistantMessage, ChatDelta, ChatModel, ChatReply, ChatRequest, Clock, Usage } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 import {
   assertKnownOptions,
@@ -34,7 +34,7 @@ interface ScriptedReply {
         readonly id?: string | undefined;
       }[]
     | undefined;
-  /** Splits the text of streamed answers into pieces of so many characters. @default one piece */
+  /** Splits the text of streamed answers into pieces of this many characters. @default one piece */
   readonly pieceLength?: number | undefined;
   /** Sets the wait before the answer, in milliseconds. An abort ends it. @default 0 */
   readonly delayMs?: number | undefined;
@@ -106,37 +106,56 @@ const table: OptionTable<ScriptedModelOptions> = {
 export function scriptedModel(script: readonly ScriptStep[], options: ScriptedModelOptions = {}): ScriptedModel {
   assertKnownOptions<ScriptedModelOptions>("scriptedModel", options, table);
   for (const [index, step] of script.entries()) assertStep(step, index);
-  const { api = "anthropic", provider = "scripted", modelId = "scripted", windowTokens = 200_000 } = options;
-  const { jsonMode = true, clock = systemClock } = options;
-  const requests: ScriptedRequest[] = [];
-  let calls = 0;
-  return {
-    modelId,
-    windowTokens,
-    requests,
-    get stepsLeft() {
-      return Math.max(0, script.length - requests.length);
-    },
-    chat: {
+  return new ScriptModel(script, options);
+}
+
+/** Requests and steps are getters of the class, because the options of a model take no further fields. */
+class ScriptModel implements ScriptedModel {
+  readonly chat: ChatModel;
+  readonly modelId: string;
+  readonly windowTokens: number;
+  readonly #script: readonly ScriptStep[];
+  readonly #requests: ScriptedRequest[] = [];
+  readonly #clock: Clock;
+  #calls = 0;
+
+  constructor(script: readonly ScriptStep[], options: ScriptedModelOptions) {
+    const { api = "anthropic", provider = "scripted", jsonMode = true } = options;
+    this.#script = script;
+    this.#clock = options.clock ?? systemClock;
+    this.modelId = options.modelId ?? "scripted";
+    this.windowTokens = options.windowTokens ?? 200_000;
+    this.chat = {
       provider,
       api,
       toolChoices: ["none", "required", "tool"],
       acceptsOutput: () => jsonMode,
-      async chat(request) {
-        const { signal, onDelta: _onDelta, onPartial: _onPartial, ...given } = request;
-        const received: ScriptedRequest = { ...structuredClone(given), number: requests.length + 1 };
-        requests.push(received);
-        const step = script[received.number - 1];
-        if (step === undefined) throw notScripted(received, script.length);
-        const made = typeof step === "function" ? await step(received) : step;
-        if (typeof step === "function") assertStep(made, received.number - 1);
-        if (made instanceof Error) throw made;
-        const reply = typeof made === "string" ? { text: made } : made;
-        if (reply.delayMs !== undefined) await clock.sleep(reply.delayMs, signal);
-        return answer(reply, request, { api, provider, clock, nextCallId: () => `call_${++calls}` });
-      },
-    },
-  };
+      chat: (request) => this.#answer(request),
+    };
+  }
+
+  get requests(): readonly ScriptedRequest[] {
+    return this.#requests;
+  }
+
+  get stepsLeft(): number {
+    return Math.max(0, this.#script.length - this.#requests.length);
+  }
+
+  async #answer(request: ChatRequest): Promise<ChatReply> {
+    const { signal, onDelta: _onDelta, onPartial: _onPartial, ...given } = request;
+    const received: ScriptedRequest = { ...structuredClone(given), number: this.#requests.length + 1 };
+    this.#requests.push(received);
+    const step = this.#script[received.number - 1];
+    if (step === undefined) throw notScripted(received, this.#script.length);
+    const made = typeof step === "function" ? await step(received) : step;
+    if (typeof step === "function") assertStep(made, received.number - 1);
+    if (made instanceof Error) throw made;
+    const reply = typeof made === "string" ? { text: made } : made;
+    if (reply.delayMs !== undefined) await this.#clock.sleep(reply.delayMs, signal);
+    const { api, provider } = this.chat;
+    return answer(reply, request, { api, provider, clock: this.#clock, nextCallId: () => `call_${++this.#calls}` });
+  }
 }
 
 interface Answering {

@@ -15,7 +15,7 @@ const tools = [
 
 describe("scriptedModel", () => {
   it("answers one step a call, and keeps what it received", async () => {
-    const { chat, requests, ...model } = scriptedModel([
+    const { chat, requests, modelId } = scriptedModel([
       "Rain.",
       { text: "Sun.", usage: { input: 3, output: 2, cacheRead: 0, cacheWrite: 0 } },
     ]);
@@ -28,7 +28,7 @@ describe("scriptedModel", () => {
     expect(first.usage).toBeNull();
     expect((await chat.chat(ask({ tools, toolChoice: "required" }))).usage).toMatchObject({ input: 3, output: 2 });
     expect(requests).toMatchObject([{ number: 1 }, { number: 2, toolChoice: "required", tools }]);
-    expect(model.modelId).toBe("scripted");
+    expect(modelId).toBe("scripted");
   });
 
   it("counts the steps that were not used", async () => {
