@@ -86,9 +86,8 @@ const outputs: Readonly<Record<WireFormat, (format: OutputFormat) => Fields | nu
   openai: (format) => ({ response_format: { type: "json_schema", json_schema: openAiFormat(format) } }),
   "openai-responses": (format) => ({ text: { format: { type: "json_schema", ...openAiFormat(format) } } }),
   ollama: ({ schema }) => ({ format: schema }),
-  gemini: ({ schema }) => ({
-    generationConfig: { responseMimeType: "application/json", responseJsonSchema: schema },
-  }),
+  // The fields are those of `config` in Google's SDK; over HTTP they stand in `generationConfig`.
+  gemini: ({ schema }) => ({ responseMimeType: "application/json", responseJsonSchema: schema }),
   mistral: (format) => ({ response_format: { type: "json_schema", json_schema: openAiFormat(format) } }),
   bedrock: ({ name, schema }) => {
     const closed = closedSchema(schema);

@@ -8,5 +8,6 @@ export { listBranches } from "./list-branches.ts";
 export { planRetry, planRewind, planUndo } from "./plan-rewind.ts";
 export { renderText } from "./render-text.ts";
 export type { Repair } from "./repair.ts";
+export { requestFields } from "./request-fields.ts";
 export { truncateResults } from "./truncate-results.ts";
 export { walkBranch } from "./walk-branch.ts";
