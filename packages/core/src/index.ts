@@ -6,6 +6,7 @@ export { defineTool } from "./define-tool.ts";
 export { endSession } from "./end-session.ts";
 export type { ErrorCode } from "./error-codes.ts";
 export type { Finding } from "./finding.ts";
+export { messagesOf, recordsOf } from "./known-records.ts";
 export { openSession } from "./open-session.ts";
 export type { OpenSessionOptions } from "./open-session.ts";
 export type {
