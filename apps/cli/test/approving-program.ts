@@ -1,6 +1,7 @@
 // A program whose tool needs approvals. It takes turns, lists what waits, decides at random and resumes, until it is killed.
-// node approving-program.ts <store> <place> <token> <session> <file of effects> <ask | approve | loop | drain>
+// node approving-program.ts <store> <place> <token> <session> <file of effects> <ask | approve | approve-together | loop | drain>
 import { randomInt, randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { appendFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { join } from "node:path";
@@ -90,7 +91,9 @@ async function decide(session: Session): Promise<void> {
 const session = await sessions.open(name);
 say({ is: "open", pending: session.pendingApprovals.map(({ callId }) => callId) });
 if (mode === "ask") await session.runTurn("Pay");
-if (mode === "approve") {
+// The test decides when, so that two processes can open the session before either of them decides.
+if (mode === "approve-together") await once(process.stdin, "data");
+if (mode === "approve" || mode === "approve-together") {
   const approvals = Object.fromEntries(session.pendingApprovals.map(({ callId }) => [callId, true as const]));
   try {
     say({ is: "done", outcome: (await session.resume({ approvals })).outcome });
