@@ -1,5 +1,5 @@
 import { hasErrorCode, openSession } from "@throughline/core";
-import { causeText, forkToNewSession, freeRef, systemRandom, updateEntry } from "@throughline/core/internal";
+import { forkToNewSession, freeRef, systemRandom, updateEntry } from "@throughline/core/internal";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { SessionModel } from "@throughline/core/internal";
 import type { Turn } from "@throughline/session";
@@ -11,7 +11,7 @@ import { createBackgroundWork } from "./background-work.ts";
 import type { BackgroundWork, SettleOptions } from "./background-work.ts";
 import { chooseModel, modelChoice, problemNote } from "./choose-model.ts";
 import type { ChosenModel, ModelChoice } from "./choose-model.ts";
-import { forkFields, turnTitle } from "./session-title.ts";
+import { forkFields } from "./fork-fields.ts";
 import { readSessionModels } from "./session-models.ts";
 import type { StartingSession } from "./starting-session.ts";
 
@@ -213,7 +213,6 @@ class OpenConversation implements Conversation {
     const whenBusy = asked ?? (await this.#whenBusyOfEntry(session));
     const turnOptions = { ...rest, onDelta, ...(whenBusy === null ? {} : { whenBusy }) };
     const turn = await (text === null ? session.resume(turnOptions) : session.runTurn(text, turnOptions));
-    if (turn.outcome === "done" && text !== null) await this.#title(turn.ref, text);
     // A branch is a separate session, so the next message must go there.
     if (turn.ref.key !== this.ref.key) await this.switchTo({ ref: turn.ref, origin: null });
     return turn;
@@ -225,15 +224,6 @@ class OpenConversation implements Conversation {
   async #whenBusyOfEntry({ ref }: AgentSession): Promise<"queue" | null> {
     const queueMode: unknown = (await this.store.load(ref))?.entry.queueMode;
     return typeof queueMode === "string" && queueMode !== "" ? "queue" : null;
-  }
-
-  /** The turn is stored already, so a failed title is only a note; the next turn tries again. */
-  async #title(ref: SessionRef, text: string): Promise<void> {
-    try {
-      await turnTitle(this.store, ref, text);
-    } catch (error) {
-      this.#listener.onNote(`The session was not given a title: ${causeText(error)}`);
-    }
   }
 
   async replacement(): Promise<AgentSession["replacement"]> {

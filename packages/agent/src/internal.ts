@@ -11,6 +11,6 @@ export { answerFor, writeInheritState } from "./inherit-state.ts";
 export { openStore } from "./open-store.ts";
 export type { OpenStoreOptions } from "./open-store.ts";
 export { serverSummaries } from "./server-summaries.ts";
-export { forkFields } from "./session-title.ts";
+export { forkFields } from "./fork-fields.ts";
 export { continued, startingSession } from "./starting-session.ts";
 export { memorySearchTool } from "./workspace-tools.ts";

@@ -224,6 +224,12 @@ export interface SummaryRequest {
   /** Limits the tokens of the summary. */
   readonly maxOutputTokens: number;
   /**
+   * Asks for another text than a summary, such as a title. A model gets it as its system prompt and writes the text
+   * about `text`. A summarizer without a model rejects such a request.
+   * @default the summarizer's own instruction for a summary
+   */
+  readonly instruction?: string;
+  /**
    * Returns the reason why a text may not replace the conversation, or null when it may. With a reason, a chain of
    * summarizers asks its next summarizer.
    * @default an audit without the size of what is replaced

@@ -80,10 +80,26 @@ async function redactIn(
     for (const record of page.records) noteSummary(record, late);
   }
   await withhold(store, session, isWhole ? late : { ...late, summaryIds: [], compactionIds: [] });
+  if (isWhole) await redactLateFields(store, ref, ids, options);
   if (late.summaryIds.length === 0) return seqs;
   const more = await findCopies(store, ref, { ids, fromSeq, compactionIds: late.compactionIds });
   const afterwards = more.length === 0 ? [] : (await store.redact(ref, more, options)).seqs;
   return [...seqs, ...afterwards];
+}
+
+/**
+ * A turn that ended between the first redaction and the last note may have stored a title of the erased text. A turn
+ * that ends later has read the note.
+ */
+async function redactLateFields(
+  store: SessionStore,
+  ref: SessionRef,
+  ids: ReadonlySet<string>,
+  options: RedactOptions,
+): Promise<void> {
+  const { entry } = await loadExisting(store, ref);
+  if (!copiedEntryFields.some((field) => entry[field] !== undefined)) return;
+  await store.redact(ref, [...ids], { ...options, entryFields: copiedEntryFields });
 }
 
 interface Found {

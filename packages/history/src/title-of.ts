@@ -28,12 +28,12 @@ export function titleOf(texts: readonly string[]): string | null {
  * such as those of a memory flush.
  */
 export class TitleFinder {
-  #messages = 0;
-  /** Stays null until a record yields a title. */
-  title: string | null = null;
+  readonly #texts: string[] = [];
+  #read = 0;
+  #title: string | null = null;
 
   take(record: SessionRecord): void {
-    if (this.title !== null || this.#messages >= mostMessages) return;
+    if (this.#title !== null || this.#texts.length >= mostMessages) return;
     if (!isRecordOfType(record, "message")) return;
     // A record of another program may have the type but no message.
     const message = record.message as Partial<Message> | null | undefined;
@@ -41,9 +41,21 @@ export class TitleFinder {
     const { source, content } = message;
     if (source === "flush" || source === "continue" || source === "correction") return;
     const text = textOf(content);
-    if (text === "") return;
-    this.#messages += 1;
-    this.title = titleOfText(text);
+    if (text !== "") this.#texts.push(text);
+  }
+
+  /** Stays null until a record yields a title. Each text is read once, when the title is asked for. */
+  get title(): string | null {
+    while (this.#title === null && this.#read < this.#texts.length) {
+      this.#title = titleOfText(this.#texts[this.#read] ?? "");
+      this.#read += 1;
+    }
+    return this.#title;
+  }
+
+  /** Holds the text that the title was derived from; null without a title. */
+  get text(): string | null {
+    return this.title === null ? null : (this.#texts[this.#read - 1] ?? null);
   }
 }
 

@@ -13,6 +13,7 @@ import { resultDraft } from "./run-tools.ts";
 import type { SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
+import { newTitle, withdrawRedactedTitle } from "./session-title.ts";
 import type { BeforeCloseContext, ClosingDecision } from "./session-options.ts";
 import type { TurnLease } from "./turn-lease.ts";
 import { type TurnLedger, usageOfCalls } from "./turn-ledger.ts";
@@ -41,6 +42,8 @@ export class TurnClose {
   isSystemSent = false;
   /** Is true when a call of this turn introduced the group. */
   isIntroduced = false;
+  /** Holds the title that this turn gave its session; null when it gave none. */
+  title: string | null = null;
   readonly #options: TurnCloseOptions;
 
   constructor(options: TurnCloseOptions) {
@@ -48,7 +51,12 @@ export class TurnClose {
   }
 
   async done(drafts: readonly RecordDraft[], result: CallResult, entry: ClosingDecision["entry"]): Promise<TurnEnd> {
-    await this.#close(drafts, { state: "done" }, result, entry);
+    const { log, settings } = this.#options;
+    const title = newTitle(log, settings);
+    const titled = title === null ? {} : { title, titleBy: "rules" };
+    await this.#close(drafts, { state: "done" }, result, { ...titled, ...entry });
+    this.title = title;
+    if (title !== null) await withdrawRedactedTitle(log, title);
     return { outcome: "done", denial: null };
   }
 

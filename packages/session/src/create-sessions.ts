@@ -2,6 +2,7 @@ import { sessionsTable } from "./option-tables.ts";
 import { assertKnownOptions } from "@throughline/core/internal";
 import { OpenSessions } from "./open-sessions.ts";
 import { SessionHandle } from "./session-handle.ts";
+import { ThroughlineError } from "@throughline/core";
 import type { SessionsOptions } from "./session-options.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -28,5 +29,10 @@ import type { Sessions } from "./sessions.ts";
  */
 export function createSessions(options: SessionsOptions): Sessions {
   assertKnownOptions<SessionsOptions>("createSessions", options, sessionsTable);
+  if (options.titles === "model") {
+    const message = `createSessions(): \`titles\` is "model", and no summarizer is given.`;
+    const remedy = 'Use `createAgentSessions({ summarizers, titles: "model" })` of "@throughline/session/whole-turn".';
+    throw new ThroughlineError("INPUT_INVALID", message, { outcome: "not-applied", remedy });
+  }
   return new OpenSessions(options, (parts, log) => new SessionHandle(parts, log));
 }

@@ -1,4 +1,4 @@
-import { openSession, ThroughlineError, type SessionRef } from "@throughline/core";
+import { openSession, type Summarizer, ThroughlineError, type SessionRef } from "@throughline/core";
 import { loadExisting, sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
 import type { SessionRow } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
@@ -42,11 +42,15 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   readonly #open = new Set<Handle>();
   #isClosed = false;
 
-  /** @param compactionTokens the size, in tokens, at which a compaction is due. Default: never */
+  /**
+   * @param compactionTokens the size, in tokens, at which a compaction is due. Default: never
+   * @param titleSummarizer writes titles with `titles: "model"`. Default: none
+   */
   constructor(
     options: SessionsOptions,
     createHandle: CreateHandle<Handle>,
     compactionTokens: CompactionTokens = () => null,
+    titleSummarizer: Summarizer | null = null,
   ) {
     targetName(options.model.chat.api);
     this.#options = options;
@@ -58,6 +62,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
       estimator: options.estimator ?? createTokenEstimator(),
       owners: options.owners ?? processOwners(),
       timeZone: knownTimeZone(options.timeZone),
+      titleSummarizer,
       abandoned: abandonedTurns(options.store),
     });
     const closeHandles = (ref: SessionRef): Promise<void> => this.#closeHandles(ref);

@@ -39,6 +39,7 @@ export const sessionsTable: OptionTable<SessionsOptions> = {
   tools,
   approveTool: callback,
   approvals: oneOf(["one-by-one", "parallel"]),
+  titles: oneOf(["rules", "model", "off"]),
   agentId: text,
   namespace: text,
   maxSteps: integer({ min: 1 }),

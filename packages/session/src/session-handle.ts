@@ -37,6 +37,7 @@ import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
 import { messageDraft } from "./message-parts.ts";
+import { labelSession, titleIn } from "./session-title.ts";
 import { takeTurn } from "./take-turn.ts";
 import type { TurnOutputSchema } from "./output-schema.ts";
 import { streamTurn, type TurnStream } from "./turn-stream.ts";
@@ -87,6 +88,10 @@ export class SessionHandle implements Session, TurnHost {
 
   get entry(): SessionEntry {
     return this.log.entry;
+  }
+
+  get title(): string | null {
+    return titleIn(this.log.entry);
   }
 
   get spend(): Spend {
@@ -205,6 +210,10 @@ export class SessionHandle implements Session, TurnHost {
 
   switchTo(recordId: string): Promise<void> {
     return this.#track(switchTo(this, recordId));
+  }
+
+  async rename(label: string): Promise<void> {
+    await this.#track(labelSession(this, label));
   }
 
   branches(recordId: string): Promise<readonly SessionBranch[]> {

@@ -231,6 +231,13 @@ export interface SessionsOptions {
    * @default "one-by-one"
    */
   readonly approvals?: "one-by-one" | "parallel";
+  /**
+   * States who writes `session.title` when the first turn is done. `rules` takes it from the first messages of the user
+   * that yield one, in the commit that ends the turn. `model` also asks the first of the `summarizers` once, beside the
+   * turns: it reads 2,000 characters of the question and 1,000 of the answer. A title that the session has stays.
+   * @default "rules"
+   */
+  readonly titles?: "rules" | "model" | "off";
   /** Sets the agent of keys that name none. @default "main" */
   readonly agentId?: string;
   /** Separates sessions within one store: another namespace sees none of them. @default "" */

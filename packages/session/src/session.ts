@@ -75,6 +75,11 @@ export interface Session extends AsyncDisposable {
     /** Holds the id of the session that the key now refers to. */
     readonly newSessionId: string;
   } | null;
+  /**
+   * Holds the title that was made from the conversation, as this handle last read it; null without one. Lists show
+   * `entry.label`, which `rename` sets, before it.
+   */
+  readonly title: string | null;
   /** Holds the session entry, as this handle last read it. */
   readonly entry: SessionEntry;
   /**
@@ -195,6 +200,13 @@ export interface Session extends AsyncDisposable {
    * console.log(`< ${position + 1}/${replies.length} >`);
    */
   branches(recordId: string): Promise<readonly SessionBranch[]>;
+  /**
+   * Gives the session a label, which lists show before its title. The empty text removes it. Use `sessions.rename` for
+   * another key.
+   *
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, and what the store throws
+   */
+  rename(label: string): Promise<void>;
   /** Appends records outside of a turn. */
   append(drafts: readonly SessionDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
   /** Returns the messages that a call would send now, to the session's model or to a model of another provider. */

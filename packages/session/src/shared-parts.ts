@@ -1,4 +1,4 @@
-import type { ChatModel, Clock, RandomSource, SessionRef } from "@throughline/core";
+import type { ChatModel, Clock, RandomSource, SessionRef, Summarizer } from "@throughline/core";
 import type { TokenEstimator } from "@throughline/tokens";
 import { statedWindow } from "./answer-in-time.ts";
 import type { Emit } from "./session-event.ts";
@@ -13,6 +13,8 @@ export class SharedParts {
   readonly estimator: TokenEstimator;
   readonly owners: TurnOwners;
   readonly timeZone: string;
+  /** Writes titles; null when titles are by rules alone. */
+  readonly titleSummarizer: Summarizer | null;
   /** Holds the turns that ended here without a mark in the log, because the store failed. */
   readonly abandoned: Set<string>;
   readonly #queues = new Map<string, TurnQueue>();
@@ -20,13 +22,19 @@ export class SharedParts {
   /** Holds the models whose assumed window was reported, so that each is reported once. */
   readonly #assumed = new WeakMap<ChatModel, Set<string>>();
 
-  constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners" | "timeZone" | "abandoned">) {
+  constructor(
+    parts: Pick<
+      SharedParts,
+      "clock" | "random" | "estimator" | "owners" | "timeZone" | "titleSummarizer" | "abandoned"
+    >,
+  ) {
     this.abandoned = parts.abandoned;
     this.clock = parts.clock;
     this.random = parts.random;
     this.estimator = parts.estimator;
     this.owners = parts.owners;
     this.timeZone = parts.timeZone;
+    this.titleSummarizer = parts.titleSummarizer;
   }
 
   queueOf({ namespace, agentId, key }: SessionRef): TurnQueue {

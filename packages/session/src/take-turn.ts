@@ -12,6 +12,7 @@ import { restoreHistory } from "./restore-history.ts";
 import { TurnRun } from "./run.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { targetOf } from "./session-log.ts";
+import { titleByModel } from "./session-title.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
 import { TurnLease } from "./turn-lease.ts";
 import { TurnLedger } from "./turn-ledger.ts";
@@ -185,6 +186,8 @@ async function runAndClose(context: RunContext): Promise<Turn> {
       close,
     );
     const ended = endedTurn(context, await run.run(), ledger, calls);
+    if (close.title !== null && settings.titles === "model")
+      host.track(titleByModel({ host, title: close.title, answer: ended.text, emit }));
     // The steps after a turn process its answer, and a denied or a waiting turn has none yet.
     if (ended.denial === null && ended.outcome !== "waiting")
       host.track(runAfterTurnSteps({ host, settings, turn: ended, counter, emit }));

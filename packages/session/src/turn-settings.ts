@@ -45,6 +45,7 @@ export interface TurnSettings {
   readonly holdBack: HoldBack | null;
   readonly warnAtPercents: readonly number[];
   readonly sendPolicy: SendPolicy | null;
+  readonly titles: "rules" | "model" | "off";
 }
 
 const sets = new WeakMap<readonly AgentTool[], ToolSet>();
@@ -101,6 +102,7 @@ export function turnSettings(
     holdBack: options.holdBack ?? null,
     warnAtPercents: options.warnAtPercents ?? usualWarnings,
     sendPolicy: options.sendPolicy ?? null,
+    titles: options.titles ?? "rules",
   };
 }
 

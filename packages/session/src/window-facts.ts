@@ -1,5 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
 import { isFields, outdatedSummaryIds, readUsage } from "@throughline/core/internal";
+import { TitleFinder } from "@throughline/history/internal";
 import type { GuardChange } from "@throughline/guard/internal";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
 import { readApproval } from "./approval-record.ts";
@@ -60,6 +61,8 @@ export class WindowFacts {
   isCountInMessages = false;
   turn: WindowTurn | null = null;
   userMessages = 0;
+  /** Finds the title of the conversation in its first messages. */
+  readonly titles: TitleFinder = new TitleFinder();
   /** Holds the calls of the newest reply without a result. */
   readonly openCalls: OpenCalls = new OpenCalls();
   replyId: string | null = null;
@@ -112,6 +115,7 @@ export class WindowFacts {
     if (role === "toolResult") this.openCalls.takeResult(toolCallId as string);
     if (role !== "user") return;
     this.userMessages += 1;
+    this.titles.take(stored.record);
     this.openCalls.clear();
     const { turn } = this;
     if (turn?.mark.state === "open" && turn.text === null) this.turn = { ...turn, text: textOfContent(content) };

@@ -138,8 +138,11 @@ class SummaryRun {
     const { clock = systemClock, deadlineMs = 180_000 } = this.#options;
     const signal = this.#request.signal ?? null;
     await using deadline = new Deadline(clock, deadlineMs, signal);
+    const { instruction } = this.#request;
+    const work =
+      instruction === undefined ? this.#summarize(deadline.signal) : this.#write(instruction, deadline.signal);
     try {
-      const summary = await untilAborted(this.#summarize(deadline.signal), deadline.signal);
+      const summary = await untilAborted(work, deadline.signal);
       return { summary, source: this.#name, usage: this.#usage };
     } catch (error) {
       if (signal?.aborted === true)
@@ -151,6 +154,16 @@ class SummaryRun {
         details: { source: this.#name, deadlineMs },
       });
     }
+  }
+
+  /** The text need not stand for the conversation, so it is not audited here. */
+  async #write(instruction: string, signal: AbortSignal): Promise<string> {
+    const { chat, modelId } = this.#options.model;
+    const { text, maxOutputTokens } = this.#request;
+    const messages = [{ role: "user", content: text }];
+    const { message } = await chat.chat({ modelId, system: instruction, messages, maxOutputTokens, signal });
+    this.#count(message);
+    return textOf(message);
   }
 
   async #summarize(signal: AbortSignal): Promise<string> {

@@ -29,9 +29,14 @@ export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions 
   assertKnownOptions<ExtractiveSummarizerOptions>("createExtractiveSummarizer", options, table);
   const { name = "extractive", countText = (text): number => Math.ceil(text.length / 4) } = options;
   return {
-    async summarize({ text, previousSummary, maxOutputTokens, signal }) {
+    async summarize({ text, previousSummary, maxOutputTokens, instruction, signal }) {
       if (signal?.aborted === true) {
         throw new ThroughlineError("ABORTED", "The summary was aborted.", { cause: signal.reason });
+      }
+      if (instruction !== undefined) {
+        throw new ThroughlineError("SUMMARY_REJECTED", `${name} has no model that could follow an instruction.`, {
+          details: { source: name },
+        });
       }
       const before = previousSummary === null ? emptySections() : parseSummary(previousSummary).sections;
       const merged = mergeSections(before, await extractSections(await readTranscript(text)));

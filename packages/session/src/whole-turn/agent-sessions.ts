@@ -74,6 +74,7 @@ class OpenAgentSessions implements AgentSessions {
         compaction.inAdvance === false
           ? null
           : this.#parts.compactor.need({ tokens: null, windowTokens, messages: 0 }).triggerTokens,
+      summarizers[0],
     );
     this.#retries = new SummaryRetries({
       store,

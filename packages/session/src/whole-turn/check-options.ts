@@ -93,7 +93,7 @@ export function checkOptions(options: AgentSessionsOptions): void {
   throw new ThroughlineError("CONFIG_INVALID", `${told.join(". ")}.`, { details: { problems } });
 }
 
-const checks: readonly Check[] = [numbers, flush, checkpoint, retry, steps];
+const checks: readonly Check[] = [numbers, flush, checkpoint, retry, titles, steps];
 
 const ranges: Readonly<Record<string, readonly [number, number]>> = {
   "compaction.reserveTokens": [0, 10_000_000],
@@ -171,6 +171,11 @@ function retry({ retry: given, summarizers }: AgentSessionsOptions): readonly Pr
   if (interval === 0 || summarizers.length > 0) return [];
   const allowed = "0 without summarizers: none would write a better summary";
   return [{ key: "retry.intervalSeconds", value: interval, allowed }];
+}
+
+function titles({ titles: given, summarizers }: AgentSessionsOptions): readonly Problem[] {
+  if (given !== "model" || summarizers.length > 0) return [];
+  return [{ key: "titles", value: given, allowed: '"rules" or "off" without summarizers: none would write a title' }];
 }
 
 function steps({ steps: given = [] }: AgentSessionsOptions): readonly Problem[] {
