@@ -90,6 +90,19 @@ describe("throughline approvals", () => {
     });
   });
 
+  it("takes a question back for the program that asked", async () => {
+    const withdrawn = await run("approvals", "shop", "--withdraw", "call-A", "--json");
+    expect(objects(withdrawn.stdout)).toMatchObject([{ kind: "decision", callId: "call-A", isAllowed: false }]);
+    expect((await run("approvals", "shop", "--approve", "call-A")).code).toBe(1);
+    expect((await run("approvals", "shop", "--withdraw", "call-B", "It is closed.")).stderr).toContain("Nothing waits");
+    await withSessions(async (sessions) => {
+      const turn = await (await sessions.open("shop")).resume();
+      expect([turn.outcome, paid]).toEqual(["done", []]);
+      expect(turn.text).toContain("took its question back");
+      expect(turn.text).toContain("It is closed.");
+    });
+  });
+
   it("finds nothing to decide in a copy, because two stores could run a call twice", async () => {
     const other = `jsonl:${join(directory.path, "other")}`;
     expect((await run("copy", "--all", "--to-store", other)).code).toBe(0);

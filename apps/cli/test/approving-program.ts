@@ -1,5 +1,5 @@
 // A program whose tool needs approvals. It takes turns, lists what waits, decides at random and resumes, until it is killed.
-// node approving-program.ts <store> <place> <token> <session> <file of effects> <ask | approve | approve-together | loop | drain>
+// node approving-program.ts <store> <place> <token> <session> <file of effects> <ask | ask-briefly | approve | approve-together | loop | drain>
 import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { appendFileSync } from "node:fs";
@@ -74,6 +74,7 @@ const sessions = createSessions({
       say({ is: "asked" });
       await new Promise(() => setTimeout(() => {}, 600_000));
     }
+    if (mode === "ask-briefly") return { wait: {}, expiresAtMs: Date.now() + 300 };
     await sleep(randomInt(4));
     const die = randomInt(4);
     return die < 2 ? { wait: { die } } : die === 2 ? true : { refuse: "Not today." };
@@ -90,7 +91,7 @@ async function decide(session: Session): Promise<void> {
 
 const session = await sessions.open(name);
 say({ is: "open", pending: session.pendingApprovals.map(({ callId }) => callId) });
-if (mode === "ask") await session.runTurn("Pay");
+if (mode === "ask" || mode === "ask-briefly") await session.runTurn("Pay");
 // The test decides when, so that two processes can open the session before either of them decides.
 if (mode === "approve-together") await once(process.stdin, "data");
 if (mode === "approve" || mode === "approve-together") {

@@ -247,6 +247,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     arguments: anything,
     facts: anything,
     askedAtMs: or(count),
+    expiresAtMs: or(count),
     turnId: text,
   },
   decision: { ...ofSession, callId: text, isAllowed: flag, words: or(text), replayed: flag },

@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { sessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 import { createServer } from "@throughline/server";
@@ -144,6 +145,22 @@ describe.each(kinds)("a program with approvals, over %s", (kind) => {
     expect(both.flat().filter(({ is }) => is === "done")).toHaveLength(1);
     const effects = effectsOf(place);
     expect([effects.length, new Set(effects).size]).toEqual([3, 3]);
+  });
+
+  it("asks with a deadline and ends: two later processes refuse each call once, and nothing runs", async () => {
+    const place = await newPlace(kind);
+    await run(place, "ask-briefly");
+    await sleep(400);
+    const children = [start(place, "approve-together"), start(place, "approve-together")];
+    const opened = await Promise.all(children.map((child) => linesOf(child, "open")));
+    expect(opened.map(([line]) => line?.pending)).toEqual([[], []]);
+    for (const child of children) child.stdin.end("decide");
+    const both = await Promise.all(children.map((child) => linesOf(child, "never")));
+    expect(both.flat().filter(({ is }) => is === "done")).toHaveLength(1);
+    expect(effectsOf(place)).toEqual([]);
+    const calls = [...(await callsOf(place)).values()];
+    expect(calls).toHaveLength(3);
+    for (const { results } of calls) expect(results).toEqual([expect.stringContaining("Nobody decided")]);
   });
 
   const rounds = testSize({ short: 10, long: 100 });

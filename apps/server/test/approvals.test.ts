@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { systemClock } from "@throughline/core/internal";
 import { createSessions } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createScriptedModel } from "../../../packages/session/test/scripted-model.ts";
@@ -65,6 +66,35 @@ describe("approvals over HTTP", () => {
     ])
       expect(await decide(body)).toMatchObject({ status: 400, body: { code: "INPUT_INVALID" } });
     expect(await decide({ callId: "none", decision: "approve" })).toMatchObject({ status: 409 });
+  });
+
+  it("are taken back by the program, and expire: late decisions are refused, and lists and events count", async () => {
+    const withdraw = { callId: "call-A", decision: "withdraw", text: "The order is closed." };
+    expect(await decide(withdraw)).toMatchObject({ status: 201, body: { isAllowed: false, words: withdraw.text } });
+    expect(await decide({ callId: "call-A", decision: "approve" })).toMatchObject({ status: 409 });
+    const clock = { ...systemClock, nowMs: () => 1000 };
+    await using store = createSqliteStore({ path: join(folder, "sessions.db") });
+    await using sessions = createSessions({
+      store,
+      model: {
+        chat: createScriptedModel({ calls: [{ id: "call-C", name: "refund", arguments: {} }] }),
+        modelId: "claude-sonnet-4-5",
+        windowTokens: 100_000,
+      },
+      tools: [{ definition: { name: "refund", description: "Pays.", inputSchema: { type: "object" } }, run: () => "" }],
+      approveTool: () => ({ wait: {}, expiresAtMs: 2000 }),
+      clock,
+    });
+    const turn = await (await sessions.open("expired")).runTurn("Pay");
+    expect(turn.outcome).toBe("waiting");
+    const place = `/sessions/${encodeURIComponent(turn.ref.key)}`;
+    expect((await serving.ask("GET", `${place}/approvals`)).body).toMatchObject({ items: [] });
+    expect((await serving.ask("GET", place)).body).toMatchObject({ pendingApprovals: 0 });
+    const body = { callId: "call-C", decision: "approve" };
+    expect(await serving.ask("POST", `${place}/approvals`, { body })).toMatchObject({
+      status: 409,
+      body: { code: "APPROVAL_DECIDED" },
+    });
   });
 
   it("need the right to write", async () => {

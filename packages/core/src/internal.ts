@@ -167,5 +167,5 @@ export { untilAborted } from "./until-aborted.ts";
 export { createWorkSlices, fewerSteps, inFewerSteps, runInSlices, runSteps, sliceSteps } from "./work-slices.ts";
 export type { Steps } from "./work-slices.ts";
 export { wrongOptions } from "./wrong-options.ts";
-export { waitingCalls } from "./waiting-calls.ts";
+export { countWaitingCalls, waitingCalls, waitingSign } from "./waiting-calls.ts";
 export type { WaitingCalls } from "./waiting-calls.ts";

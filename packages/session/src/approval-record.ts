@@ -19,9 +19,11 @@ export interface RecordedApproval {
   readonly words: string | null;
   readonly facts: Fields;
   readonly askedMs: number | null;
+  /** States when a question without an answer counts as refused, in UTC milliseconds. Null for never. */
+  readonly expiresAtMs: number | null;
 }
 
-const deciders: ReadonlySet<unknown> = new Set(["person", "session", "setting", "flag"]);
+const deciders: ReadonlySet<unknown> = new Set(["person", "session", "setting", "flag", "program", "deadline"]);
 const allowing: readonly unknown[] = ["once", "session", "unasked"];
 
 /** Cuts longer texts of a hook, because the record must fit whatever the hook states. */
@@ -30,11 +32,11 @@ const maxTextChars = 4096;
 const maxFactChars = 16_384;
 
 /** Reads the call that a record decides on, or that waits for a decision. Null for every other record. */
-export function readApproval(record: SessionRecord): RecordedApproval | null {
+export function readApproval(record: SessionRecord | RecordDraft): RecordedApproval | null {
   if (throughlineKind(record) !== "approval") return null;
   const data = record["data"];
   if (!isFields(data)) return null;
-  const { callId, turnId, decision, words, facts, askedMs } = data;
+  const { callId, turnId, decision, words, facts, askedMs, expiresAtMs } = data;
   if (typeof callId !== "string" || typeof turnId !== "string") return null;
   return {
     callId,
@@ -43,6 +45,7 @@ export function readApproval(record: SessionRecord): RecordedApproval | null {
     words: typeof words === "string" ? words : null,
     facts: isFields(facts) ? facts : {},
     askedMs: typeof askedMs === "number" ? askedMs : null,
+    expiresAtMs: isTime(expiresAtMs) ? expiresAtMs : null,
   };
 }
 
@@ -63,7 +66,13 @@ export function approvalDraft(decision: unknown, call: ApprovedCall): RecordDraf
   const { turnId, callId, tool, askedMs, decidedMs } = call;
   const about = { turnId, callId, tool };
   if (isWait(decision))
-    return throughlineDraft("approval", { ...about, decision: "wait", ...waitFacts(decision), askedMs });
+    return throughlineDraft("approval", {
+      ...about,
+      decision: "wait",
+      ...waitFacts(decision),
+      ...deadlineOf(decision),
+      askedMs,
+    });
   if (decision === "unasked") return throughlineDraft("approval", { ...about, decision, decidedMs });
   const facts = (factsIn(decision, "approve") ?? decision ?? {}) as Readonly<Record<keyof ApprovalFacts, unknown>>;
   const allowed: readonly unknown[] = isApproval(decision) ? ["once", "session"] : ["no", "cancel"];
@@ -75,6 +84,26 @@ export function approvalDraft(decision: unknown, call: ApprovedCall): RecordDraf
     askedMs: typeof facts.askedMs === "number" && Number.isFinite(facts.askedMs) ? facts.askedMs : askedMs,
     decidedMs,
   });
+}
+
+/** A deadline that is no number would never be over, so the call is refused instead of waiting for ever. */
+function deadlineOf(decision: unknown): { readonly expiresAtMs?: number } {
+  const { expiresAtMs } = decision as { readonly expiresAtMs?: unknown };
+  if (expiresAtMs === undefined || expiresAtMs === null) return {};
+  if (isTime(expiresAtMs)) return { expiresAtMs };
+  throw new TypeError("`expiresAtMs` must be a time in UTC milliseconds.");
+}
+
+/** Dates end with this time, in UTC milliseconds. */
+const lastMs = 8_640_000_000_000_000;
+
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= lastMs;
+}
+
+/** Returns what the model reads of a call that nobody decided on in time. */
+export function expiredText(expiresAtMs: number): string {
+  return `Nobody decided on this call before ${new Date(expiresAtMs).toISOString()}. It was not run.`;
 }
 
 /** Facts that are no JSON object, or too large for a record, are replaced by a note. */

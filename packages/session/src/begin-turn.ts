@@ -80,7 +80,7 @@ async function open(options: BeginOptions): Promise<Beginning> {
   const held = idempotencyKey === null ? { owner, leaseUntilMs, fence } : {};
   const mark: TurnMark = { turnId, state: "open", ...held, ...(resumes === null ? {} : { resumes }) };
   const left = log.head.turn;
-  const interruptedTurn = left === null ? null : readInterruptedTurn(log, left);
+  const interruptedTurn = left === null ? null : readInterruptedTurn(log, left, options.clock.nowMs());
   // With an idempotency key every try must append the same drafts. The results of the last turn were written before.
   const ended =
     idempotencyKey === null ? [...(left === null ? [] : [endMark(left)]), ...(options.leftResults?.() ?? [])] : [];
@@ -131,7 +131,7 @@ async function closeGone(options: BeginOptions): Promise<void> {
   // The opening append ends an expired turn in the same commit. With a key it cannot, because it must be the same at
   // every try.
   if (isOver && idempotencyKey === null) return;
-  const interruptedTurn = readInterruptedTurn(log, turn);
+  const interruptedTurn = readInterruptedTurn(log, turn, clock.nowMs());
   await log.append([endMark(turn), ...left], { turn: { action: "close", fence: turn.fence } });
   emit?.({ name: "turn.interrupted", interruptedTurn });
 }
@@ -144,14 +144,14 @@ export function isGone(
   return abandoned.has(turnId) || owners.stateOf(owner) === "gone";
 }
 
-export function readInterruptedTurn(place: ApprovalPlace, { turnId, owner }: OpenTurn): InterruptedTurn {
+export function readInterruptedTurn(place: ApprovalPlace, { turnId, owner }: OpenTurn, nowMs: number): InterruptedTurn {
   const known = place.facts.turn?.mark.turnId === turnId ? place.facts.turn : null;
   return {
     turnId,
     owner,
     sinceMs: known?.sinceMs ?? null,
     text: known?.text ?? null,
-    pendingApprovals: pendingApprovals(place),
+    pendingApprovals: pendingApprovals(place, nowMs),
   };
 }
 

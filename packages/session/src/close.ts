@@ -1,6 +1,6 @@
 import { ThroughlineError, type AssistantMessage, type Clock, type Message, type RecordDraft } from "@throughline/core";
 import { causeText } from "@throughline/core/internal";
-import type { WaitingCalls } from "@throughline/core/internal";
+import { waitingSign, type WaitingCalls } from "@throughline/core/internal";
 import { modelFailure } from "@throughline/guard/internal";
 import type { Gauge } from "@throughline/tokens";
 import type { CallResult } from "./call-model.ts";
@@ -8,6 +8,7 @@ import { callDrafts, type CallFacts } from "./call-record.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type { AnsweredTurn } from "./keyed-turn.ts";
 import { messageDraft, toolCallsOf } from "./message-parts.ts";
+import { readApproval } from "./approval-record.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import { resultDraft } from "./run-tools.ts";
 import type { SendDenial } from "./send-denial.ts";
@@ -77,9 +78,9 @@ export class TurnClose {
    * @param questions the records of the questions
    */
   async waiting(questions: readonly RecordDraft[]): Promise<TurnEnd> {
-    const { log, emit } = this.#options;
+    const { log, emit, clock } = this.#options;
     await this.#close(questions, { state: "waiting" }, null);
-    emit?.({ name: "approval.waiting", approvals: pendingApprovals(log) });
+    emit?.({ name: "approval.waiting", approvals: pendingApprovals(log, clock.nowMs()) });
     return { outcome: "waiting", denial: null };
   }
 
@@ -145,20 +146,28 @@ export class TurnClose {
     entry: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     const introduced = this.isIntroduced && mark.state === "done" ? { groupActivationNeedsSystemIntro: false } : {};
-    const patch = { ...entry, ...introduced, ...this.#waitingCalls(mark), ...this.patch(result, mark.state) };
+    const patch = { ...entry, ...introduced, ...this.#waitingCalls(mark, drafts), ...this.patch(result, mark.state) };
     await this.#options.turn.close(drafts, mark, patch);
   }
 
   /** Calls that waited when the turn began wait on, however the turn ends without a decision on them. */
-  #waitingCalls({ state }: Pick<TurnMark, "state">): { readonly waiting?: WaitingCalls | undefined } {
+  #waitingCalls(
+    { state }: Pick<TurnMark, "state">,
+    drafts: readonly RecordDraft[],
+  ): { readonly waiting?: WaitingCalls | undefined } {
     const { log, clock, turn } = this.#options;
     const { openCalls } = log.facts;
     const isWaiting = state === "waiting";
     if (!isWaiting && log.entry["waiting"] === undefined) return {};
     const open = openCalls.calls.filter(({ id }) => openCalls.stateOf(id) === "undecided");
-    const calls = isWaiting ? open.length : open.filter(({ id }) => openCalls.isWaiting(id)).length;
-    if (!isWaiting && calls === 0) return { waiting: undefined };
-    return { waiting: { turnId: turn.turnId, fence: turn.fence, sinceMs: clock.nowMs(), calls } };
+    const waiting = isWaiting ? open : open.filter(({ id }) => openCalls.isWaiting(id));
+    if (!isWaiting && waiting.length === 0) return { waiting: undefined };
+    const asked = new Map(drafts.map((draft) => readApproval(draft)).map((question) => [question?.callId, question]));
+    const deadlinesMs = waiting
+      .map(({ id }) => (asked.get(id) ?? openCalls.waiting(id))?.expiresAtMs ?? null)
+      .filter((atMs) => atMs !== null);
+    const { turnId, fence } = turn;
+    return { waiting: waitingSign({ turnId, fence, sinceMs: clock.nowMs(), calls: waiting.length, deadlinesMs }) };
   }
 
   #assertOurs(): void {

@@ -11,12 +11,20 @@ import {
   type StoredRecord,
   ThroughlineError,
 } from "@throughline/core";
-import { sessionBusy, waitingCalls } from "@throughline/core/internal";
+import {
+  assertArgument,
+  optionKinds,
+  sessionBusy,
+  waitingCalls,
+  waitingSign,
+  type WaitingCalls,
+} from "@throughline/core/internal";
 import { digest } from "./begin-turn.ts";
-import { approvalDraft, isApproval, readApproval } from "./approval-record.ts";
+import { approvalDraft, expiredText, isApproval, readApproval } from "./approval-record.ts";
 import { pendingApprovals, type ApprovalPlace } from "./pending-approvals.ts";
 import { processOwners } from "./process-owners.ts";
 import type { ApprovalAnswer } from "./session-options.ts";
+import type { TurnHost } from "./turn-host.ts";
 import { type PendingApproval, turnMarkDraft } from "./turn-mark.ts";
 import { WindowFacts } from "./window-facts.ts";
 
@@ -47,7 +55,9 @@ export async function listApprovals(
   clock: Clock,
 ): Promise<readonly PendingApproval[]> {
   const place = await readPlace(store, ref);
-  return ref.archiveId === undefined && runningTurn(place, clock) === null ? pendingApprovals(place) : [];
+  return ref.archiveId === undefined && runningTurn(place, clock) === null
+    ? pendingApprovals(place, clock.nowMs())
+    : [];
 }
 
 /**
@@ -68,7 +78,10 @@ export async function decideApproval(
   if (earlier !== null) return sameDecision(earlier, options, ref);
   const turn = runningTurn(place, clock);
   if (turn !== null) throw sessionBusy(turn, clock.nowMs());
-  const pending = pendingApprovals(place).find((call) => call.callId === callId);
+  const nowMs = clock.nowMs();
+  const expiredAtMs = place.facts.openCalls.expiredAtMs(callId, nowMs);
+  if (expiredAtMs !== null) throw decided(ref, callId, expiredText(expiredAtMs));
+  const pending = pendingApprovals(place, nowMs).find((call) => call.callId === callId);
   if (pending === undefined) throw decided(ref, callId, "The call waits for no decision.");
   await append(store, ref, place, pending, options);
   const after = await readPlace(store, ref);
@@ -77,6 +90,23 @@ export async function decideApproval(
   if (winner === null && after.head.turn !== null) throw sessionBusy(after.head.turn, clock.nowMs());
   if (winner === null) throw decided(ref, callId, "The conversation continued before the decision was stored.");
   return { ...sameDecision(winner, options, ref), replayed: false };
+}
+
+/** Creates the decision with which a program takes its question back. */
+export function withdrawal(words: string = withdrawnText): ApprovalAnswer {
+  return { refuse: words, decision: "cancel", by: "program" };
+}
+
+const withdrawnText = "The program took its question back. The call was not run.";
+
+/** Takes the question about a call back, for the program that asked. @throws {ThroughlineError} as `decideApproval` */
+export async function withdrawApproval(host: TurnHost, callId: string, words: string = withdrawnText): Promise<void> {
+  assertArgument("withdrawApproval", "callId", callId, optionKinds.filledText);
+  assertArgument("withdrawApproval", "words", words, optionKinds.filledText);
+  host.assertOpen();
+  const { log, shared } = host;
+  await decideApproval(log.store, log.ref, { callId, answer: withdrawal(words), clock: shared.clock });
+  await log.catchUp();
 }
 
 async function readPlace(store: SessionStore, ref: SessionRef): Promise<ReadPlace> {
@@ -96,7 +126,7 @@ async function append(
   store: SessionStore,
   ref: SessionRef,
   { head, entry, facts }: ReadPlace,
-  { turnId, tool, askedAtMs, callId }: PendingApproval,
+  { turnId, tool, askedAtMs, expiresAtMs, callId }: PendingApproval,
   { answer, clock }: DecideApprovalOptions,
 ): Promise<void> {
   const decidedMs = clock.nowMs();
@@ -112,7 +142,7 @@ async function append(
   ];
   const options: AppendOptions = {
     ...(head.turn === null ? {} : { turn: { action: "close", fence: head.turn.fence } }),
-    ...(waiting === null ? {} : { entry: { waiting: { ...waiting, calls: Math.max(0, waiting.calls - 1) } } }),
+    ...(waiting === null ? {} : { entry: { waiting: withoutCall(waiting, expiresAtMs) } }),
   };
   // The key is that of the call, so that the store refuses a second decision that comes at the same time.
   const idempotencyKey = `approval-${digest(JSON.stringify([newest, callId]))}`;
@@ -121,6 +151,11 @@ async function append(
   } catch (error) {
     if (!hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) throw error;
   }
+}
+
+function withoutCall({ calls, deadlinesMs = [], ...sign }: WaitingCalls, expiresAtMs: number | null): WaitingCalls {
+  const at = expiresAtMs === null ? -1 : deadlinesMs.indexOf(expiresAtMs);
+  return waitingSign({ ...sign, calls: Math.max(0, calls - 1), deadlinesMs: deadlinesMs.filter((_, i) => i !== at) });
 }
 
 type Decision = Omit<DecidedApproval, "replayed">;

@@ -2,7 +2,8 @@
 export { keyedTurnId } from "./begin-turn.ts";
 export { callDrafts } from "./call-record.ts";
 export type { CallFacts } from "./call-record.ts";
-export { decideApproval, listApprovals } from "./decide-approval.ts";
+export { decideApproval, listApprovals, withdrawal } from "./decide-approval.ts";
+export type { DecideApprovalOptions } from "./decide-approval.ts";
 export { readHistoryCut } from "./explain-calls.ts";
 export type { ExplainedCall } from "./explain-calls.ts";
 export { closeLeasedTurn, leaseTurn } from "./lease-turn.ts";

@@ -84,7 +84,10 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
     leaseMs,
     drafts: () => drafts,
     // With a key the results are stored before the turn is opened. That would move the head that the caller expects.
-    leftResults: () => (expect !== undefined && idempotencyKey !== null ? [] : notRunResults(place.facts, drafts)),
+    leftResults: () =>
+      expect !== undefined && idempotencyKey !== null
+        ? []
+        : notRunResults(place.facts, { nowMs: clock.nowMs() }, drafts),
     resumes: null,
     idempotencyKey,
     signal: undefined,

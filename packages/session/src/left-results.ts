@@ -1,13 +1,14 @@
 import type { RecordDraft, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import type { CallState } from "./open-calls.ts";
-import { resultDraft } from "./run-tools.ts";
+import { expiredText } from "./approval-record.ts";
+import { refusedText, resultDraft } from "./run-tools.ts";
 import { WindowFacts } from "./window-facts.ts";
 
 const texts: Readonly<Record<CallState, string>> = {
   "may-have-run": "The process ended while this call was under way. It may have run.",
   undecided: "The process ended before anybody allowed this call. It was not run.",
   approved: "The call was approved, and the conversation continued before it ran. It was not run.",
-  refused: "The call was refused; it was not run.",
+  refused: refusedText,
 };
 
 const answeredInstead = "The user answered instead of deciding. The call was not run.";
@@ -15,35 +16,47 @@ const answeredInstead = "The user answered instead of deciding. The call was not
 /** Creates the results of calls that a turn left without one. The model reads whether a call may have run. */
 export function leftResults(
   { openCalls }: WindowFacts,
-  { isLeft, undecided }: LeftResultsOptions,
+  { isLeft, undecided, nowMs = 0 }: LeftResultsOptions,
 ): readonly RecordDraft[] {
   return openCalls.calls
     .filter(({ id }) => isLeft(openCalls.stateOf(id), id))
     .map(({ id, name }) => {
       const state = openCalls.stateOf(id);
-      const why = undecided ?? (openCalls.isWaiting(id) ? answeredInstead : texts.undecided);
-      const content = state === "undecided" ? why : texts[state];
+      const expiredAtMs = openCalls.expiredAtMs(id, nowMs);
+      const waited = expiredAtMs === null ? answeredInstead : expiredText(expiredAtMs);
+      const why = undecided ?? (openCalls.isWaiting(id) ? waited : texts.undecided);
+      const words = state === "refused" ? (openCalls.decision(id)?.words ?? null) : null;
+      const content = state === "undecided" ? why : (words ?? texts[state]);
       return resultDraft(id, name, { content, isError: true });
     });
 }
 
-interface LeftResultsOptions {
+interface LeftResultsOptions extends Partial<LeftResultsTime> {
   readonly isLeft: (state: CallState, callId: string) => boolean;
   /** States why no decision came. @default the user answered instead of deciding, or the process ended */
   readonly undecided?: string;
+}
+
+interface LeftResultsTime {
+  /** States the time of this process, in UTC milliseconds, for the deadlines of questions. */
+  readonly nowMs: number;
 }
 
 /**
  * Creates results for calls that provably did not run. Without them a rebuilt history would state that the calls may
  * have run. Drafts that name a source or a parent, or that answer a call themselves, get none.
  */
-export function notRunResults(facts: WindowFacts, drafts: readonly object[] = []): readonly RecordDraft[] {
+export function notRunResults(
+  facts: WindowFacts,
+  { nowMs }: LeftResultsTime,
+  drafts: readonly object[] = [],
+): readonly RecordDraft[] {
   const fields = drafts as readonly Readonly<Record<string, unknown>>[];
   if (fields.some((draft) => "source" in draft || draft["parentId"] !== undefined)) return [];
   const answered = new Set(
     fields.map(({ message }) => (message as { readonly toolCallId?: unknown } | undefined)?.toolCallId),
   );
-  return leftResults(facts, { isLeft: (state, callId) => state !== "may-have-run" && !answered.has(callId) });
+  return leftResults(facts, { nowMs, isLeft: (state, callId) => state !== "may-have-run" && !answered.has(callId) });
 }
 
 /** The model reads this text where the calls of another session cannot be decided on. */

@@ -52,6 +52,12 @@ export class OpenCalls {
     return this.#waiting.get(callId) ?? null;
   }
 
+  /** States the deadline of a question that nobody answered before it; null for every other call. */
+  expiredAtMs(callId: string, nowMs: number): number | null {
+    const expiresAtMs = this.#decisions.has(callId) ? null : (this.#waiting.get(callId)?.expiresAtMs ?? null);
+    return expiresAtMs !== null && expiresAtMs <= nowMs ? expiresAtMs : null;
+  }
+
   takeReply({ seq, tsMs }: StoredRecord, message: Fields): void {
     // A framework stores each call of a reply as a record of its own.
     if (message["fragment"] !== true) this.clear();

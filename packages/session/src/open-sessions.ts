@@ -5,7 +5,8 @@ import { createTokenEstimator } from "@throughline/tokens";
 import { abandonedTurns, processOwners } from "./process-owners.ts";
 import { checkOptions } from "./check-arguments.ts";
 import { SessionDirectory } from "./session-directory.ts";
-import { openHandle, type OpenParts, type SessionHandle } from "./session-handle.ts";
+import { openHandle, type OpenParts } from "./open-handle.ts";
+import type { SessionHandle } from "./session-handle.ts";
 import { targetName, type CompactionTokens, type SessionLog } from "./session-log.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {

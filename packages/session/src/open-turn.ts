@@ -173,7 +173,7 @@ export async function openTurn(
   const emit = (event: UnplacedEvent): void => {
     if (event.name === "turn.interrupted") ({ interruptedTurn } = event);
   };
-  const leftResults = (): readonly RecordDraft[] => notRunResults(log.facts, drafts);
+  const leftResults = (): readonly RecordDraft[] => notRunResults(log.facts, { nowMs: clock.nowMs() }, drafts);
   const acquired = await acquireTurn({
     log,
     shared: { clock, owners, abandoned, random },

@@ -20,12 +20,16 @@ export function isDecidable({ head, entry, facts }: ApprovalPlace): boolean {
   return state !== "done" && (state !== "waiting" || waitingCalls({ entry, head }) !== null);
 }
 
-/** Lists the open calls without a decision. Meaningful only while no turn runs. */
-export function pendingApprovals(place: ApprovalPlace): readonly PendingApproval[] {
+/**
+ * Lists the open calls without a decision whose deadline is not over. Meaningful only while no turn runs.
+ *
+ * @param nowMs the time of this process, in UTC milliseconds
+ */
+export function pendingApprovals(place: ApprovalPlace, nowMs: number): readonly PendingApproval[] {
   const { openCalls, turn } = place.facts;
   if (openCalls.size === 0 || !isDecidable(place)) return [];
   return openCalls.calls
-    .filter(({ id }) => openCalls.stateOf(id) === "undecided")
+    .filter(({ id }) => openCalls.stateOf(id) === "undecided" && openCalls.expiredAtMs(id, nowMs) === null)
     .map((call) => {
       const question = openCalls.waiting(call.id);
       return {
@@ -34,6 +38,7 @@ export function pendingApprovals(place: ApprovalPlace): readonly PendingApproval
         arguments: call.arguments,
         facts: question?.facts ?? {},
         askedAtMs: question?.askedMs ?? openCalls.tsMs,
+        expiresAtMs: question?.expiresAtMs ?? null,
         turnId: question?.turnId ?? turn?.mark.turnId ?? "",
       };
     });

@@ -158,7 +158,7 @@ interface Decision {
   readonly waits: boolean;
 }
 
-const refusedText = "The call was refused; it was not run.";
+export const refusedText = "The call was refused; it was not run.";
 
 /** A decision in the log holds. Null means that the call may run. */
 function refusalIn(recorded: ReturnType<RunToolsOptions["recorded"]>, otherwise: Result | null): Result | null {

@@ -28,11 +28,13 @@ import { readMessages } from "./session-messages.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
 import type { SessionBranch } from "./session-branches.ts";
 import type { BranchTurnOptions, ResumeOptions, RunTurnOptions, TurnResult } from "./turn.ts";
+import { withdrawApproval } from "./decide-approval.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
 import { SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
+import { openHandle, type OpenParts } from "./open-handle.ts";
 import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
@@ -108,12 +110,16 @@ export class SessionHandle implements Session, TurnHost {
 
   get interruptedTurn(): InterruptedTurn | null {
     const turn = this.#openTurn();
-    return turn === null || this.#isRunning(turn) ? null : readInterruptedTurn(this.log, turn);
+    return turn === null || this.#isRunning(turn)
+      ? null
+      : readInterruptedTurn(this.log, turn, this.shared.clock.nowMs());
   }
 
   get pendingApprovals(): readonly PendingApproval[] {
     const { turn } = this.log.head;
-    return this.#current !== null || (turn !== null && this.#isRunning(turn)) ? [] : pendingApprovals(this.log);
+    return this.#current !== null || (turn !== null && this.#isRunning(turn))
+      ? []
+      : pendingApprovals(this.log, this.shared.clock.nowMs());
   }
 
   /** Only turns of this handle count, not those of other handles or processes. */
@@ -214,6 +220,10 @@ export class SessionHandle implements Session, TurnHost {
 
   async rename(label: string): Promise<void> {
     await this.#track(labelSession(this, label));
+  }
+
+  async withdrawApproval(callId: string, words?: string): Promise<void> {
+    await this.#track(withdrawApproval(this, callId, words));
   }
 
   branches(recordId: string): Promise<readonly SessionBranch[]> {
@@ -346,37 +356,4 @@ export class SessionHandle implements Session, TurnHost {
     if (record.type === "message" && !record.side) current?.taken.push(record);
     (current?.emit ?? this.#emit)?.({ name: "record.appended", record });
   }
-}
-
-export interface OpenParts {
-  readonly options: SessionsOptions;
-  readonly shared: SharedParts;
-  readonly compactionTokens: CompactionTokens;
-  readonly onClose: () => void;
-}
-
-/** Reads the window of an existing session and creates its handle. */
-export async function openHandle<Handle extends SessionHandle>(
-  ref: SessionRef,
-  parts: OpenParts,
-  createHandle: (parts: OpenParts, log: SessionLog) => Handle,
-  signal?: AbortSignal,
-): Promise<Handle> {
-  const { store, model, redactBeforeAppend } = parts.options;
-  let handle: Handle | null = null;
-  const log = await SessionLog.load(
-    {
-      store,
-      ref,
-      target: targetOf(model),
-      compactionTokens: parts.compactionTokens,
-      redact: redactBeforeAppend ?? null,
-      random: parts.shared.random,
-      onReplaced: (replacement) => handle?.onReplaced(replacement),
-      onRecord: (stored) => handle?.onRecord(stored),
-    },
-    signal,
-  );
-  handle = createHandle(parts, log);
-  return handle;
 }

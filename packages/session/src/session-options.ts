@@ -45,8 +45,12 @@ export interface ApprovalFacts {
    * @default `once` or `no`
    */
   readonly decision?: "once" | "session" | "no" | "cancel";
-  /** States who decided: a person who was asked, an earlier answer, a setting, or a flag. @default not stated */
-  readonly by?: "person" | "session" | "setting" | "flag";
+  /**
+   * States who decided: a person who was asked, an earlier answer, a setting, a flag, the program that asked, or the
+   * deadline of the question.
+   * @default not stated
+   */
+  readonly by?: "person" | "session" | "setting" | "flag" | "program" | "deadline";
   /** Names the file that the call is about. */
   readonly path?: string;
   /** Holds the words of the person who refused. */
@@ -84,6 +88,12 @@ type ToolDecision =
        * in any process. The facts are for the person who decides, at most 16,384 characters as JSON.
        */
       readonly wait: Readonly<Record<string, unknown>> | undefined;
+      /**
+       * States when the call counts as refused without a decision, in UTC milliseconds. No timer runs: each process
+       * compares the time when it lists, decides or resumes.
+       * @default never
+       */
+      readonly expiresAtMs?: number | undefined;
     };
 
 /** Decides whether a call of a tool may run. For a refused call the model reads the reason. */

@@ -60,7 +60,8 @@ export interface Session extends AsyncDisposable {
   readonly interruptedTurn: InterruptedTurn | null;
   /**
    * Lists the calls of tools that wait for a decision, as this handle last read them; empty while a turn runs. Another
-   * process may have asked. `resume({ approvals })` decides on them.
+   * process may have asked. `resume({ approvals })` decides on them. A call whose deadline is over is not listed: the
+   * next turn refuses it.
    */
   readonly pendingApprovals: readonly PendingApproval[];
   /** Describes a turn that another handle or process runs, as this handle last read it. Null when there is none. */
@@ -207,6 +208,16 @@ export interface Session extends AsyncDisposable {
    * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, and what the store throws
    */
   rename(label: string): Promise<void>;
+  /**
+   * Takes back the question about a call that waits for a decision. The call does not run, and the model reads `words`
+   * when the turn is resumed. Any process may call it; a decision that came before holds.
+   *
+   * @param callId the id of a call of `pendingApprovals`
+   * @param words what the model reads as the call's result. Default: that the program took its question back
+   * @throws {ThroughlineError} APPROVAL_DECIDED, SESSION_BUSY while a turn runs, INPUT_INVALID, SESSION_CLOSED, and what
+   *   the store throws
+   */
+  withdrawApproval(callId: string, words?: string): Promise<void>;
   /** Appends records outside of a turn. */
   append(drafts: readonly SessionDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
   /** Returns the messages that a call would send now, to the session's model or to a model of another provider. */

@@ -121,11 +121,11 @@ function withOutput(turn: Turn, { output }: TurnSettings): Turn | Promise<Turn> 
 async function acquire(context: TurnContext, settings: TurnSettings): Promise<AcquiredTurn> {
   const { host, input, options, turnId, emit, wait } = context;
   const { log, shared } = host;
-  const resuming = { drafts: () => resumedResults(log, input, settings), leftResults: () => [] };
+  const resuming = { drafts: () => resumedResults(host, input, settings), leftResults: () => [] };
   const opening =
     input.drafts === null
       ? { ...resuming, resumes: resumedTurnId(host, input) }
-      : { drafts: input.drafts, leftResults: () => refusedResults(log, options), resumes: null };
+      : { drafts: input.drafts, leftResults: () => refusedResults(host, options), resumes: null };
   try {
     return await acquireTurn({
       log,
@@ -180,7 +180,7 @@ async function runAndClose(context: RunContext): Promise<Turn> {
         summaryId: () => host.summaryId(),
         isMentioned: input.isMentioned,
         steeredDrafts: () => shared.queueOf(host.ref).takeSteered(),
-        answers: context.resumes === null ? null : answersOf(log, input, settings),
+        answers: context.resumes === null ? null : answersOf(host, input, settings),
         onDelta: options.onDelta ?? null,
       },
       close,

@@ -21,6 +21,8 @@ export interface PendingApproval {
   readonly facts: Readonly<Record<string, unknown>>;
   /** States when the question was asked, or else when the call was stored, in UTC milliseconds. */
   readonly askedAtMs: number | null;
+  /** States when the call counts as refused without a decision, in UTC milliseconds. Null for never. */
+  readonly expiresAtMs: number | null;
   /** Holds the id of the turn that asked, or else of the newest turn. */
   readonly turnId: string;
 }

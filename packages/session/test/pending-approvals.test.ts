@@ -33,6 +33,7 @@ describe("a turn whose calls wait for a decision", () => {
         arguments: { order: "A" },
         facts: { order: "A" },
         askedAtMs: expect.any(Number),
+        expiresAtMs: null,
         turnId: expect.any(String),
       },
       expect.objectContaining({ callId: "call-B", facts: { order: "B" } }),

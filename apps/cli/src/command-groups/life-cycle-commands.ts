@@ -103,10 +103,14 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
   {
     name: "approvals",
     description: "list the tool calls that wait for a decision, and decide on one",
-    arguments: [exactKeyArgument, { name: "[text...]", description: "with --refuse: what the model reads" }],
+    arguments: [
+      exactKeyArgument,
+      { name: "[text...]", description: "with --refuse or --withdraw: what the model reads" },
+    ],
     options: [
       { flags: "--approve <id>", description: "allow the call; the program that resumes the turn runs it" },
       { flags: "--refuse <id>", description: "refuse the call" },
+      { flags: "--withdraw <id>", description: "take the question back, for the program that asked" },
     ],
     examples: ["approvals notes", "approvals notes --json"],
     load: () => import("../commands/approvals.ts"),

@@ -1,6 +1,6 @@
 import { resolveSession, shellWord, systemClock } from "@throughline/core/internal";
-import { decideApproval, listApprovals } from "@throughline/session/internal";
-import type { PendingApproval } from "@throughline/session/internal";
+import { decideApproval, listApprovals, withdrawal } from "@throughline/session/internal";
+import type { DecideApprovalOptions, PendingApproval } from "@throughline/session/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
@@ -11,21 +11,14 @@ import { timeText } from "../time-text.ts";
 const shownChars = 400;
 
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
-  const { approve, refuse } = input.options as { readonly approve?: string; readonly refuse?: string };
   const [key = "", ...words] = input.arguments;
-  if (approve !== undefined && refuse !== undefined) throw usageError("Give --approve or --refuse, not both.");
-  if (refuse === undefined && words.length > 0) throw usageError("Only --refuse takes words: --refuse ID TEXT.");
-  const callId = approve ?? refuse;
-  if (callId === undefined) return list(context, key);
+  const decision = decisionOf(input.options, words.join(" ").trim());
+  if (decision === null) return list(context, key);
+  const { callId, answer } = decision;
   const { output, scope, signal } = context;
   const store = await context.openStore("write");
   const { ref, sessionId } = await resolveSession(store, key, scope, { isExact: true, signal });
-  const text = words.join(" ").trim() || "The user refused the call.";
-  const decided = await decideApproval(store, ref, {
-    callId,
-    answer: refuse === undefined ? { approve: { by: "person" } } : { refuse: text, by: "person" },
-    clock: systemClock,
-  });
+  const decided = await decideApproval(store, ref, { callId, answer, clock: systemClock });
   if (output.isJson) await output.object({ kind: "decision", key: ref.key, sessionId, ...decided });
   else await output.line(`${terminalSafeLine(callId)}: ${decided.isAllowed ? "approved" : "refused"}`);
   const left = await listApprovals(store, ref, systemClock);
@@ -35,6 +28,25 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       : "Nothing waits any more. The program that resumes the turn runs what was approved.",
   );
   return 0;
+}
+
+interface ApprovalOptions {
+  readonly approve?: string;
+  readonly refuse?: string;
+  readonly withdraw?: string;
+}
+
+/** Returns null without an option that decides. @throws {ThroughlineError} USAGE */
+function decisionOf(options: ApprovalOptions, words: string): Pick<DecideApprovalOptions, "callId" | "answer"> | null {
+  const { approve, refuse, withdraw } = options;
+  const given = [approve, refuse, withdraw].filter((callId) => callId !== undefined);
+  if (given.length > 1) throw usageError("Give one of --approve, --refuse and --withdraw.");
+  if (refuse === undefined && withdraw === undefined && words !== "")
+    throw usageError("Only --refuse and --withdraw take words: --refuse ID TEXT.");
+  if (approve !== undefined) return { callId: approve, answer: { approve: { by: "person" } } };
+  if (withdraw !== undefined) return { callId: withdraw, answer: withdrawal(words || undefined) };
+  if (refuse === undefined) return null;
+  return { callId: refuse, answer: { refuse: words || "The user refused the call.", by: "person" } };
 }
 
 async function list(context: CommandContext, key: string): Promise<number> {
@@ -54,9 +66,10 @@ async function list(context: CommandContext, key: string): Promise<number> {
 
 async function print(
   { output }: CommandContext,
-  { callId, tool, arguments: input, facts, askedAtMs }: PendingApproval,
+  { callId, tool, arguments: input, facts, askedAtMs, expiresAtMs }: PendingApproval,
 ): Promise<void> {
-  const asked = askedAtMs === null ? "" : `  asked at ${timeText(askedAtMs)}`;
+  const until = expiresAtMs === null ? "" : `, refused at ${timeText(expiresAtMs)} without a decision`;
+  const asked = askedAtMs === null ? "" : `  asked at ${timeText(askedAtMs)}${until}`;
   await output.line({ text: terminalSafeLine(tool), style: "bold" }, `  ${terminalSafeLine(callId)}${asked}`);
   await output.line(`  ${shortJson(input)}`);
   if (Object.keys(facts).length > 0) await output.line({ text: `  ${shortJson(facts)}`, style: "dim" });

@@ -1,6 +1,6 @@
 import type { SessionEntry } from "../session-entry.ts";
 import type { SessionState } from "../session-state.ts";
-import { waitingCalls } from "../waiting-calls.ts";
+import { countWaitingCalls } from "../waiting-calls.ts";
 
 /** Describes a session in the form that `--json` prints. */
 export interface SessionRow {
@@ -58,7 +58,7 @@ export interface SessionRow {
    * complete session.
    */
   readonly incomplete: "copy" | "fork" | "import" | null;
-  /** Counts the tool calls that wait for a decision. A session with such calls waits for an answer of its user. */
+  /** Counts the tool calls that wait for a decision whose deadline is not over. A session with such calls waits for an answer of its user. */
   readonly pendingApprovals: number;
 }
 
@@ -92,7 +92,7 @@ export function sessionRow(state: SessionState): SessionRow {
     createdAtMs: state.createdAtMs,
     updatedAtMs: state.updatedAtMs,
     incomplete: incompleteBy(entry),
-    pendingApprovals: state.archived || head.turn !== null ? 0 : (waitingCalls(state)?.calls ?? 0),
+    pendingApprovals: state.archived || head.turn !== null ? 0 : countWaitingCalls(state),
   };
 }
 

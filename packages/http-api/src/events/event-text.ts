@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
-import type { SourcedRecord } from "@throughline/core/internal";
+import { countWaitingCalls, type SourcedRecord } from "@throughline/core/internal";
 import { recordText } from "../routes/record-text.ts";
 
 export function eventText(event: string, data: string, id?: string): string {
@@ -47,7 +47,18 @@ async function readOne(
   return undefined;
 }
 
-export function standing({ ref, sessionId, revision, head }: SessionState): string {
+export function standing(state: SessionState): string {
+  const { ref, sessionId, revision, head } = state;
   const { lastSeq, headId, turn } = head;
-  return JSON.stringify({ kind: "standing", key: ref.key, sessionId, lastSeq, headId, revision, turn });
+  const pendingApprovals = turn === null ? countWaitingCalls(state) : 0;
+  return JSON.stringify({
+    kind: "standing",
+    key: ref.key,
+    sessionId,
+    lastSeq,
+    headId,
+    revision,
+    turn,
+    pendingApprovals,
+  });
 }

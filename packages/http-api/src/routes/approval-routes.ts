@@ -1,5 +1,5 @@
 import { refused } from "@throughline/core/internal";
-import { decideApproval, listApprovals } from "@throughline/session/internal";
+import { decideApproval, listApprovals, withdrawal } from "@throughline/session/internal";
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
@@ -15,6 +15,7 @@ const approvalSchema: z.ZodObject = z
     arguments: openObject.describe("of the call"),
     facts: openObject.describe("what the program that asked wants the person to know"),
     askedAtMs: atMs.nullable(),
+    expiresAtMs: atMs.nullable().describe("when the call counts as refused; null for never"),
     turnId: z.string().describe("of the turn that asked"),
   })
   .meta({ id: "approval" });
@@ -35,7 +36,7 @@ export const approvalRoutes: readonly RouteDefinition[] = [
     method: "GET",
     path: "/sessions/{session}/approvals",
     summary: "The tool calls of a session that wait for a decision.",
-    description: "The list is empty while a turn runs.",
+    description: "The list is empty while a turn runs, and leaves out calls whose deadline is over.",
     scope: "read",
     query: z.strictObject(sessionQuery),
     answers: { 200: { description: "The calls, in the order of the reply.", schema: listOf(approvalSchema) } },
@@ -52,15 +53,16 @@ export const approvalRoutes: readonly RouteDefinition[] = [
     path: "/sessions/{session}/approvals",
     summary:
       "Stores a decision on a tool call that waits. The server runs no tool: the program that resumes the turn does.",
-    description: "The first decision on a call holds. The same decision again changes nothing.",
+    description:
+      "The first decision on a call holds. The same decision again changes nothing. A call whose deadline is over cannot be decided on.",
     scope: "write",
     query: z.strictObject(sessionQuery),
     body: {
       schema: z.strictObject({
         callId: z.string().min(1),
-        decision: z.enum(["approve", "refuse"]),
+        decision: z.enum(["approve", "refuse", "withdraw"]).describe("withdraw: the program takes its question back"),
         text: z.string().min(1).max(4096).exactOptional().describe("what the model reads; needed for refuse"),
-        by: z.enum(["person", "session", "setting", "flag"]).exactOptional().describe("who decided"),
+        by: z.enum(["person", "session", "setting", "flag", "program"]).exactOptional().describe("who decided"),
       }),
     },
     answers: {
@@ -71,10 +73,12 @@ export const approvalRoutes: readonly RouteDefinition[] = [
     handle: async ({ context, ref, view, body }) => {
       const at = ref();
       const { callId, decision, text, by } = body;
-      if ((decision === "refuse") !== (text !== undefined))
+      const isApproved = decision === "approve";
+      if (isApproved === (text !== undefined) && decision !== "withdraw")
         throw refused("INPUT_INVALID", "A refusal has a text, and an approval has none.", { path: "text" });
       const facts = present({ by });
-      const answer = text === undefined ? { approve: facts } : { refuse: text, ...facts };
+      const refusal = decision === "withdraw" ? withdrawal(text) : { refuse: text ?? "", ...facts };
+      const answer = isApproved ? { approve: facts } : refusal;
       const decided = await decideApproval(view.store(at.agentId), at, { callId, answer, clock: context.clock });
       return json(decided.replayed ? 200 : 201, { kind: "decision", ...decided });
     },

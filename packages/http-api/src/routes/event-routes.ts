@@ -12,7 +12,7 @@ const description = `The data of an event is JSON.
 
 | event | data |
 | --- | --- |
-| \`hello\` | first, for each session: \`{key, sessionId, lastSeq, headId, revision, turn}\` |
+| \`hello\` | first, for each session: \`{key, sessionId, lastSeq, headId, revision, turn, pendingApprovals}\` |
 | \`record\` | a record; its id is \`SESSIONID/SEQ\` |
 | \`state\` | as \`hello\`, when something changed that no record says |
 | \`ping\` | every 15 s |

@@ -2,7 +2,8 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 import type { CheckpointResult } from "@throughline/checkpoint/internal";
 import type { CompactionPlan, NothingToCompact } from "@throughline/compaction/internal";
 import type { Session } from "../session.ts";
-import { SessionHandle, type OpenParts } from "../session-handle.ts";
+import type { OpenParts } from "../open-handle.ts";
+import { SessionHandle } from "../session-handle.ts";
 import type { SessionLog } from "../session-log.ts";
 import type { AgentSessionStatus } from "./agent-status.ts";
 import type {
