@@ -33,7 +33,7 @@ import { pendingApprovals } from "./pending-approvals.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
-import { SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
+import { type SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
 import { openHandle, type OpenParts } from "./open-handle.ts";
 import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
