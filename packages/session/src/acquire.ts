@@ -1,7 +1,8 @@
-import { ThroughlineError, type OpenTurn } from "@throughline/core";
+import { ThroughlineError, type OpenTurn, type RecordDraft } from "@throughline/core";
 import { isUnknown, turnHolder } from "@throughline/core/internal";
 import { beginTurn, isGone, type Beginning, type BeginOptions } from "./begin-turn.ts";
 import { type AnsweredTurn, isAnswered, type KeyedTurn, readKeyedTurn } from "./keyed-turn.ts";
+import { recoverReply } from "./recover-reply.ts";
 import type { SharedParts } from "./shared-parts.ts";
 import type { TurnWait } from "./turn-wait.ts";
 import type { WindowLog } from "./window-log.ts";
@@ -74,7 +75,9 @@ async function beginOrAbandon({ shared, ...options }: AcquireOptions): Promise<B
   const { abandoned } = shared;
   const { turnId } = options;
   try {
-    const beginning = await beginTurn({ ...options, ...shared });
+    const { log, emit } = options;
+    const recover = (turn: OpenTurn): Promise<RecordDraft | null> => recoverReply(log.store, log.ref, turn, emit);
+    const beginning = await beginTurn({ ...options, ...shared, recover });
     if (beginning.kind === "begun") abandoned.delete(turnId);
     return beginning;
   } catch (error) {

@@ -9,6 +9,7 @@ import {
 } from "@throughline/core";
 import type { InterruptedTurn } from "./turn-mark.ts";
 import { pendingApprovals, type ApprovalPlace } from "./pending-approvals.ts";
+import { recoveredCharacters } from "./recover-reply.ts";
 import type { Emit } from "./session-event.ts";
 
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
@@ -28,8 +29,13 @@ export interface BeginOptions {
   readonly abandoned: ReadonlySet<string>;
   readonly turnId: string;
   readonly leaseMs: number;
-  /** Creates the drafts again for each try, because the open turn may have changed. */
-  readonly drafts: () => readonly RecordDraft[];
+  /**
+   * Creates the drafts again for each try, because the open turn may have changed. A recovered reply is stored before
+   * them in the same append.
+   */
+  readonly drafts: (recovered: RecordDraft | null) => readonly RecordDraft[];
+  /** Creates the record of the reply that a dead turn was writing. Runs before the turn is closed. */
+  readonly recover: (turn: OpenTurn) => Promise<RecordDraft | null>;
   /** Creates results for calls that the last turn left open. They are stored before the drafts. @default none */
   readonly leftResults?: () => readonly RecordDraft[];
   readonly resumes: string | null;
@@ -57,10 +63,14 @@ const maxTries = 64;
  */
 export async function beginTurn(options: BeginOptions): Promise<Beginning> {
   const { log } = options;
+  let { expect } = options;
   for (let tries = 0; ; tries++) {
     try {
+      const { headId } = log.head;
       await closeGone(options);
-      return await open(options);
+      // The reply that this call recovered has moved the head, and not another program.
+      if (expect?.head === headId) expect = { head: log.head.headId };
+      return await open(expect === undefined ? options : { ...options, expect });
     } catch (error) {
       if (!hasErrorCode(error, "SESSION_BUSY", "TURN_FENCED", "APPEND_CONFLICT") || tries >= maxTries) throw error;
       if (options.expect !== undefined && hasErrorCode(error, "APPEND_CONFLICT")) throw error;
@@ -82,9 +92,11 @@ async function open(options: BeginOptions): Promise<Beginning> {
   const left = log.head.turn;
   const interruptedTurn = left === null ? null : readInterruptedTurn(log, left, options.clock.nowMs());
   // With an idempotency key every try must append the same drafts. The results of the last turn were written before.
+  const recovered = left === null || idempotencyKey !== null ? null : await options.recover(left);
   const ended =
     idempotencyKey === null ? [...(left === null ? [] : [endMark(left)]), ...(options.leftResults?.() ?? [])] : [];
-  const result = await log.append([...ended, turnMarkDraft(mark), ...options.drafts()], {
+  const first = recovered === null ? ended : [recovered, ...ended];
+  const result = await log.append([...first, turnMarkDraft(mark), ...options.drafts(recovered)], {
     turn: { action: "open", turnId, owner, leaseUntilMs, fence },
     ...(signal === undefined ? {} : { signal }),
     ...options.move,
@@ -93,7 +105,7 @@ async function open(options: BeginOptions): Promise<Beginning> {
   });
   if (result.replayed && !isOpenedBy(result, { turnId, owner, leaseUntilMs, fence }))
     return { kind: "replayed", result };
-  if (interruptedTurn !== null) options.emit?.({ name: "turn.interrupted", interruptedTurn });
+  reportEnd(options.emit, interruptedTurn, recovered);
   return { kind: "begun", fence, result };
 }
 
@@ -132,8 +144,18 @@ async function closeGone(options: BeginOptions): Promise<void> {
   // every try.
   if (isOver && idempotencyKey === null) return;
   const interruptedTurn = readInterruptedTurn(log, turn, clock.nowMs());
-  await log.append([endMark(turn), ...left], { turn: { action: "close", fence: turn.fence } });
+  const recovered = await options.recover(turn);
+  const reply = recovered === null ? [] : [recovered];
+  await log.append([...reply, endMark(turn), ...left], { turn: { action: "close", fence: turn.fence } });
+  reportEnd(emit, interruptedTurn, recovered);
+}
+
+function reportEnd(emit: Emit | null, interruptedTurn: InterruptedTurn | null, recovered: RecordDraft | null): void {
+  if (interruptedTurn === null) return;
   emit?.({ name: "turn.interrupted", interruptedTurn });
+  if (recovered === null) return;
+  const { turnId: recoveredTurnId } = interruptedTurn;
+  emit?.({ name: "turn.recovered", recoveredTurnId, characters: recoveredCharacters(recovered) });
 }
 
 /** Returns true when no process can write for the turn any more, even if its lease still runs. */

@@ -26,6 +26,7 @@ import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
 import { differenceBetween, sameMessages } from "./call-splice.ts";
 import { HeldDeltas, type HoldBack } from "./held-deltas.ts";
 import { prefixTokens, type Prompt, type PromptPrefix } from "./prompt.ts";
+import type { PartialWriter } from "./partial-writer.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
 import { forward } from "./turn-wait.ts";
@@ -60,6 +61,8 @@ export interface CallContext {
   readonly clock: Clock;
   readonly onDelta: ((delta: ChatDelta) => void) | null;
   readonly holdBack: HoldBack | null;
+  /** Keeps the text that was shown; null where nothing keeps it. */
+  readonly partial: PartialWriter | null;
   readonly emit: Emit | null;
   readonly onEstimate: (estimate: ContextEstimate, windowTokens: number | null) => void;
 }
@@ -184,6 +187,9 @@ class ModelCall {
     const index = this.#calls.push(this.#facts(request, attempt)) - 1;
     emit?.({ name: "call.started", step, attempt, estimatedTokens: this.#estimatedTokens });
     this.#partial = null;
+    const { provider } = model.chat;
+    const { toSeq: afterSeq } = this.#prompt;
+    this.#context.partial?.begin({ step, attempt, afterSeq, provider, model: model.modelId });
     const { onDelta, end } = this.#listener();
     const ending = new AbortController();
     const endForwarding = forward([signal], ending);
@@ -222,8 +228,13 @@ class ModelCall {
 
   /** Each attempt gets a new listener, because an attempt starts its answer from the beginning. */
   #listener(): { readonly onDelta: ((delta: ChatDelta) => void) | null; readonly end: () => void } {
-    const { onDelta, holdBack } = this.#context;
-    if (onDelta === null || holdBack === null) return { onDelta, end: () => {} };
+    const { onDelta: show, holdBack, partial } = this.#context;
+    if (show === null) return { onDelta: null, end: () => {} };
+    const onDelta = (delta: ChatDelta): void => {
+      if (delta.type === "text") partial?.take(delta.text);
+      show(delta);
+    };
+    if (holdBack === null) return { onDelta, end: () => {} };
     const held = new HeldDeltas(onDelta, holdBack);
     return { onDelta: (delta) => held.take(delta), end: () => held.end() };
   }

@@ -6,7 +6,7 @@ import type { Gauge } from "@throughline/tokens";
 import type { CallResult } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import type { HoldBack } from "./held-deltas.ts";
-import type { AnsweredTurn } from "./keyed-turn.ts";
+import type { KeyedTurn } from "./keyed-turn.ts";
 import { messageDraft, toolCallsOf } from "./message-parts.ts";
 import { readApproval } from "./approval-record.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
@@ -198,11 +198,11 @@ export function finishedTurn(parts: Omit<Turn, "text" | "stopReason" | "output">
   return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null, output: undefined };
 }
 
-/** Builds the result of an earlier turn with the same idempotency key. */
+/** Builds the result of a turn from its records. */
 export function replayedTurn(
   log: SessionLog,
   turnId: string,
-  { state, denial, records, calls }: AnsweredTurn,
+  { state, denial, records, calls }: Omit<KeyedTurn, "state"> & { readonly state: Turn["outcome"] },
   holdBack: HoldBack | null,
 ): Turn {
   const messages = records.flatMap(({ record }) => (record.type === "message" ? [record["message"] as Message] : []));

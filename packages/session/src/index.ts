@@ -1,3 +1,4 @@
+export type { AttachedTurn } from "./attach-turn.ts";
 export { createSessions } from "./create-sessions.ts";
 export { explainCalls } from "./explain-calls.ts";
 export { importMessages } from "./import-messages.ts";

@@ -15,6 +15,7 @@ import { defaultIdempotency, loadExisting } from "@throughline/core/internal";
 import { beginTurn, keyedTurnId, type TurnPlace } from "./begin-turn.ts";
 import { sharedSeq } from "./pending-approvals.ts";
 import { processOwners } from "./process-owners.ts";
+import { recoverReply } from "./recover-reply.ts";
 import { notRunResults, readNewestCalls } from "./left-results.ts";
 import type { InterruptedTurn } from "./turn-mark.ts";
 import { readTurnMark, turnMarkDraft, type TurnMarkState } from "./turn-mark.ts";
@@ -83,6 +84,7 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
     turnId,
     leaseMs,
     drafts: () => drafts,
+    recover: (turn) => recoverReply(store, ref, turn, null),
     // With a key the results are stored before the turn is opened. That would move the head that the caller expects.
     leftResults: () =>
       expect !== undefined && idempotencyKey !== null

@@ -1,7 +1,8 @@
 import { openSession, type Summarizer, ThroughlineError, type SessionRef } from "@throughline/core";
-import { loadExisting, sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
+import { assertKnownOptions, loadExisting, sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
 import type { SessionRow } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
+import { attachTable, attachTurn, type AttachedTurn, type AttachOptions } from "./attach-turn.ts";
 import { abandonedTurns, processOwners } from "./process-owners.ts";
 import { checkOptions } from "./check-arguments.ts";
 import { SessionDirectory } from "./session-directory.ts";
@@ -41,6 +42,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   readonly #shared: SharedParts;
   readonly #directory: SessionDirectory;
   readonly #open = new Set<Handle>();
+  readonly #closing = new AbortController();
   #isClosed = false;
 
   /**
@@ -87,6 +89,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
     };
     const handle = await openHandle(ref, parts, this.#createHandle, options.signal);
     this.#open.add(handle);
+    await handle.readPartialReply();
     // `close` may have run while the session was read. It could not close this handle, so the handle is closed here.
     if (this.#isClosed) await handle.close();
     this.#assertOpen();
@@ -100,6 +103,14 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   async find(session: SessionName, options: FindSessionOptions = {}): Promise<SessionRow | null> {
     this.#assertOpen();
     return this.#directory.find(session, options);
+  }
+
+  async attach(session: SessionName, options: AttachOptions = {}): Promise<AttachedTurn | null> {
+    this.#assertOpen();
+    assertKnownOptions<AttachOptions>("sessions.attach", options, attachTable);
+    const { ref } = await this.#directory.locate("sessions.attach", session, options.signal);
+    const parts = { options: this.#options, shared: this.#shared, compactionTokens: this.#compactionTokens };
+    return attachTurn(ref, parts, [options.signal, this.#closing.signal]);
   }
 
   async list(query: SessionQuery = {}): Promise<SessionList> {
@@ -140,6 +151,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#closing.abort(new ThroughlineError("SESSION_CLOSED", "These sessions were closed."));
     await Promise.all([...this.#open].map((handle) => handle.close()));
   }
 

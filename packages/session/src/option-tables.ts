@@ -64,6 +64,7 @@ export const sessionsTable: OptionTable<SessionsOptions> = {
   random: portKinds.random,
   estimator: objectWith("counterFor"),
   owners: objectWith("stateOf"),
+  partials: flag,
 };
 
 export const branchTable: OptionTable<BranchTurnOptions> = {
@@ -96,6 +97,7 @@ function isFieldsOf(value: unknown, name: string, kind: OptionKind): boolean {
 
 export const resumeTable: OptionTable<ResumeOptions> = {
   ...commonTable,
+  continueReply: flag,
   approvals: {
     expected: "decisions by call id: true, { approve } or { refuse }",
     accepts: (value) => isFields(value) && Object.values(value).every((one) => answer.accepts(one)),

@@ -8,6 +8,7 @@ import { brokenReply, type TurnClose, type TurnCloseOptions, type TurnEnd } from
 import { messageDraft, toolCallsOf } from "./message-parts.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf, type Prompt, type PromptPrefix } from "./prompt.ts";
 import { type RequestedCalls, runTools, type RunToolsOptions } from "./run-tools.ts";
+import type { PartialWriter } from "./partial-writer.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { SessionModel, StepContext } from "./session-options.ts";
 import { withThinkingLevel } from "./thinking-level.ts";
@@ -29,6 +30,8 @@ export interface TurnRunOptions extends TurnCloseOptions {
   /** Decides on the calls that an earlier turn left open; null when the turn does not resume one. */
   readonly answers: RunToolsOptions["approve"];
   readonly onDelta: ((delta: ChatDelta) => void) | null;
+  /** Keeps the text of open replies; null where nothing keeps it. */
+  readonly partial: PartialWriter | null;
 }
 
 /** Runs an open turn: asks the model and runs tools until the model makes no more calls, then closes the turn. */
@@ -83,11 +86,13 @@ export class TurnRun {
         const { askAgain = [], entry } = this.#close.decision("done", message);
         if (askAgain.length > 0 && this.#step < settings.maxSteps) {
           await this.#append([...drafts, ...askAgain], { entry: this.#close.patch(result) });
+          this.#options.partial?.end();
           continue;
         }
         return this.#close.done(drafts, result, entry);
       }
       await this.#append(drafts, { entry: this.#close.patch(result) });
+      this.#options.partial?.end();
       const { approveTool: approve } = settings;
       const end = await this.#runTools({
         calls,
@@ -150,6 +155,7 @@ export class TurnRun {
       clock: this.#options.clock,
       onDelta,
       holdBack: settings.holdBack,
+      partial: this.#options.partial,
       emit,
       onEstimate: (estimate, windowTokens) => {
         const percent = ledger.estimated(estimate, windowTokens, settings.warnAtPercents);

@@ -39,6 +39,22 @@ export type UnplacedEvent =
       /** Describes the turn that was left open, with its owner and its text. */
       readonly interruptedTurn: InterruptedTurn;
     }
+  /** Reports that what was shown of that turn's last reply is stored, as an aborted reply. */
+  | {
+      readonly name: "turn.recovered";
+      /** Holds the id of the turn that was left open. `turnId` names the turn that recovers it. */
+      readonly recoveredTurnId: string;
+      /** Counts the characters of the reply that were recovered. */
+      readonly characters: number;
+    }
+  /** Reports that the text of the open reply could not be kept in time. A crash now would lose it. */
+  | {
+      readonly name: "partial.delayed";
+      /** States since when text is shown that is not stored, in UTC milliseconds. */
+      readonly sinceMs: number;
+      /** Holds the error of the write; null while the write runs. An error that stays ends the writing. */
+      readonly cause: unknown;
+    }
   /** Reports that the turn holds the session's lease. */
   | {
       readonly name: "turn.opened";

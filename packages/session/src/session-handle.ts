@@ -3,6 +3,7 @@ import { appendTable, resumeTable, turnTable } from "./option-tables.ts";
 import {
   type AppendResult,
   type OpenTurn,
+  type PartialReply,
   type RecordDraft,
   type SessionEntry,
   type SessionHead,
@@ -20,6 +21,7 @@ import {
   type SessionDraft,
 } from "@throughline/core/internal";
 import type { Spend } from "@throughline/tokens";
+import { attachTable, attachTurn, type AttachedTurn, type AttachOptions } from "./attach-turn.ts";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { branches, checkBranchTurn, edit, regenerate, rewind, switchTo } from "./branch-turns.ts";
 import { assertContent } from "./content-problem.ts";
@@ -31,6 +33,7 @@ import type { BranchTurnOptions, ResumeOptions, RunTurnOptions, TurnResult } fro
 import { withdrawApproval } from "./decide-approval.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
+import { readPartial } from "./recover-reply.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
 import { type SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
@@ -62,6 +65,7 @@ export class SessionHandle implements Session, TurnHost {
   readonly #work = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   readonly #onClose: () => void;
+  #partialReply: PartialReply | null = null;
   readonly #compactionTokens: CompactionTokens;
   #summary: { readonly facts: WindowFacts; readonly changes: number; readonly id: string | null } | null = null;
 
@@ -115,6 +119,17 @@ export class SessionHandle implements Session, TurnHost {
       : readInterruptedTurn(this.log, turn, this.shared.clock.nowMs());
   }
 
+  get partialReply(): PartialReply | null {
+    const partial = this.#partialReply;
+    return this.interruptedTurn?.turnId === partial?.turnId ? partial : null;
+  }
+
+  /** Reads what was shown of the reply of an interrupted turn. Nothing is written. */
+  async readPartialReply(): Promise<void> {
+    const { store } = this.log;
+    this.#partialReply = this.interruptedTurn === null ? null : await readPartial(store, this.ref, this.#emit);
+  }
+
   get pendingApprovals(): readonly PendingApproval[] {
     const { turn } = this.log.head;
     return this.#current !== null || (turn !== null && this.#isRunning(turn))
@@ -158,8 +173,9 @@ export class SessionHandle implements Session, TurnHost {
   ): Promise<TurnResult<Schema>> {
     assertKnownOptions<ResumeOptions>("resume", options, resumeTable);
     this.assertOpen();
-    const { approvals } = options;
-    return this.#track(takeTurn(this, { drafts: null, idempotencyKey: null, isMentioned: true, approvals }, options));
+    const { approvals, continueReply: continuesReply } = options;
+    const input = { drafts: null, idempotencyKey: null, isMentioned: true, approvals, continuesReply };
+    return this.#track(takeTurn(this, input, options));
   }
 
   streamTurn<const Schema extends TurnOutputSchema = never>(
@@ -170,6 +186,13 @@ export class SessionHandle implements Session, TurnHost {
     this.assertOpen();
     assertContent(input);
     return streamTurn((given) => this.runTurn(input, given), options, this.shared.clock);
+  }
+
+  attach(options: AttachOptions = {}): Promise<AttachedTurn | null> {
+    assertKnownOptions<AttachOptions>("session.attach", options, attachTable);
+    this.assertOpen();
+    const parts = { options: this.options, shared: this.shared, compactionTokens: this.#compactionTokens };
+    return attachTurn(this.ref, parts, [options.signal, this.closing]);
   }
 
   streamResume<const Schema extends TurnOutputSchema = never>(
@@ -265,6 +288,7 @@ export class SessionHandle implements Session, TurnHost {
   async refresh(): Promise<void> {
     this.assertOpen();
     await this.log.reload();
+    await this.readPartialReply();
   }
 
   async reset(): Promise<void> {

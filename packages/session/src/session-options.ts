@@ -316,4 +316,11 @@ export interface SessionsOptions {
    * @default by the operating system
    */
   readonly owners?: TurnOwners;
+  /**
+   * Keeps the text of a reply in the store while it is streamed, so that a crash loses at most the last second of it,
+   * and other processes can show it. Calls without `onDelta` stream nothing. Has no effect in a store without
+   * `partials`.
+   * @default true
+   */
+  readonly partials?: boolean;
 }

@@ -1,8 +1,9 @@
 import type { SessionTranscript, TranscriptOptions } from "./transcript.ts";
-import type { AppendResult, OpenTurn, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
+import type { AppendResult, OpenTurn, PartialReply, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import type { SessionDraft } from "@throughline/core/internal";
 import type { Repair } from "@throughline/history";
 import type { Gauge, Spend } from "@throughline/tokens";
+import type { AttachedTurn, AttachOptions } from "./attach-turn.ts";
 import type { SessionContent, SessionModel } from "./session-options.ts";
 import type { InterruptedTurn, PendingApproval } from "./turn-mark.ts";
 import type { TurnStream } from "./turn-stream.ts";
@@ -58,6 +59,11 @@ export interface Session extends AsyncDisposable {
   };
   /** Describes the turn that an ended process left open; null when there is none. */
   readonly interruptedTurn: InterruptedTurn | null;
+  /**
+   * Holds what was shown of the reply that `interruptedTurn` was writing, as this handle read it on open; null when
+   * nothing was shown. The next turn stores it as an aborted reply.
+   */
+  readonly partialReply: PartialReply | null;
   /**
    * Lists the calls of tools that wait for a decision, as this handle last read them; empty while a turn runs. Another
    * process may have asked. `resume({ approvals })` decides on them. A call whose deadline is over is not listed: the
@@ -134,6 +140,19 @@ export interface Session extends AsyncDisposable {
     input: SessionContent,
     options?: RunTurnOptions<Schema>,
   ): TurnStream<TurnResult<Schema>>;
+  /**
+   * Streams the events of a turn that runs already, in this process or another one, such as for a page that was
+   * reloaded. The first event is `text.snapshot` with the text so far. Each reader calls `attach`; none of them aborts
+   * the turn. From another process come text, records and the result, at most 2 s late, and text of turns that stream.
+   *
+   * @returns null when no turn runs
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, and what the store throws. The loop throws what a turn
+   *   that failed threw
+   * @example
+   * const attached = await session.attach();
+   * return attached === null ? new Response(null, { status: 204 }) : attached.toResponse();
+   */
+  attach(options?: AttachOptions): Promise<AttachedTurn | null>;
   /** Resumes the last turn like `resume`, with its decisions, and streams its events like `streamTurn`. */
   streamResume<const Schema extends TurnOutputSchema = never>(
     options?: ResumeOptions<Schema>,

@@ -1,5 +1,6 @@
 import type { ListQuery } from "@throughline/core";
 import type { SessionAddress, SessionRow } from "@throughline/core/internal";
+import type { AttachedTurn, AttachOptions } from "./attach-turn.ts";
 import type { Session } from "./session.ts";
 
 /**
@@ -102,6 +103,17 @@ export interface Sessions extends AsyncDisposable {
    * if ((await sessions.find("home")) === null) return new Response("not found", { status: 404 });
    */
   find(session: SessionName, options?: FindSessionOptions): Promise<SessionRow | null>;
+  /**
+   * Streams the events of a turn that runs already, like `session.attach`, without opening the session.
+   *
+   * @param session a label, a key, or an address
+   * @returns null when no turn runs, and when there is no such session; nothing is created
+   * @throws {ThroughlineError} as `open` for a name that is not valid, SESSION_CLOSED, and what the store throws
+   * @example
+   * const attached = await sessions.attach("home");
+   * return attached === null ? new Response(null, { status: 204 }) : attached.toResponse();
+   */
+  attach(session: SessionName, options?: AttachOptions): Promise<AttachedTurn | null>;
   /**
    * Lists sessions by page, the most recently used first by default.
    *

@@ -1,4 +1,4 @@
-import { hasErrorCode, type Message, type SessionRef, type StoredRecord } from "@throughline/core";
+import { hasErrorCode, type Message, type RecordDraft, type SessionRef, type StoredRecord } from "@throughline/core";
 import { createAheadCounter } from "@throughline/tokens/internal";
 import { acquireTurn, type AcquiredTurn } from "./acquire.ts";
 import { runAfterTurnSteps } from "./after-turn.ts";
@@ -6,6 +6,7 @@ import { keyedTurnId } from "./begin-turn.ts";
 import { branchSession } from "./branch-session.ts";
 import type { CallFacts } from "./call-record.ts";
 import { finishedTurn, replayedTurn, TurnClose, type TurnEnd } from "./close.ts";
+import { continueDrafts } from "./continue-reply.ts";
 import { BranchOff, enqueueTurn } from "./enqueue.ts";
 import { answersOf, refusedResults, resumedResults, resumedTurnId } from "./resume-calls.ts";
 import { restoreHistory } from "./restore-history.ts";
@@ -13,6 +14,8 @@ import { TurnRun } from "./run.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { targetOf } from "./session-log.ts";
 import { titleByModel } from "./session-title.ts";
+import { LiveTurn } from "./live-turn.ts";
+import { PartialWriter } from "./partial-writer.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
 import { TurnLease } from "./turn-lease.ts";
 import { TurnLedger } from "./turn-ledger.ts";
@@ -66,9 +69,10 @@ function newTurn(
   { shared, ref, sessionId, options: { onEvent } }: TurnHost,
   { idempotencyKey }: TurnInput,
   options: RunTurnOptions,
-): Pick<TurnContext, "turnId" | "emit"> {
+): Pick<TurnContext, "turnId" | "emit" | "live"> {
+  const live = new LiveTurn();
   const turnId = idempotencyKey === null ? shared.random.uuid() : keyedTurnId(sessionId, idempotencyKey);
-  return { turnId, emit: createEmit({ ref, turnId }, [onEvent, options.onEvent]) };
+  return { turnId, live, emit: createEmit({ ref, turnId }, [onEvent, options.onEvent, live.takeEvent]) };
 }
 
 interface TurnContext {
@@ -78,6 +82,8 @@ interface TurnContext {
   readonly options: RunTurnOptions;
   readonly turnId: string;
   readonly emit: Emit | null;
+  /** Gives the events to readers that attach. */
+  readonly live: LiveTurn;
   readonly wait: TurnWait;
 }
 
@@ -102,7 +108,9 @@ async function acquireAndRun(context: TurnContext): Promise<Turn> {
     holder.controller = controller;
     if (holder.isInterrupted === true) abortInterrupted(controller);
     emit?.({ name: "turn.opened", fence: acquired.fence, resumes: acquired.resumes });
-    return await withOutput(await runAndClose({ ...context, ...acquired, settings, controller, taken }), settings);
+    return await context.live.run(log.store, host.ref, acquired.turnId, async () =>
+      withOutput(await runAndClose({ ...context, ...acquired, settings, controller, taken }), settings),
+    );
   } finally {
     host.leaveTurn();
   }
@@ -121,7 +129,13 @@ function withOutput(turn: Turn, { output }: TurnSettings): Turn | Promise<Turn> 
 async function acquire(context: TurnContext, settings: TurnSettings): Promise<AcquiredTurn> {
   const { host, input, options, turnId, emit, wait } = context;
   const { log, shared } = host;
-  const resuming = { drafts: () => resumedResults(host, input, settings), leftResults: () => [] };
+  const resuming = {
+    drafts: (recovered: RecordDraft | null) => [
+      ...resumedResults(host, input, settings),
+      ...(input.continuesReply === true ? continueDrafts(log, recovered) : []),
+    ],
+    leftResults: () => [],
+  };
   const opening =
     input.drafts === null
       ? { ...resuming, resumes: resumedTurnId(host, input) }
@@ -163,6 +177,7 @@ async function runAndClose(context: RunContext): Promise<Turn> {
   const turn = new TurnLease({ log, clock, turnId, fence, leaseMs, emit, controller, signal: options.signal });
   const ledger = new TurnLedger(log);
   const phases = { log, ledger, settings, clock, turn, emit };
+  const partial = partialWriter(host, turn, emit);
   const close = new TurnClose(phases);
   try {
     const counter = createAheadCounter(
@@ -181,7 +196,8 @@ async function runAndClose(context: RunContext): Promise<Turn> {
         isMentioned: input.isMentioned,
         steeredDrafts: () => shared.queueOf(host.ref).takeSteered(),
         answers: context.resumes === null ? null : answersOf(host, input, settings),
-        onDelta: options.onDelta ?? null,
+        onDelta: options.onDelta === undefined ? null : context.live.shows(options.onDelta),
+        partial,
       },
       close,
     );
@@ -198,7 +214,22 @@ async function runAndClose(context: RunContext): Promise<Turn> {
     throw error;
   } finally {
     turn.release();
+    partial?.stop();
+    if (turn.isClosed) partial?.end();
   }
+}
+
+function partialWriter(
+  host: TurnHost,
+  { turnId, fence }: TurnLease,
+  emit: Emit | null,
+): PartialWriter | null {
+  const { log, options, shared, ref, sessionId } = host;
+  const { clock } = shared;
+  const { partials } = log.store;
+  if (partials === undefined || options.partials === false) return null;
+  const redact = options.redactBeforeAppend ?? null;
+  return new PartialWriter({ partials, ref, sessionId, turnId, fence, clock, redact, emit, track: (work) => host.track(work) });
 }
 
 function endedTurn(context: RunContext, end: TurnEnd, ledger: TurnLedger, calls: readonly CallFacts[]): Turn {

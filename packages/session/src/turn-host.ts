@@ -14,6 +14,8 @@ export interface TurnInput {
   readonly isMentioned: boolean;
   /** Holds the decisions on the calls that a resumed turn left open. */
   readonly approvals?: ApprovalAnswers | undefined;
+  /** Is true when a reply that was cut off is continued rather than asked for again. */
+  readonly continuesReply?: boolean | undefined;
   /** Begins the turn as a branch at another place than the head. */
   readonly branch?: Required<Pick<BeginOptions, "expect" | "move" | "leftResults">>;
 }

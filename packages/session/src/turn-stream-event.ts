@@ -1,8 +1,15 @@
+import type { ChatDelta } from "@throughline/core";
 import type { SessionTurnEvent } from "./session-event.ts";
 import type { Turn } from "./turn.ts";
 
 /** Describes the events that the reader of a turn stream receives. */
 export type TurnStreamEvent =
+  /** Begins the events of `attach`, and is sent again when the model is asked again. */
+  | {
+      readonly name: "text.snapshot";
+      /** Holds the text so far. It replaces all text of earlier events. */
+      readonly text: string;
+    }
   /** Holds a piece of the answer, or of the model's thinking. */
   | {
       /** States whether the text is part of the answer or of the thinking. */
@@ -33,3 +40,8 @@ export type TurnStreamEvent =
       readonly turn: Turn;
     }
   | SessionTurnEvent;
+
+export function deltaEvent(delta: ChatDelta): TurnStreamEvent {
+  if (delta.type === "tool-call") return { name: "tool-call.delta", callId: delta.id, toolName: delta.name };
+  return { name: delta.type === "text" ? "text.delta" : "thinking.delta", text: delta.text };
+}

@@ -1,9 +1,10 @@
-import { ThroughlineError, type ChatDelta, type Clock } from "@throughline/core";
+import { ThroughlineError, type Clock } from "@throughline/core";
 import { EventBuffer } from "./event-buffer.ts";
+import { EventReader } from "./event-reader.ts";
 import { respondWithEvents, type TurnResponseOptions } from "./event-response.ts";
 import type { TurnOutputSchema } from "./output-schema.ts";
 import type { RunTurnOptions, Turn, TurnResult } from "./turn.ts";
-import type { TurnStreamEvent } from "./turn-stream-event.ts";
+import { deltaEvent, type TurnStreamEvent } from "./turn-stream-event.ts";
 
 /**
  * Streams the events of one running turn to one reader. The turn runs whether the events are read or not, and waits for
@@ -34,7 +35,11 @@ class RunningStream implements TurnStream {
   readonly #buffer = new EventBuffer();
   readonly #controller = new AbortController();
   readonly #clock: Clock;
-  #isRead = false;
+  readonly #reader = new EventReader(
+    this.#buffer,
+    () => this[Symbol.asyncDispose](),
+    "Read them in one place and pass them on, or use `onEvent`.",
+  );
 
   constructor(run: (options: RunTurnOptions) => Promise<Turn>, options: RunTurnOptions, clock: Clock) {
     this.#clock = clock;
@@ -58,26 +63,7 @@ class RunningStream implements TurnStream {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnStreamEvent, void, void> {
-    if (this.#isRead)
-      throw new ThroughlineError(
-        "INPUT_INVALID",
-        "The events of this turn have a reader already; they are read once.",
-        {
-          outcome: "not-applied",
-          remedy: "Read them in one place and pass them on, or use `onEvent`.",
-        },
-      );
-    this.#isRead = true;
-    return {
-      next: async () => {
-        const event = await this.#buffer.next();
-        return event === null ? { done: true, value: undefined } : { done: false, value: event };
-      },
-      return: async () => {
-        await this[Symbol.asyncDispose]();
-        return { done: true, value: undefined };
-      },
-    };
+    return this.#reader.read();
   }
 
   toResponse(options: TurnResponseOptions = {}): Response {
@@ -94,9 +80,4 @@ class RunningStream implements TurnStream {
     // Disposal must not throw the error of the turn. A caller that needs the outcome reads `result`.
     await this.result.catch(() => null);
   }
-}
-
-function deltaEvent(delta: ChatDelta): TurnStreamEvent {
-  if (delta.type === "tool-call") return { name: "tool-call.delta", callId: delta.id, toolName: delta.name };
-  return { name: delta.type === "text" ? "text.delta" : "thinking.delta", text: delta.text };
 }

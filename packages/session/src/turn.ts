@@ -148,4 +148,10 @@ export interface ResumeOptions<Schema extends TurnOutputSchema = TurnOutputSchem
    * @default the decisions in the log; `approveTool` is asked again about calls whose question a process left open
    */
   readonly approvals?: ApprovalAnswers;
+  /**
+   * Asks for the rest of a reply that was cut off after at least 80 characters, rather than for the whole reply again.
+   * The rest is a reply of its own: show both texts as one.
+   * @default false
+   */
+  readonly continueReply?: boolean;
 }

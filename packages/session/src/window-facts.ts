@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
-import { isFields, outdatedSummaryIds, readUsage } from "@throughline/core/internal";
+import { isContinueMessage, isFields, outdatedSummaryIds, readUsage } from "@throughline/core/internal";
 import { TitleFinder } from "@throughline/history/internal";
 import type { GuardChange } from "@throughline/guard/internal";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
@@ -60,6 +60,8 @@ export class WindowFacts {
    */
   isCountInMessages = false;
   turn: WindowTurn | null = null;
+  /** Holds the newest main record. The head may be another one after a rewind. */
+  newest: StoredRecord | null = null;
   userMessages = 0;
   /** Finds the title of the conversation in its first messages. */
   readonly titles: TitleFinder = new TitleFinder();
@@ -78,6 +80,7 @@ export class WindowFacts {
 
   take(stored: StoredRecord): void {
     const { type } = stored;
+    if (!stored.side) this.newest = stored;
     if (type === "custom" && outdatedSummaryIds([stored]).size > 0) this.hasOutdatedSummary = true;
     if (type === "message") this.#takeMessage(stored);
     else if (type === "custom") this.#takeCustom(stored);
@@ -118,6 +121,7 @@ export class WindowFacts {
     this.titles.take(stored.record);
     this.openCalls.clear();
     const { turn } = this;
+    if (isContinueMessage(stored.record)) return;
     if (turn?.mark.state === "open" && turn.text === null) this.turn = { ...turn, text: textOfContent(content) };
   }
 

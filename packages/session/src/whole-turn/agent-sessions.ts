@@ -5,6 +5,7 @@ import { systemClock, systemRandom, systemRecordIds, tellListener } from "@throu
 import { isSilentReply, mayBecomeSilent } from "@throughline/compaction/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import type { SessionRow } from "@throughline/core/internal";
+import type { AttachedTurn, AttachOptions } from "../attach-turn.ts";
 import { OpenSessions } from "../open-sessions.ts";
 import { processOwners } from "../process-owners.ts";
 import type { SessionsOptions } from "../session-options.ts";
@@ -102,6 +103,10 @@ class OpenAgentSessions implements AgentSessions {
 
   find(session: SessionName, options?: FindSessionOptions): Promise<SessionRow | null> {
     return this.#sessions.find(session, options);
+  }
+
+  attach(session: SessionName, options?: AttachOptions): Promise<AttachedTurn | null> {
+    return this.#sessions.attach(session, options);
   }
 
   list(query?: SessionQuery): Promise<SessionList> {
