@@ -23,6 +23,7 @@ import {
 import { leftResults } from "./left-results.ts";
 import type { CallState } from "./open-calls.ts";
 import { processOwners } from "./process-owners.ts";
+import { recoverReply } from "./recover-reply.ts";
 import { turnMarkDraft } from "./turn-mark.ts";
 import { textOfContent, WindowFacts } from "./window-facts.ts";
 
@@ -138,8 +139,10 @@ export async function moveHead(
   const { drafts, options, leftResults: results, leftIds } = await planBranch(place, choice);
   const { headId, turn } = place.head;
   if (options.rewindTo === headId) return leftIds;
+  const recovered = turn === null ? null : await recoverReply(place.store, place.ref, turn, null);
+  const reply = recovered === null ? [] : [recovered];
   const ended = turn === null ? [] : [turnMarkDraft({ turnId: turn.turnId, state: "interrupted" })];
-  await append([...ended, ...results, ...drafts], {
+  await append([...reply, ...ended, ...results, ...drafts], {
     ...options,
     ...(turn === null ? {} : { turn: { action: "close", fence: turn.fence } }),
   });
