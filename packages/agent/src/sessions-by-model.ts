@@ -55,6 +55,10 @@ export class SessionsByModel implements AgentSessions {
     return this.#main.find(...session);
   }
 
+  attach(...session: Parameters<AgentSessions["attach"]>): ReturnType<AgentSessions["attach"]> {
+    return this.#main.attach(...session);
+  }
+
   list(...query: Parameters<AgentSessions["list"]>): ReturnType<AgentSessions["list"]> {
     return this.#main.list(...query);
   }

@@ -47,18 +47,14 @@ function streamed(): Streamed {
   const ended = Promise.withResolvers<void>();
   let onDelta: ((text: string) => void) | null = null;
   let whole = "";
-  const script = createScriptedModel();
+  const script = createScriptedModel(() => ({ text: whole }));
   const chat: ScriptedModel = {
     ...script,
     async chat(request) {
-      onDelta = (text) => request.onDelta?.({ type: "text", text });
+      const { onDelta: show, ...rest } = request;
+      onDelta = (text) => show?.({ type: "text", text });
       await ended.promise;
-      script.push((given) => {
-        // The text was streamed already.
-        void given;
-        return { text: whole };
-      });
-      return script.chat({ ...request, onDelta: undefined });
+      return script.chat(rest);
     },
   };
   return {

@@ -65,7 +65,7 @@ async function recoveredIn({ records }: ReturnType<typeof createFixture>): Promi
   });
 }
 
-const draft: readonly RecordDraft[] = [userMessage("And now?")];
+const draft = [userMessage("And now?")];
 
 /** Each way to begin a turn after one whose process died. */
 const ways: Readonly<Record<string, (store: SessionStore, session: Session) => Promise<unknown>>> = {

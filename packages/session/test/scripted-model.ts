@@ -26,6 +26,8 @@ export interface ScriptedReply {
   readonly hangs?: boolean;
   /** Resolves before the answer. */
   readonly after?: Promise<unknown>;
+  /** Resolves before the second piece. */
+  readonly between?: Promise<unknown>;
 }
 
 export interface ScriptedModel extends ChatModel {
@@ -57,7 +59,10 @@ export function createScriptedModel(
       const reply = typeof next === "string" ? { text: next } : typeof next === "function" ? next(request) : next;
       await reply.after;
       const message = messageOf(reply, request.modelId);
-      for (const text of piecesOf(reply)) request.onDelta?.({ type: "text", text });
+      for (const [at, text] of piecesOf(reply).entries()) {
+        if (at === 1) await reply.between;
+        request.onDelta?.({ type: "text", text });
+      }
       if (reply.hangs === true) {
         await aborted(request.signal);
         if (reply.text !== undefined || reply.calls !== undefined)

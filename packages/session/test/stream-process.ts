@@ -1,0 +1,34 @@
+// A process of its own that streams an answer and says on stdout how many characters were shown, and when.
+// node test/stream-process.ts <store> <path> <provider> <simulator url> <text> [leaseMs]
+import { flushCompileCache } from "node:module";
+import { writeSync } from "node:fs";
+import process from "node:process";
+import type { ProviderSimulator } from "@throughline/testing";
+import { createSessions } from "@throughline/session";
+import { openStore } from "./process-store.ts";
+import { providerCases } from "./provider-cases.ts";
+import { key } from "./session-fixture.ts";
+
+// A process that is killed does not keep what it compiled by itself.
+flushCompileCache();
+const [kind = "", path = "", provider = "", url = "", text = "", leaseMs = "30000"] = process.argv.slice(2);
+const found = providerCases.find(({ name }) => name === provider);
+if (found === undefined) throw new Error(`There is no provider ${provider}.`);
+await using store = openStore(kind, path);
+await using sessions = createSessions({
+  store,
+  model: { chat: found.create({ url } as ProviderSimulator), modelId: found.modelId, windowTokens: 100_000 },
+  leaseMs: Number(leaseMs),
+});
+await using session = await sessions.open(key);
+let shown = "";
+await session.runTurn(text, {
+  whenBusy: "queue",
+  onDelta: (delta) => {
+    if (delta.type !== "text") return;
+    shown += delta.text;
+    // Written at once: a kill must not lose what was shown before it.
+    writeSync(1, `${JSON.stringify({ atMs: Date.now(), characters: shown.length })}\n`);
+  },
+});
+writeSync(1, `${JSON.stringify({ atMs: Date.now(), characters: shown.length, isDone: true })}\n`);
