@@ -1,6 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
 import type { CommandContext } from "./command.ts";
-import { recordRole, recordText } from "@throughline/core/internal";
+import { isContinueMessage, recordRole, recordText } from "@throughline/core/internal";
 import { jsonLine } from "./terminal-safe.ts";
 import { timeText } from "./time-text.ts";
 
@@ -26,7 +26,8 @@ export async function showRecord(
     await output.line(jsonLine(stored.record));
     return;
   }
-  const text = recordText(stored.record);
+  // Nobody typed the request for the rest of a reply.
+  const text = isContinueMessage(stored.record) ? "(cut off, continued)" : recordText(stored.record);
   const most = shownCharacters[role];
   const isCut = output.isTerminal && text.length > most;
   await output.line(

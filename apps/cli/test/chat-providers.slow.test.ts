@@ -255,15 +255,20 @@ describe("two terminals on one session", () => {
     second.write("Me too\r");
     await second.waitFor(/Its lock expires in \d+ s\.\s+Try again in \d+ s, or pass --when-busy queue\./);
     await second.waitFor("> ");
+    await first.waitFor(/(?:word ){28}/);
     first.kill("SIGKILL");
     await first.exitCode();
     await using third = runInTerminal(directory.path, args, options);
-    await third.waitFor(/The last turn was interrupted \(.+\): "Tell me"/);
+    await third.waitFor(/The last turn was interrupted \(.+\): "Tell me"\. \d+ characters of its reply are kept\./);
     await third.waitFor("> ");
     third.write("/continue\r");
-    await third.waitFor("Here again.");
+    // What was shown before the kill, and the rest on the same line.
+    await third.waitFor(/(?:word )+(?:w|wo|wor|word)?Here again\./);
     await third.waitFor("> ");
-    expect(await roles(key)).toEqual(["user", "assistant"]);
+    expect(await roles(key)).toEqual(["user", "assistant", "user", "assistant"]);
+    const { stdout } = await runHere(directory.path, ["show", key]);
+    expect(stdout).toContain("(cut off, continued)");
+    expect(stdout).not.toContain("Your last reply was cut off");
     expect(provider.refusals).toEqual([]);
   });
 

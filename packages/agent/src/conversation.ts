@@ -212,7 +212,9 @@ class OpenConversation implements Conversation {
     const { whenBusy: asked, onDelta, ...rest } = options;
     const whenBusy = asked ?? (await this.#whenBusyOfEntry(session));
     const turnOptions = { ...rest, onDelta, ...(whenBusy === null ? {} : { whenBusy }) };
-    const turn = await (text === null ? session.resume(turnOptions) : session.runTurn(text, turnOptions));
+    const turn = await (text === null
+      ? session.resume({ ...turnOptions, continueReply: true })
+      : session.runTurn(text, turnOptions));
     // A branch is a separate session, so the next message must go there.
     if (turn.ref.key !== this.ref.key) await this.switchTo({ ref: turn.ref, origin: null });
     return turn;

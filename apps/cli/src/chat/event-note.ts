@@ -13,6 +13,10 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return `Another program reset this session. Its key leads to the new session ${event.newSessionId}.`;
     case "session.reset":
       return `A new session begins here: the last message is from ${timeText(event.lastActivityMs)} (session.reset, ${event.reason}). The earlier session is archived; \`throughline show ${event.sessionId}\` prints it.`;
+    case "turn.recovered":
+      return `Recovered ${counted(event.characters, "character")} of the reply that was cut off.`;
+    case "partial.delayed":
+      return `The reply is not saved for ${counted(secondsSince(event.sinceMs), "second")}${event.cause === null ? "" : `: ${causeText(event.cause)}`}.`;
     case "send.denied":
       return "The send policy denies answers in this session. The message is stored, and no model is called.";
     case "lease.lost":
@@ -36,6 +40,10 @@ export function eventNote(event: WholeTurnEvent): string | null {
     default:
       return summaryNote(event);
   }
+}
+
+function secondsSince(sinceMs: number): number {
+  return Math.max(1, Math.round((Date.now() - sinceMs) / 1000));
 }
 
 function summaryNote(event: WholeTurnEvent): string | null {

@@ -17,16 +17,17 @@ export function restoredText({ restored }: Session): string | null {
   return restored.turns === 0 ? null : `Restored: ${counted(restored.turns, "previous turn")}`;
 }
 
-function interruptedText({ owner, sinceMs, text }: InterruptedTurn): string {
+function interruptedText({ owner, sinceMs, text }: InterruptedTurn, shown: number): string {
   const when = sinceMs === null ? "" : `, ${ageText(sinceMs, Date.now())} ago`;
   const said = text === null ? "" : `: ${JSON.stringify(shorten(terminalSafeLine(text), 60))}`;
-  return `The last turn was interrupted (${owner}${when})${said}. Its messages are stored; /continue resumes it.`;
+  const reply = shown === 0 ? "" : ` ${counted(shown, "character")} of its reply ${shown === 1 ? "is" : "are"} kept.`;
+  return `The last turn was interrupted (${owner}${when})${said}.${reply} Its messages are stored; /continue resumes it.`;
 }
 
 /** Explains how the last turn can be finished; null for a session whose last turn ended. */
-export function unfinishedText({ pendingApprovals, interruptedTurn, key }: Session): string | null {
+export function unfinishedText({ pendingApprovals, interruptedTurn, partialReply, key }: Session): string | null {
   // Calls of an interrupted turn are asked about again when the turn is resumed.
-  if (interruptedTurn !== null) return interruptedText(interruptedTurn);
+  if (interruptedTurn !== null) return interruptedText(interruptedTurn, partialReply?.text.length ?? 0);
   if (pendingApprovals.length === 0) return null;
   const calls = counted(pendingApprovals.length, "tool call");
   return `Waits for an answer: ${calls}. \`throughline approvals ${shellWord(key)}\` lists and decides; the program that asked runs what is approved. A message refuses the rest.`;

@@ -1,7 +1,7 @@
-import type { ChatDelta } from "@throughline/core";
+import type { ChatDelta, SessionRecord } from "@throughline/core";
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { Output } from "../output.ts";
-import { messageRole } from "@throughline/core/internal";
+import { isContinueMessage, messageRole, recordText } from "@throughline/core/internal";
 import { eventNote, eventObject } from "./event-note.ts";
 import type { EventObject } from "./event-note.ts";
 import { createToolLines, toolLineText } from "./tool-line.ts";
@@ -24,15 +24,34 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
   const toolLines: ToolLine[] = [];
   const events: EventObject[] = [];
   const writer = new TurnWriter(output);
+  /** Holds the text of a reply that was cut off until its rest comes. Notes may come in between. */
+  let cutText = "";
+  const showCut = (note: string | null): void => {
+    if (cutText === "") return;
+    writer.delta({ type: "text", text: cutText });
+    cutText = "";
+    if (note !== null) writer.line(note);
+  };
+  let isContinued = false;
+  const takeRecord = (record: SessionRecord): void => {
+    // Each reply of a turn starts on a new line.
+    if (messageRole(record) === "assistant") writer.closeLine();
+    const { recovered } = (record["message"] ?? {}) as { readonly recovered?: unknown };
+    if (recovered === true && isText) cutText = recordText(record);
+    isContinued ||= isContinueMessage(record);
+    if (messageRole(record) === "user" && !isContinued) showCut("(cut off)");
+  };
   return {
     toolLines,
     events,
     onDelta: (delta) => {
-      if (isText) writer.delta(delta);
+      if (!isText) return;
+      if (delta.type === "text") showCut(null);
+      writer.delta(delta);
     },
     onEvent: (event) => {
-      // Each reply of a turn starts on a new line.
-      if (event.name === "record.appended" && messageRole(event.record.record) === "assistant") writer.closeLine();
+      if (event.name === "record.appended") takeRecord(event.record.record);
+      if (event.name === "call.started" && !isContinued) showCut("(asked again)");
       const tool = event.name === "record.appended" ? tools.take(event.record, performance.now()) : null;
       if (tool !== null) {
         toolLines.push(tool);
@@ -54,7 +73,10 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
       if (output.isTerminal) writer.line(`(${message})`);
       else writer.write(async () => output.note(message));
     },
-    finish: () => writer.finish(),
+    finish: () => {
+      showCut(null);
+      return writer.finish();
+    },
   };
 }
 
