@@ -2,6 +2,7 @@ import { openApiDocument, type JsonObject } from "./http/openapi-document.ts";
 import type { RouteDefinition } from "./http/route.ts";
 import { adminRoutes } from "./routes/admin-routes.ts";
 import { approvalRoutes } from "./routes/approval-routes.ts";
+import { attachRoutes } from "./routes/attach-routes.ts";
 import { callRoutes } from "./routes/call-routes.ts";
 import { contextRoutes } from "./routes/context-routes.ts";
 import { documentRoutes } from "./routes/document-routes.ts";
@@ -39,6 +40,7 @@ export const apiRoutes: readonly RouteDefinition[] = [
   ...partialRoutes,
   ...searchRoutes,
   ...eventRoutes,
+  ...attachRoutes,
   ...adminRoutes,
   ...documentRoutes,
 ];

@@ -6,6 +6,8 @@ export { decideApproval, listApprovals, withdrawal } from "./decide-approval.ts"
 export type { DecideApprovalOptions } from "./decide-approval.ts";
 export { readHistoryCut } from "./explain-calls.ts";
 export type { ExplainedCall } from "./explain-calls.ts";
+export { followTurn } from "./follow-turn.ts";
+export type { FollowedEvent } from "./follow-turn.ts";
 export { closeLeasedTurn, leaseTurn } from "./lease-turn.ts";
 export { processOwners } from "./process-owners.ts";
 export { readCall } from "./read-calls.ts";

@@ -3,6 +3,22 @@ import type { SessionState, SessionStore, StoredRecord } from "@throughline/core
 import { countWaitingCalls, type SourcedRecord } from "@throughline/core/internal";
 import { recordText } from "../routes/record-text.ts";
 
+/** Returns the headers of an answer that is a stream of events. */
+export function eventHeaders(requestId: string): Readonly<Record<string, string>> {
+  return {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    // Without this header nginx buffers the events.
+    "x-accel-buffering": "no",
+    // Closing the connection marks the end of the stream, because a client that does not read never sees the last
+    // event.
+    connection: "close",
+    "throughline-request-id": requestId,
+  };
+}
+
 export function eventText(event: string, data: string, id?: string): string {
   return `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`;
 }

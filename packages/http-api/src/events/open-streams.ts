@@ -1,6 +1,9 @@
 import { refused } from "@throughline/core/internal";
 import type { EventStream, StreamEnd } from "./event-stream.ts";
 
+/** Is a stream of any kind that is open to a client. */
+type OpenStream = Pick<EventStream, "ping" | "bye">;
+
 export interface StreamLimits {
   readonly streams: number;
   readonly streamsPerToken: number;
@@ -10,8 +13,8 @@ export interface OpenStreams {
   /** Reserves capacity for a stream before it opens. @throws {ThroughlineError} RATE_LIMITED */
   reserve(tokenId: string): void;
   release(tokenId: string, end: StreamEnd): void;
-  add(stream: EventStream): void;
-  remove(stream: EventStream, tokenId: string, end: StreamEnd): void;
+  add(stream: OpenStream): void;
+  remove(stream: OpenStream, tokenId: string, end: StreamEnd): void;
   readonly count: number;
   /** Ends every stream with a `bye` event, because the node is stopping. */
   bye(retryMs: number): void;
@@ -27,7 +30,7 @@ const parts = 15;
 
 export function createOpenStreams(limits: StreamLimits, onEnd: (end: StreamEnd) => void): OpenStreams {
   const perToken = new Map<string, number>();
-  const groups = Array.from({ length: parts }, () => new Set<EventStream>());
+  const groups = Array.from({ length: parts }, () => new Set<OpenStream>());
   let count = 0;
   let opened = 0;
   let part = 0;

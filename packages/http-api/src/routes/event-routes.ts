@@ -4,7 +4,7 @@ import { z } from "zod";
 import { keyOfSegment } from "../http/session-segment.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
 import { EventStream, type Followed } from "../events/event-stream.ts";
-import { eventText } from "../events/event-text.ts";
+import { eventHeaders, eventText } from "../events/event-text.ts";
 import { sessionQuery } from "../schemas/session.ts";
 import { queryFlag, queryInteger } from "../schemas/values.ts";
 
@@ -126,18 +126,7 @@ function positionsOf(text: string | undefined): readonly { readonly sessionId: s
 function stream(request: ApiRequest, starts: readonly StreamStart[], isComposite: boolean): void {
   const { context, view, response, id } = request;
   context.streams.reserve(view.token.id);
-  response.writeHead(200, {
-    "content-type": "text/event-stream",
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    // Without this header nginx buffers the events.
-    "x-accel-buffering": "no",
-    // Closing the connection marks the end of the stream, because a client that does not read never sees the last
-    // event.
-    connection: "close",
-    "throughline-request-id": id,
-  });
+  response.writeHead(200, eventHeaders(id));
   response.flushHeaders();
   const lost = starts.find(({ state, sessionId, after }) => {
     return state.sessionId !== sessionId || (after !== null && after > state.head.lastSeq);
