@@ -1,12 +1,13 @@
-// A web chat: one session per user, answers as they are written, and a conversation that is there again after a reload.
-// A user edits a question, asks for another answer, and switches between the versions.
+// A web chat: one session per user, answers as they are written, and a conversation that is there again after a reload,
+// with the answer that is being written. A user edits a question, asks for another answer, switches between the
+// versions, and allows or refuses what a tool would do.
 // ANTHROPIC_API_KEY=… COOKIE_SECRET=… npm start
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { serve } from "@hono/node-server";
 import { anthropic } from "@throughline/models/anthropic";
-import { createSessions, type Session, type TurnStream } from "@throughline/session";
+import { createSessions, type AttachedTurn, type Session, type TurnStream } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { Hono, type Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -15,18 +16,31 @@ import { HTTPException } from "hono/http-exception";
 
 const secret = process.env["COOKIE_SECRET"] ?? randomBytes(32).toString("hex"); // without one, users are new after a restart
 const store = createSqliteStore({ path: process.env["SESSIONS"] ?? "sessions.db" });
-const sessions = createSessions({ store, model: anthropic(process.env["MODEL"] ?? "claude-sonnet-4-5") });
+const inputSchema = { type: "object", properties: { order: { type: "string" } }, required: ["order"] };
+const sessions = createSessions({
+  store,
+  model: anthropic(process.env["MODEL"] ?? "claude-sonnet-4-5"),
+  tools: [
+    {
+      definition: { name: "refund", description: "Pays an order back.", inputSchema },
+      run: ({ order }) => `Order ${String(order)} is paid back.`,
+    },
+  ],
+  approveTool: () => ({ wait: {} }), // the user decides on the page, now or after a restart
+});
 const page = readFileSync(new URL("page.html", import.meta.url), "utf8");
 
-/** The session of the user whose signed cookie came: nobody can name that of another. */
-async function sessionOf(context: Context): Promise<Session> {
+/** The session key of the user whose signed cookie came: nobody can name that of another. */
+async function keyOf(context: Context): Promise<string> {
   let user = await getSignedCookie(context, secret, "user");
   if (typeof user !== "string") {
     user = randomUUID();
     await setSignedCookie(context, "user", user, secret, { httpOnly: true, sameSite: "Strict", maxAge: 34_560_000 });
   }
-  return sessions.open(`agent:main:web:direct:${user}`);
+  return `agent:main:web:direct:${user}`;
 }
+
+const sessionOf = async (context: Context): Promise<Session> => sessions.open(await keyOf(context));
 
 /** Reads texts that the page sent; null when one is missing or empty. */
 async function readTexts<Name extends string>(
@@ -45,13 +59,19 @@ async function readTexts<Name extends string>(
 /** Answers with the pieces of the answer, and closes the session after the turn. */
 async function answer(context: Context, start: (session: Session) => TurnStream): Promise<Response> {
   const session = await sessionOf(context);
-  if (session.interruptedTurn !== null) await session.resume(); // a killed server left it
+  if (session.interruptedTurn !== null && session.pendingApprovals.length === 0)
+    await session.resume({ continueReply: true }); // a killed server left it
   const stream = start(session);
   void stream.result.catch((error: unknown) => console.error(error)).finally(() => session.close());
+  return respond(context, stream);
+}
+
+function respond(context: Context, stream: TurnStream | AttachedTurn): Response {
   const response = stream.toResponse({
     onDisconnect: "finish", // the answer is stored, although the reader left
     data: (event) => {
-      if (event.name === "text.delta") return JSON.stringify(event.text);
+      if (event.name === "text.delta" || event.name === "text.snapshot") return JSON.stringify(event.text);
+      if (event.name === "turn.interrupted") return {};
       return event.name === "turn.result" ? { outcome: event.turn.outcome } : undefined; // the rest stays here
     },
   });
@@ -72,7 +92,17 @@ app.get("/messages", async (context) => {
     text: content.map((block) => (block.type === "text" ? block.text : "")).join(""),
     branches, // { position: 2, count: 3 } of a message with other versions
   }));
-  return context.json(texts.filter(({ role, text }) => (role === "user" || role === "assistant") && text !== ""));
+  const isContinued = (at: number): boolean => "isContinued" in (messages[at] ?? {}); // nobody typed what follows it
+  const shown = texts.filter(({ role, text }, at) => {
+    return (role === "assistant" || (role === "user" && !isContinued(at - 1))) && text !== "";
+  });
+  const { pendingApprovals, partialReply } = session; // what a killed server was writing
+  return context.json({ messages: shown, approvals: pendingApprovals, cutOff: partialReply?.text ?? "" });
+});
+
+app.get("/turn", async (context) => {
+  const attached = await sessions.attach(await keyOf(context));
+  return attached === null ? context.body(null, 204) : respond(context, attached);
 });
 
 app.post("/turns", async (context) => {
@@ -89,6 +119,14 @@ app.post("/edits", async (context) => {
 });
 
 app.post("/answers", (context) => answer(context, (session) => session.streamRegenerate()));
+
+app.post("/approvals", async (context) => {
+  const decision = await readTexts(context, "callId", "answer");
+  if (decision === null) return context.json({ error: "callId and answer, allow or refuse, are needed" }, 400);
+  const { callId, answer: given } = decision;
+  const approvals = { [callId]: given === "allow" ? true : { refuse: "The user did not allow it." } } as const;
+  return answer(context, (session) => session.streamResume({ approvals }));
+});
 
 app.post("/switches", async (context) => {
   const wanted = await readTexts(context, "recordId", "to");

@@ -57,6 +57,12 @@ interface Shown {
   readonly branches: { readonly position: number; readonly count: number } | null;
 }
 
+interface Page {
+  readonly messages: readonly Shown[];
+  readonly approvals: readonly { readonly callId: string; readonly tool: string }[];
+  readonly cutOff: string;
+}
+
 class User {
   #cookie = "";
 
@@ -80,7 +86,15 @@ class User {
   }
 
   async shown(): Promise<readonly Shown[]> {
-    return (await (await this.#fetch("/messages")).json()) as readonly Shown[];
+    return (await this.page()).messages;
+  }
+
+  async page(): Promise<Page> {
+    return (await (await this.#fetch("/messages")).json()) as Page;
+  }
+
+  attach(): Promise<Response> {
+    return this.#fetch("/turn");
   }
 
   async messages(): Promise<readonly string[]> {
@@ -90,6 +104,29 @@ class User {
   forge(): void {
     this.#cookie = this.#cookie.replace(/user=./, (start) => (start.endsWith("0") ? "user=1" : "user=0"));
   }
+}
+
+const words = Array.from({ length: 80 }, (_, at) => `word${at} `).join("");
+
+/** Reads a response until a text came, and leaves the rest. */
+async function readUntil(response: Response, text: string): Promise<ReadableStreamDefaultReader<Uint8Array>> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) throw new Error("no body");
+  for (let heard = ""; !shownText(heard).includes(text);) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`The answer ended without ${JSON.stringify(text)}: ${heard}`);
+    heard += new TextDecoder().decode(value);
+  }
+  return reader;
+}
+
+const shownText = (events: string): string => textsOf(events).map(({ text }) => text).join("");
+
+function textsOf(events: string): readonly { readonly name: string; readonly text: string }[] {
+  return [...events.matchAll(/event: (text\.\w+)\ndata: (.*)\n\n/g)].map(([, name = "", text = ""]) => ({
+    name,
+    text: JSON.parse(text) as string,
+  }));
 }
 
 describe("the web chat", () => {
@@ -158,6 +195,70 @@ describe("the web chat", () => {
     expect(await ada.post("/edits", { recordId })).toMatch(/^400 /);
     expect(await ada.post("/switches", {})).toMatch(/^400 /);
     expect(provider.refusals).toEqual([]);
+  });
+
+  it("shows a page that is reloaded the answer so far, and then the rest", { tags: ["slow"] }, async () => {
+    const ada = new User();
+    expect((await ada.attach()).status).toBe(204);
+    provider.enqueue({ kind: "answer", content: words, eventDelayMs: 20 });
+    const first = await ada.turn("Tell me.", "a1");
+    const heard = await readUntil(first, "word20 ");
+    const [again, other] = [await ada.attach(), await ada.attach()];
+    await heard.cancel();
+    for (const events of await Promise.all([again.text(), other.text()])) {
+      const [snapshot, ...pieces] = textsOf(events);
+      expect(snapshot?.name).toBe("text.snapshot");
+      expect(snapshot?.text).toMatch(/^word0 [^]*word20 /);
+      expect([snapshot, ...pieces].map((piece) => piece?.text).join("")).toBe(words);
+      expect(events.trimEnd()).toMatch(/event: turn\.result\ndata: {"outcome":"done"}$/);
+    }
+    expect((await ada.attach()).status).toBe(204);
+    expect(await new User().attach().then(({ status }) => status)).toBe(204);
+    expect(await ada.messages()).toEqual(["Tell me.", words.trim()]);
+  });
+
+  it("shows what a killed server was writing, and continues it", { tags: ["slow"] }, async () => {
+    const ada = new User();
+    await ada.messages();
+    provider.enqueue({ kind: "answer", content: words, eventDelayMs: 30 });
+    const broken = await readUntil(await ada.turn("Tell me.", "a1"), "word60 ");
+    await stop("SIGKILL");
+    await broken.cancel().catch(() => undefined);
+    await start();
+    expect((await ada.attach()).status).toBe(204);
+    const { cutOff, messages } = await ada.page();
+    expect(messages.map(({ text }) => text)).toEqual(["Tell me."]);
+    expect(words.startsWith(cutOff)).toBe(true);
+    expect(cutOff).toContain("word20 ");
+    await (await ada.turn("And then?", "a2")).text();
+    const shown = await ada.page();
+    expect(shown.cutOff).toBe("");
+    expect(shown.messages.map(({ text }) => text)).toEqual([
+      "Tell me.",
+      cutOff.trim(),
+      "Answer 3 to all.",
+      "And then?",
+      expect.stringMatching(/^Answer/),
+    ]);
+    expect(provider.refusals).toEqual([]);
+  });
+
+  it("asks before a tool runs, also when the server is killed meanwhile", { tags: ["slow"] }, async () => {
+    const ada = new User();
+    provider.enqueue({ kind: "answer", content: [{ type: "tool-call", name: "refund", input: { order: "A7" } }] });
+    expect(await (await ada.turn("Pay it back.", "a1")).text()).toContain('{"outcome":"waiting"}');
+    await stop("SIGKILL");
+    await start();
+    const { approvals } = await ada.page();
+    expect(approvals).toMatchObject([{ tool: "refund", arguments: { order: "A7" } }]);
+    const callId = approvals[0]?.callId;
+    const stranger = new User();
+    expect(await stranger.post("/approvals", { callId, answer: "allow" })).toContain("APPROVAL_DECIDED");
+    expect(await ada.post("/approvals", { callId, answer: "allow" })).toMatch(/^200 [^]*{"outcome":"done"}/);
+    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("Order A7 is paid back.");
+    expect(await ada.post("/approvals", { callId, answer: "refuse" })).toContain("APPROVAL_DECIDED");
+    expect((await ada.page()).approvals).toEqual([]);
+    expect(await ada.post("/approvals", {})).toMatch(/^400 /);
   });
 
   it.each([
