@@ -1,16 +1,13 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
-import { createInterface } from "node:readline";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ChatServer, startChat } from "./chat-server.ts";
 
 let folder = "";
 let provider: ProviderSimulator;
-let server: ChildProcess;
+let server: ChatServer;
 let url = "";
 
 beforeEach(async () => {
@@ -31,25 +28,11 @@ afterEach(async () => {
 });
 
 async function start(): Promise<void> {
-  const env = { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url, COOKIE_SECRET: "secret", PORT: "0" };
-  server = spawn(process.execPath, [join(import.meta.dirname, "../src/main.ts")], {
-    env: { ...process.env, ...env, SESSIONS: join(folder, "sessions.db") },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  if (server.stderr === null) throw new Error("no stderr");
-  for await (const line of createInterface({ input: server.stderr }))
-    if (line.startsWith("http://")) {
-      url = line;
-      return;
-    }
+  server = await startChat(folder, provider);
+  ({ url } = server);
 }
 
-async function stop(signal: NodeJS.Signals): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = once(server, "exit");
-  server.kill(signal);
-  await ended;
-}
+const stop = (signal: NodeJS.Signals): Promise<void> => server.stop(signal);
 
 interface Shown {
   readonly recordId: string;
@@ -120,7 +103,10 @@ async function readUntil(response: Response, text: string): Promise<ReadableStre
   return reader;
 }
 
-const shownText = (events: string): string => textsOf(events).map(({ text }) => text).join("");
+const shownText = (events: string): string =>
+  textsOf(events)
+    .map(({ text }) => text)
+    .join("");
 
 function textsOf(events: string): readonly { readonly name: string; readonly text: string }[] {
   return [...events.matchAll(/event: (text\.\w+)\ndata: (.*)\n\n/g)].map(([, name = "", text = ""]) => ({
@@ -214,7 +200,7 @@ describe("the web chat", () => {
     }
     expect((await ada.attach()).status).toBe(204);
     expect(await new User().attach().then(({ status }) => status)).toBe(204);
-    expect(await ada.messages()).toEqual(["Tell me.", words.trim()]);
+    expect(await ada.messages()).toEqual(["Tell me.", words]);
   });
 
   it("shows what a killed server was writing, and continues it", { tags: ["slow"] }, async () => {
@@ -235,7 +221,7 @@ describe("the web chat", () => {
     expect(shown.cutOff).toBe("");
     expect(shown.messages.map(({ text }) => text)).toEqual([
       "Tell me.",
-      cutOff.trim(),
+      cutOff,
       "Answer 3 to all.",
       "And then?",
       expect.stringMatching(/^Answer/),

@@ -123,7 +123,8 @@ export class PartialWriter {
       if (dueMs > clock.nowMs()) {
         await this.#sleep(dueMs - clock.nowMs());
         // A piece that came meanwhile, or the end of the reply, may have moved the time.
-        if (this.#unsavedSinceMs === null || this.#dueMs(this.#unsavedSinceMs) > Math.max(dueMs, clock.nowMs())) continue;
+        if (this.#unsavedSinceMs === null || this.#dueMs(this.#unsavedSinceMs) > Math.max(dueMs, clock.nowMs()))
+          continue;
       }
       this.#tail = this.#tail.then(() => this.#write());
       await this.#tail;

@@ -219,17 +219,23 @@ async function runAndClose(context: RunContext): Promise<Turn> {
   }
 }
 
-function partialWriter(
-  host: TurnHost,
-  { turnId, fence }: TurnLease,
-  emit: Emit | null,
-): PartialWriter | null {
+function partialWriter(host: TurnHost, { turnId, fence }: TurnLease, emit: Emit | null): PartialWriter | null {
   const { log, options, shared, ref, sessionId } = host;
   const { clock } = shared;
   const { partials } = log.store;
   if (partials === undefined || options.partials === false) return null;
   const redact = options.redactBeforeAppend ?? null;
-  return new PartialWriter({ partials, ref, sessionId, turnId, fence, clock, redact, emit, track: (work) => host.track(work) });
+  return new PartialWriter({
+    partials,
+    ref,
+    sessionId,
+    turnId,
+    fence,
+    clock,
+    redact,
+    emit,
+    track: (work) => host.track(work),
+  });
 }
 
 function endedTurn(context: RunContext, end: TurnEnd, ledger: TurnLedger, calls: readonly CallFacts[]): Turn {

@@ -123,7 +123,14 @@ describe("attach, in the process of the turn", () => {
     live.attach({ signal: new AbortController().signal, push, finish: push, fail: () => {} });
     const show = live.shows(() => {});
     const started = (step: number, attempt: number): void =>
-      live.takeEvent({ name: "call.started", step, attempt, estimatedTokens: 1, turnId: "t1", ref: sessionRef({ key }) });
+      live.takeEvent({
+        name: "call.started",
+        step,
+        attempt,
+        estimatedTokens: 1,
+        turnId: "t1",
+        ref: sessionRef({ key }),
+      });
     started(1, 0);
     show({ type: "text", text: "First try" });
     started(1, 1);
@@ -153,6 +160,8 @@ describe("attach, in the process of the turn", () => {
     const text = response.text();
     go();
     await running;
-    expect(await text).toMatch(/event: text\.snapshot\ndata: {"name":"text\.snapshot","text":"[^]*event: turn\.result\n/);
+    expect(await text).toMatch(
+      /event: text\.snapshot\ndata: {"name":"text\.snapshot","text":"[^]*event: turn\.result\n/,
+    );
   });
 });

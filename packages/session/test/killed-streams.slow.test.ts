@@ -161,7 +161,10 @@ describe.each(stores)("a process that is killed while it streams, over %s", (kin
         "",
       );
       expect(text).toBe(short);
-      expect(events.at(-1)).toMatchObject({ name: "turn.result", turn: { outcome: "done", text: short, replayed: false } });
+      expect(events.at(-1)).toMatchObject({
+        name: "turn.result",
+        turn: { outcome: "done", text: short, replayed: false },
+      });
     }
   });
 });

@@ -213,7 +213,8 @@ describe("the writer of partial replies", () => {
 
   it("passes the whole text through redactBeforeAppend, also over the border of two pieces", async () => {
     const { clock, seen, send } = await begin({
-      redactBeforeAppend: (draft) => JSON.parse(JSON.stringify(draft).replaceAll("hunter2", "[removed]")) as typeof draft,
+      redactBeforeAppend: (draft) =>
+        JSON.parse(JSON.stringify(draft).replaceAll("hunter2", "[removed]")) as typeof draft,
     });
     send("It is hun");
     await clock.advance(700);

@@ -1,0 +1,142 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type ChatServer, startChat } from "./chat-server.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const places = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser"];
+const executablePath = places.find((path) => path !== "" && existsSync(path));
+const words = Array.from({ length: 400 }, (_, at) => `word${at} `).join("");
+
+describe.skipIf(executablePath === undefined)(
+  `the page in a browser${executablePath === undefined ? " (no Chromium here: set CHROMIUM to its path)" : ""}`,
+  () => {
+    let browser: Browser;
+    let context: BrowserContext;
+    let folder = "";
+    let provider: ProviderSimulator;
+    let servers: ChatServer[] = [];
+
+    beforeAll(async () => {
+      browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+    });
+    afterAll(() => browser.close());
+    beforeEach(async () => {
+      folder = mkdtempSync(join(tmpdir(), "throughline-page-"));
+      provider = createProviderSimulator({ fallback: () => "Done." });
+      await provider.start();
+      context = await browser.newContext();
+    });
+    afterEach(async () => {
+      await context.close();
+      for (const server of servers.splice(0)) await server.stop("SIGKILL");
+      await provider.close();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    async function start(): Promise<ChatServer> {
+      const server = await startChat(folder, provider);
+      servers = [...servers, server];
+      return server;
+    }
+
+    async function open({ url }: ChatServer): Promise<Page> {
+      const page = await context.newPage();
+      await page.goto(url);
+      return page;
+    }
+
+    const textOf = async (page: Page): Promise<string> => (await page.locator("main").textContent()) ?? "";
+
+    async function ask(page: Page, text: string): Promise<void> {
+      await page.getByLabel("Message").fill(text);
+      await page.getByLabel("Message").press("Enter");
+    }
+
+    /**
+     * Measures in the page how long after `GET /turn` its text is there. The control is how long the page's own
+     * `GET /messages` takes at that time, because a busy machine delays both.
+     */
+    async function expectSoon(page: Page, text: string): Promise<void> {
+      await page.getByText(text).waitFor();
+      const { delayMs, controlMs } = await page.evaluate(() => {
+        const { askedAtMs = 0, shownAtMs = 0 } = globalThis as { askedAtMs?: number; shownAtMs?: number };
+        const [messages] = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/messages"));
+        return { delayMs: shownAtMs - askedAtMs, controlMs: messages?.duration ?? 0 };
+      });
+      expect(delayMs, `${delayMs} ms, control ${controlMs} ms`).toBeLessThan(300 + 2 * controlMs);
+    }
+
+    /** Is run in the page before its own script. */
+    const measure = (text: string): { readonly content: string } => ({
+      content: `
+        const { fetch } = globalThis;
+        globalThis.fetch = (...request) => {
+          if (request[0] === "turn") globalThis.askedAtMs = performance.now();
+          return fetch(...request);
+        };
+        new MutationObserver(() => {
+          if (document.querySelector("main")?.textContent.includes(${JSON.stringify(text)}))
+            globalThis.shownAtMs ??= performance.now();
+        }).observe(document, { childList: true, subtree: true, characterData: true });`,
+    });
+
+    function timesOf(text: string, word: string): number {
+      return text.split(`${word} `).length - 1;
+    }
+
+    it("shows the answer so far within 300 ms of a reload, then the rest, and nothing twice", async () => {
+      provider.enqueue({ kind: "answer", content: words, eventDelayMs: 15 });
+      const page = await open(await start());
+      await ask(page, "Tell me.");
+      await page.getByText("word60 ").waitFor();
+      await page.addInitScript(measure("word60 "));
+      await page.reload({ waitUntil: "commit" });
+      await expectSoon(page, "word60 ");
+      await page.getByRole("button", { name: "Regenerate" }).waitFor({ timeout: 30_000 });
+      const text = await textOf(page);
+      for (const at of [0, 59, 60, 61, 200, 399]) expect(timesOf(text, `word${at}`), `word${at}`).toBe(1);
+      expect(provider.refusals).toEqual([]);
+    });
+
+    it("shows the answer that another server writes, and ends within 2 s after that one is killed", async () => {
+      provider.enqueue({ kind: "answer", content: words.repeat(20), eventDelayMs: 15 });
+      const [answering, other] = [await start(), await start()];
+      const first = await open(answering);
+      await ask(first, "Tell me.");
+      await first.getByText("word80 ").waitFor();
+      const page = await context.newPage();
+      await page.addInitScript(measure("word20 "));
+      await page.goto(other.url, { waitUntil: "commit" });
+      await expectSoon(page, "word20 ");
+      await page.getByText("word150 ").waitFor();
+      const killedAtMs = Date.now();
+      await answering.stop("SIGKILL");
+      await page.getByText("[cut off]").waitFor({ timeout: 5000 });
+      expect(Date.now() - killedAtMs).toBeLessThan(2000);
+      expect(timesOf(await textOf(page), "word150")).toBe(1);
+      // The page of the server that was killed says so itself.
+      await first.getByText("[failed]").waitFor({ timeout: 2000 });
+    });
+
+    it("lets a user decide after the server that asked was killed", async () => {
+      provider.enqueue({ kind: "answer", content: [{ type: "tool-call", name: "refund", input: { order: "A7" } }] });
+      const asking = await start();
+      const page = await open(asking);
+      await ask(page, "Pay it back.");
+      await page.getByRole("button", { name: "Allow" }).waitFor();
+      await asking.stop("SIGKILL");
+      const next = await start();
+      await page.goto(next.url);
+      await page.getByRole("button", { name: "Allow" }).click();
+      await page.getByText("Done.").waitFor();
+      expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("Order A7 is paid back.");
+      expect(await page.getByRole("button", { name: "Allow" }).count()).toBe(0);
+    });
+  },
+);
