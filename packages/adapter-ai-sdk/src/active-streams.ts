@@ -1,7 +1,13 @@
 import type { Fields } from "@throughline/core/internal";
+import { processOwners } from "@throughline/core/internal/node";
 
-/** A stream counts as ended when its process has renewed nothing for this time, in milliseconds. */
+/**
+ * A stream counts as ended when its process has renewed nothing for this time, in milliseconds. A process of this
+ * machine is known to be gone earlier.
+ */
 const leaseMs = 10_000;
+/** Readers look again after this time at the latest, because nothing reports the death of a process. */
+const lookMs = 1000;
 
 /**
  * Returns the stream that answers now, by the entry of a chat. It is null when no process answers or the process died.
@@ -11,11 +17,11 @@ export function activeStreamOf(entry: Fields | undefined, nowMs: number): string
   return typeof id === "string" && aliveForMs(entry, nowMs) > 0 ? id : null;
 }
 
-/** Returns how long the stream of a chat still counts as active, in milliseconds. */
+/** Returns after which time a reader must look again whether the stream of a chat is active, in milliseconds. */
 export function aliveForMs(entry: Fields | undefined, nowMs: number): number {
-  const untilMs = entry?.["activeStreamUntilMs"];
-  // The limit protects against a clock that was set back: it must not make a stream live longer.
-  return typeof untilMs === "number" ? Math.min(untilMs - nowMs, leaseMs) : 0;
+  const { activeStreamUntilMs: untilMs, activeStreamOwner: owner } = entry ?? {};
+  const isGone = typeof owner === "string" && processOwners().stateOf(owner) === "gone";
+  return typeof untilMs === "number" && !isGone ? Math.min(untilMs - nowMs, lookMs) : 0;
 }
 
 /** Checks whether an entry states this stream; null checks that the entry states no stream. */
@@ -29,6 +35,7 @@ export function streamFields(streamId: string | null, nowMs: number): Fields {
   return {
     activeStreamId: isOver ? undefined : streamId,
     activeStreamUntilMs: isOver ? undefined : nowMs + leaseMs,
+    activeStreamOwner: isOver ? undefined : processOwners().self,
   };
 }
 

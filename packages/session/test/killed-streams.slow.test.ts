@@ -82,7 +82,11 @@ describe.each(stores)("a process that is killed while it streams, over %s", (kin
     for (let round = 0; round < rounds; round++) {
       const name = providers[round % providers.length] ?? "";
       const { child, shown, ended } = stream(kind, name, "Write a lot");
-      await until(() => shown.length > 0);
+      // A machine with much to do may take long to start a process.
+      await Promise.race([
+        expect.poll(() => shown.length, { timeout: 60_000 }).toBeGreaterThan(0),
+        ended.then(() => Promise.reject(new Error("The process ended before it showed anything."))),
+      ]);
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 4000));
       const killedAtMs = Date.now();
       child.kill("SIGKILL");
