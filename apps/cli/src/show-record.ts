@@ -26,7 +26,7 @@ export async function showRecord(
     await output.line(jsonLine(stored.record));
     return;
   }
-  // Nobody typed the request for the rest of a reply.
+  // A program wrote the request for the rest of a reply, not the user.
   const text = isContinueMessage(stored.record) ? "(cut off, continued)" : recordText(stored.record);
   const most = shownCharacters[role];
   const isCut = output.isTerminal && text.length > most;

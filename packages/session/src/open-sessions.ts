@@ -1,5 +1,11 @@
 import { openSession, type Summarizer, ThroughlineError, type SessionRef } from "@throughline/core";
-import { assertKnownOptions, loadExisting, sessionRefText, systemClock, systemRandom } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  loadExisting,
+  sessionRefText,
+  systemClock,
+  systemRandom,
+} from "@throughline/core/internal";
 import type { SessionRow } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import { attachTable, attachTurn, type AttachedTurn, type AttachOptions } from "./attach-turn.ts";

@@ -35,8 +35,9 @@ export interface PartialWriterOptions {
 type PartialCall = Pick<PartialReply, "step" | "attempt" | "afterSeq" | "provider" | "model">;
 
 /**
- * Keeps the text of an open reply in the store while it is shown, so that at most one second of it is lost in a crash.
- * A reply that is stored within 700 ms is never written. One write runs at a time, and nobody waits for it.
+ * Keeps the text of an open reply in the store while it is shown, so that a crash loses at most one second of it. The
+ * class writes nothing of a reply that is stored within 700 ms. It runs one write at a time, and the turn waits for
+ * none.
  */
 export class PartialWriter {
   readonly #options: PartialWriterOptions;

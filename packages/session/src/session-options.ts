@@ -317,8 +317,8 @@ export interface SessionsOptions {
    */
   readonly owners?: TurnOwners;
   /**
-   * Keeps the text of a reply in the store while it is streamed, so that a crash loses at most the last second of it,
-   * and other processes can show it. Calls without `onDelta` stream nothing. Has no effect in a store without
+   * Keeps the text of a reply in the store while it is streamed. A crash then loses at most the last second of it, and
+   * other processes can show it. Calls without `onDelta` stream nothing. Has no effect in a store without
    * `partials`.
    * @default true
    */
