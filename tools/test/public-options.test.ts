@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { publicOptionParameters, type OptionParameter } from "../public-options.ts";
+import { repositoryRoot } from "../find-files.ts";
+import { readPublicExports } from "../public-exports.ts";
+import { publicMethodOptions, publicOptionParameters, type OptionParameter } from "../public-options.ts";
 
 /** What has optional properties and is no object of options, and why nothing refuses a property that it does not have. */
 const data: Readonly<Record<string, string>> = {
@@ -28,6 +30,9 @@ const withOptions = parameters.filter(
     data[typeName] === undefined &&
     unchecked[`${functionName} ${index}`] === undefined,
 );
+
+/** Records, addresses, and what describes a model are data: a field of theirs is there or not. */
+const isData = (path: string): boolean => /core.src.(?:record|session-ref|ports)\.ts$/.test(path);
 
 /** A name that is nearly one of the options. */
 function misspelt(names: readonly string[]): { readonly wrong: string; readonly meant: string } {
@@ -58,7 +63,7 @@ describe("every exported function that takes options", () => {
   it.each(withOptions.map((one) => [`${one.entryPoint} ${one.functionName}: ${one.typeName}`, one] as const))(
     "%s refuses a misspelt one and names the nearest",
     async (_, parameter) => {
-      const { wrong, meant } = misspelt(parameter.names);
+      const { wrong, meant } = misspelt(parameter.properties.map(({ name }) => name));
       const error = await callMisspelt(parameter, wrong);
       expect(error).toMatchObject({
         code: expect.stringMatching(/^(?:INPUT|CONFIG)_INVALID$/) as string,
@@ -67,4 +72,21 @@ describe("every exported function that takes options", () => {
       });
     },
   );
+});
+
+describe("every optional option", () => {
+  const methods = publicMethodOptions(new Set(readPublicExports(repositoryRoot).map(({ name }) => name)));
+  const optional = [...withOptions.flatMap(({ properties }) => properties), ...methods].filter(
+    ({ isOptional, path }) => isOptional && !isData(path),
+  );
+
+  it("is found, of functions and of methods", () => {
+    expect(optional.length).toBeGreaterThan(600);
+    expect(methods.filter(({ path }) => path.endsWith("session/src/turn.ts")).length).toBeGreaterThan(10);
+  });
+
+  it("also takes undefined, for programs with exactOptionalPropertyTypes", () => {
+    const without = optional.filter(({ takesUndefined }) => !takesUndefined);
+    expect(without.map(({ path, name }) => `${path.slice(repositoryRoot.length)} ${name}`)).toEqual([]);
+  });
 });

@@ -14,6 +14,7 @@ import {
 import {
   adapterOptions,
   type AdapterOptions,
+  type SettledAdapterOptions,
   adapterOptionTable,
   adkEvents,
   adkRecordId,
@@ -59,13 +60,13 @@ export interface AdkSessionServiceOptions extends AdapterOptions, RunPolicyOptio
    * Returns the session behind a key, for sessions that other programs created; null for the usual session.
    * @default the usual session
    */
-  readonly refOf?: (key: AdkSessionKey) => SessionRef | null;
+  readonly refOf?: ((key: AdkSessionKey) => SessionRef | null) | undefined;
   /** Names the author of replies that another program wrote. @default the name of the app */
-  readonly agentName?: string;
+  readonly agentName?: string | undefined;
   /** Is called for content of another program that an event cannot hold. @default none */
-  readonly onLoss?: LiveItemsOptions["onLoss"];
+  readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
   /** Erases the session permanently on `deleteSession`. @default false: the session is archived */
-  readonly purge?: boolean;
+  readonly purge?: boolean | undefined;
 }
 
 /** Lists the methods that the service has in addition to the ADK's methods. */
@@ -126,7 +127,7 @@ interface OpenLog {
 
 class Sessions {
   readonly #options: AdkSessionServiceOptions;
-  readonly #shared: Required<AdapterOptions>;
+  readonly #shared: SettledAdapterOptions;
   readonly #logs = new Map<string, OpenLog>();
   /** Maps a session object of a run to the last record at the time it was read. */
   readonly #seen = new WeakMap<AdkSession, string>();

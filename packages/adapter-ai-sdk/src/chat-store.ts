@@ -52,9 +52,9 @@ export interface StoredMessage {
 /** Configures `createChatStore`. */
 export interface ChatStoreOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
   /** Returns the session of a chat, for sessions that other programs created. @default a session named by the id */
-  readonly refOf?: (chatId: string) => SessionRef;
+  readonly refOf?: ((chatId: string) => SessionRef) | undefined;
   /** Is called for content of another program that a message cannot hold. @default none */
-  readonly onLoss?: LiveItemsOptions["onLoss"];
+  readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
 }
 
 /** Configures `saveChat`. */
@@ -64,7 +64,7 @@ interface SaveChatOptions {
   /** Lists all messages of the chat in the program's state. */
   readonly messages: readonly StoredMessage[];
   /** Holds the id of the stream that answers now; null when no stream answers. @default unchanged */
-  readonly activeStreamId?: string | null;
+  readonly activeStreamId?: string | null | undefined;
 }
 
 /** Describes a chat in a list. */
@@ -92,7 +92,7 @@ export interface ChatStore {
    * @param options `id`: a random UUID unless given; `title`: none unless given
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
-  createChat(options?: { readonly id?: string; readonly title?: string }): Promise<string>;
+  createChat(options?: { readonly id?: string | undefined; readonly title?: string | undefined }): Promise<string>;
   /**
    * Returns the messages of a chat in the form in which they were saved; an empty list for a missing chat. A session of
    * another program is converted to messages.
@@ -101,7 +101,10 @@ export interface ChatStore {
    * @throws {ThroughlineError} INPUT_INVALID for an argument; SEND_DENIED with `forModel` where the agent may not
    * answer
    */
-  loadChat<Message = StoredMessage>(id: string, options?: { readonly forModel?: boolean }): Promise<Message[]>;
+  loadChat<Message = StoredMessage>(
+    id: string,
+    options?: { readonly forModel?: boolean | undefined },
+  ): Promise<Message[]>;
   /**
    * Stores new and changed messages. A message that this store loaded or saved, and that is missing now, is taken back;
    * the log keeps it. Messages that other processes saved meanwhile stay.
@@ -115,7 +118,7 @@ export interface ChatStore {
    * @param options `limit`: the most chats per page, from 1 to 1,000; 50 unless given
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
-  listChats(options?: { readonly limit?: number; readonly cursor?: string }): Promise<{
+  listChats(options?: { readonly limit?: number | undefined; readonly cursor?: string | undefined }): Promise<{
     readonly chats: readonly ListedChat[];
     readonly nextCursor: string | null;
   }>;
@@ -126,7 +129,10 @@ export interface ChatStore {
    * ends with the `saveChat` that sets `activeStreamId` to null, and 10 s after the process that set it has died.
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
-  resumeChat(id: string, options?: { readonly signal?: AbortSignal }): Promise<ReadableStream<MessageChunk> | null>;
+  resumeChat(
+    id: string,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<ReadableStream<MessageChunk> | null>;
   /** Returns the session behind a chat. */
   sessionOf(id: string): SessionRef;
 }

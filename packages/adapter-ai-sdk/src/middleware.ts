@@ -31,19 +31,19 @@ export interface ThroughlineMiddlewareOptions extends RunPolicyOptions {
    * model instead, repaired and from its last compaction on. In `guard` the program may send new messages alone.
    * @default "record"
    */
-  readonly mode?: "record" | "guard";
+  readonly mode?: "record" | "guard" | undefined;
   /** Is called in `guard` before a prompt is built; compacts the session when that is due. @default nothing compacts */
-  readonly compact?: (ref: SessionRef) => Promise<unknown>;
+  readonly compact?: ((ref: SessionRef) => Promise<unknown>) | undefined;
   /** Is called in `guard` for content that a prompt cannot hold. @default none */
-  readonly onLoss?: LiveItemsOptions["onLoss"];
+  readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
   /** Sets how long a call may give no sign of life before another call may start, in milliseconds. @default 60_000 */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** Names the holder of the session's lock while a model answers, for people. @default "ai-sdk" */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Times the records and leases. @default the system's */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Makes the ids of sessions and records. @default the system's */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 const { callback, filledText, integer, object, objectWith, oneOf, required } = optionKinds;

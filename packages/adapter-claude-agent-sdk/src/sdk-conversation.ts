@@ -40,27 +40,27 @@ export interface SdkConversationOptions extends RunPolicyOptions {
   /** Holds the address of the recorded session; the first `send` creates it. */
   readonly ref: SessionRef;
   /** Runs the agent. @default the SDK's own, loaded when it is first needed */
-  readonly query?: AgentQuery;
+  readonly query?: AgentQuery | undefined;
   /** Holds the options for `query` in every run; `send` sets `resume` and `abortController`. @default {} */
-  readonly queryOptions?: Readonly<Record<string, unknown>>;
+  readonly queryOptions?: Readonly<Record<string, unknown>> | undefined;
   /** Limits the history that is sent to a session that replaces a lost one, in characters. @default 100_000 */
-  readonly historyCharacters?: number;
+  readonly historyCharacters?: number | undefined;
   /** Sets how long a run may give no sign of life before another run may start, in milliseconds. @default 60_000 */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** Names the holder of the session's lock during a run, for people. @default "claude-agent-sdk" */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Times the records and leases. @default the system's */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Makes the ids of sessions, turns and records. @default the system's */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 /** Configures one run. */
 interface SendOptions {
   /** Ends the run with `ABORTED`; messages that have arrived are kept. @default none */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Is called with every message of the SDK, unchanged. */
-  readonly onMessage?: (message: unknown) => void;
+  readonly onMessage?: ((message: unknown) => void) | undefined;
 }
 
 /** States how a run ended. */

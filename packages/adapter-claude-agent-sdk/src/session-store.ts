@@ -34,11 +34,11 @@ export interface ClaudeSessionStoreOptions extends AdapterOptions, Pick<RunPolic
    * Returns the session behind a key, for sessions that other programs created; null for the usual session.
    * @default the usual session
    */
-  readonly refOf?: (key: SessionKey) => SessionRef | null;
+  readonly refOf?: ((key: SessionKey) => SessionRef | null) | undefined;
   /** Is called for content of another program that has no line in a transcript. @default none */
-  readonly onLoss?: LiveItemsOptions["onLoss"];
+  readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
   /** Erases the session permanently on `delete`. @default false: the session is archived */
-  readonly purge?: boolean;
+  readonly purge?: boolean | undefined;
 }
 
 /** Implements the `sessionStore` of the Claude Agent SDK over a store. */
@@ -48,7 +48,7 @@ export interface ClaudeSessionStore extends Required<ClaudeStore> {
    * @param options `dir`: the folder of the project. @default every project is searched
    * @throws {ThroughlineError} INPUT_INVALID, MODEL_SDK_MISSING, and what the SDK says of the file
    */
-  repairMirror(sessionId: string, options?: { readonly dir?: string }): Promise<void>;
+  repairMirror(sessionId: string, options?: { readonly dir?: string | undefined }): Promise<void>;
   /** Returns the session behind a key. @throws {ThroughlineError} INPUT_INVALID for a key that lacks a field */
   sessionOf(key: SessionKey): SessionRef;
 }

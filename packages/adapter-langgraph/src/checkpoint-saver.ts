@@ -40,15 +40,15 @@ import { dump, load, typed, type DumpedValue } from "./values.ts";
  */
 export interface CheckpointSaverOptions extends AdapterOptions, RunPolicyOptions {
   /** Returns the session of a thread, also of another program. @default a session named by the thread's id */
-  readonly refOf?: (threadId: string) => SessionRef;
+  readonly refOf?: ((threadId: string) => SessionRef) | undefined;
   /** Names the channel whose messages are the conversation that other programs see. @default "messages" */
-  readonly messagesChannel?: string;
+  readonly messagesChannel?: string | undefined;
   /** Turns values of channels and metadata into bytes and back. @default LangGraph's `JsonPlusSerializer` */
-  readonly serde?: SerializerProtocol;
+  readonly serde?: SerializerProtocol | undefined;
   /** Is called for records of other programs that cannot be shown as messages. @default none */
-  readonly onLoss?: LiveItemsOptions["onLoss"];
+  readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
   /** Erases the session permanently on `deleteThread`. @default false: the session is archived */
-  readonly purge?: boolean;
+  readonly purge?: boolean | undefined;
 }
 
 const { callback, filledText, flag, objectWith } = optionKinds;

@@ -22,9 +22,9 @@ export interface ThreadOptions {
   readonly store: SessionStore;
   readonly ref: SessionRef;
   readonly threadId: string;
-  readonly onLoss?: LiveItemsOptions["onLoss"];
-  readonly clock?: Clock;
-  readonly random?: RandomSource;
+  readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: RandomSource | undefined;
 }
 
 /** The entry names its thread in this field, so that a list of sessions finds all threads. */

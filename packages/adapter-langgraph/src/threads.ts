@@ -8,10 +8,10 @@ const keptThreads = 100;
 const pageSize = 200;
 
 export interface ThreadsOptions extends Omit<ThreadOptions, "ref" | "threadId"> {
-  readonly agentId?: string;
-  readonly namespace?: string;
-  readonly refOf?: (threadId: string) => SessionRef;
-  readonly purge?: boolean;
+  readonly agentId?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly refOf?: ((threadId: string) => SessionRef) | undefined;
+  readonly purge?: boolean | undefined;
 }
 
 export class Threads {

@@ -54,20 +54,19 @@ interface SessionScope {
  */
 export interface AgentsSessionOptions extends AdapterOptions, RunPolicyOptions {
   /** Sets the SDK's id of the session, any text. @default a random UUID */
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   /** Sets the session of the store; another program may have created it. @default the one that `sessionId` names */
-  readonly ref?: SessionRef;
+  readonly ref?: SessionRef | undefined;
   /** Returns the agent and namespace for the context of a run. @default the same for every run */
-  readonly scopeOf?: (runContext: RunContext<unknown> | undefined) => SessionScope;
+  readonly scopeOf?: ((runContext: RunContext<unknown> | undefined) => SessionScope) | undefined;
   /** Compacts the session; the runner calls it after a turn. @default the session is not compacted */
-  readonly compact?: (
-    ref: SessionRef,
-    args: OpenAIResponsesCompactionArgs,
-  ) => Promise<OpenAIResponsesCompactionResult | null>;
+  readonly compact?:
+    | ((ref: SessionRef, args: OpenAIResponsesCompactionArgs) => Promise<OpenAIResponsesCompactionResult | null>)
+    | undefined;
   /** Is called for content of another program that items cannot hold. @default none */
-  readonly onLoss?: LiveItemsOptions["onLoss"];
+  readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
   /** Erases the session permanently on `clearSession`. @default false: it is reset, and the log keeps the records */
-  readonly purge?: boolean;
+  readonly purge?: boolean | undefined;
 }
 
 const { callback, flag, object, text } = optionKinds;

@@ -23,9 +23,9 @@ import { withSdkErrors } from "./sdk-errors.ts";
 /** Configures `recordRun`. */
 export interface RecordRunOptions extends RunPolicyOptions {
   /** Sets how long a run may give no sign of life before another run may start, in milliseconds. @default 60_000 */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** Names the holder of the session's lock during a run, for people. @default "openai-agents" */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
 }
 
 /** Runs agents like the runner, and stores each step when it happens. */

@@ -25,29 +25,29 @@ export interface AgentOptions {
    * Holds the configuration, as an object or as the text of a file. Comments and unquoted keys are allowed in the text.
    * @default the content of `configFile`
    */
-  readonly config?: string | object;
+  readonly config?: string | object | undefined;
   /** Names the configuration file. @default `config.json` in the directory `home`, if the file exists */
-  readonly configFile?: string;
+  readonly configFile?: string | undefined;
   /**
    * Holds the environment variables: settings, which come before those of the file, and the keys of providers.
    * @default the variables of the process
    */
-  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Sets where relative paths of the configuration begin. @default the working directory of the process */
-  readonly workingDirectory?: string;
+  readonly workingDirectory?: string | undefined;
   /** Sets the user's own directory, which `~` stands for. @default the directory of the process's user */
-  readonly userHome?: string;
+  readonly userHome?: string | undefined;
   /** Replaces the store of the configuration. The agent does not close it. */
-  readonly store?: SessionStore;
+  readonly store?: SessionStore | undefined;
   /** Adds tools to those of the setting `tools`. @default none */
-  readonly tools?: readonly AgentTool[];
+  readonly tools?: readonly AgentTool[] | undefined;
   /** Receives each event of a turn. @default nothing receives them */
-  readonly onEvent?: (event: WholeTurnEvent) => void;
+  readonly onEvent?: ((event: WholeTurnEvent) => void) | undefined;
   /**
    * Receives sentences for people about corrected settings, models without a key, inherited sessions and damage of the
    * store. @default nothing receives them
    */
-  readonly onNote?: (message: string) => void;
+  readonly onNote?: ((message: string) => void) | undefined;
 }
 
 /** Sets how an agent ends. */
@@ -56,7 +56,7 @@ interface CloseAgentOptions {
    * Waits at most this long for checkpoints that are due or being written, in milliseconds. A program that ends after
    * one turn never gets a checkpoint otherwise. @default 0
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }
 
 /** Holds what a configuration describes: a store, and sessions in which a model answers. */

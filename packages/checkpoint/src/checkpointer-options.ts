@@ -10,21 +10,21 @@ export interface CheckpointerOptions {
   /** Holds the sessions and receives the checkpoint records. */
   readonly store: SessionStore;
   /** Times the claims, the deadlines and the waits. @default the system's clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Creates the ids of new records. @default the process's */
-  readonly ids?: RecordIds;
+  readonly ids?: RecordIds | undefined;
   /** Lists the writers in the order in which they are tried. @default none: no checkpoint is made */
-  readonly writers?: readonly CheckpointWriter[];
+  readonly writers?: readonly CheckpointWriter[] | undefined;
   /** Sets when a checkpoint is due. @default those of `CheckpointSettings` */
-  readonly settings?: CheckpointSettings;
+  readonly settings?: CheckpointSettings | undefined;
   /** Names this process. No other process that shares the store may use the same name. */
   readonly owner: string;
   /** Limits all writers of one checkpoint together, in milliseconds. @default 600000 */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** Limits the reply of a writer, in tokens. @default 2000 */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   /** Is called with each event; its exceptions are ignored. @default none */
-  readonly onEvent?: CheckpointListener;
+  readonly onEvent?: CheckpointListener | undefined;
 }
 
 /** States how an attempt to make a checkpoint ended. */

@@ -38,7 +38,7 @@ export const listTable: OptionTable<{ readonly signal?: AbortSignal }> = { signa
 export async function listCheckpoints(
   store: SessionStore,
   ref: SessionRef,
-  options: { readonly signal?: AbortSignal } = {},
+  options: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<readonly ListedCheckpoint[]> {
   assertKnownOptions("listCheckpoints", options, listTable);
   const seqById = new Map<string, number>();

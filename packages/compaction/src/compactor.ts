@@ -40,33 +40,33 @@ export interface CompactorOptions {
   /** Holds the sessions and receives the compactions. */
   readonly store: SessionStore;
   /** Times the deadline of the summarizers. @default the system's clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Makes the ids of new records. @default the process's */
-  readonly ids?: RecordIds;
+  readonly ids?: RecordIds | undefined;
   /**
    * Lists the summarizers in the order they are asked. A chain with fallback counts as one.
    * @default none: checkpoints, extractive and stub remain
    */
-  readonly summarizers?: readonly Summarizer[];
+  readonly summarizers?: readonly Summarizer[] | undefined;
   /** Sets the summarizer that needs no model. @default none: the stub follows the models */
-  readonly extractive?: Summarizer | null;
+  readonly extractive?: Summarizer | null | undefined;
   /** Sets when a session is compacted, and how much of it stays. @default those of `CompactionSettings` */
-  readonly settings?: CompactionSettings;
+  readonly settings?: CompactionSettings | undefined;
   /** Uses a checkpoint that covers half of the context without asking a model. @default true */
-  readonly preferCheckpoint?: boolean;
+  readonly preferCheckpoint?: boolean | undefined;
   /**
    * Limits the time of all models together, in milliseconds. Afterwards sources without a model follow. @default 180000
    */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** Names the folder of memory files, which a summary mentions. @default "memory" */
-  readonly memoryFolder?: string;
+  readonly memoryFolder?: string | undefined;
   /**
    * Names the tool that the summary recommends for messages that are no longer shown; null if the agent has none.
    * @default null
    */
-  readonly memorySearchTool?: string | null;
+  readonly memorySearchTool?: string | null | undefined;
   /** Is called with each event; an error that it throws is ignored. @default none */
-  readonly onEvent?: CompactionListener;
+  readonly onEvent?: CompactionListener | undefined;
 }
 
 /** Describes the next request for a compaction. */

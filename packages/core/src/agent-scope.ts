@@ -12,7 +12,7 @@ export interface AgentScopeOptions {
   /** Names the agent whose sessions the scope shows. */
   readonly agentId: string;
   /** Names the namespace whose sessions the scope shows. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 const { required, text } = optionKinds;

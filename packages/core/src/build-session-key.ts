@@ -17,11 +17,11 @@ export interface PeerKeyOptions {
   /** States the channel's id of the person, group or channel. */
   readonly peerId: string;
   /** Names the account, which only the dmScope `per-account-channel-peer` uses. */
-  readonly accountId?: string;
+  readonly accountId?: string | undefined;
   /** Sets what separates direct messages; groups and channels ignore it. @default "per-channel-peer" */
-  readonly dmScope?: DirectMessageScope;
+  readonly dmScope?: DirectMessageScope | undefined;
   /** Names a thread or topic below the conversation. */
-  readonly suffix?: SessionKeySuffix;
+  readonly suffix?: SessionKeySuffix | undefined;
 }
 
 const { oneOf, objectOf, required, text } = optionKinds;

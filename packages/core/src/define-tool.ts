@@ -15,7 +15,7 @@ export interface DefineToolOptions<Input extends SchemaInput> {
   /** Describes the arguments, which are checked before `run` is called. */
   readonly input: Input;
   /** Holds the JSON Schema for the model, when the library of `input` cannot create it. @default made from `input` */
-  readonly inputSchema?: JsonObjectSchema;
+  readonly inputSchema?: JsonObjectSchema | undefined;
   /**
    * Runs a call. Return a result with `isError` for a failure that the model can act on. An error that is thrown
    * becomes such a result too.

@@ -15,15 +15,15 @@ import { sessionBusy } from "./turn-holder.ts";
 /** Sets how to wait for the end of a turn that another caller runs. */
 export interface WaitForTurnOptions {
   /** Measures the wait. @default the system's clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Limits the wait, in milliseconds; 0 refuses at once. @default 15_000 */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Sets the milliseconds between two checks. @default 200 */
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
   /** Receives the owner of the turn once, when the wait begins. */
-  readonly onWait?: (owner: string) => void;
+  readonly onWait?: ((owner: string) => void) | undefined;
   /** Aborts the wait with ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -49,7 +49,7 @@ export async function waitForTurnEnd(store: SessionStore, ref: SessionRef, optio
 /** Sets how `endSession` waits for a turn, and whether it purges the session. */
 export interface EndSessionOptions extends WaitForTurnOptions {
   /** Deletes the session and every copy of its content. @default false: it is archived, and can be restored */
-  readonly purge?: boolean;
+  readonly purge?: boolean | undefined;
 }
 
 const { callback, flag, number, signal: signalKind } = optionKinds;

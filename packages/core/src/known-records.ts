@@ -15,6 +15,7 @@ import type {
   UserMessage,
 } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
+import { assertStoreOptions } from "./store-option-tables.ts";
 import type { ReadOptions, SessionStore } from "./session-store.ts";
 import type { StoredRecord } from "./stored-records.ts";
 
@@ -86,6 +87,7 @@ export async function* recordsOf(
   ref: SessionRef,
   options: ReadOptions<"record"> = {},
 ): AsyncGenerator<TypedRecord, void, void> {
+  assertStoreOptions("read", options);
   for await (const { records } of store.read(ref, options)) for (const stored of records) yield typedRecord(stored);
 }
 

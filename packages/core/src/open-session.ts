@@ -17,9 +17,9 @@ const maxAttempts = 64;
 /** Sets the randomness and the entry of a session that `openSession` creates. */
 export interface OpenSessionOptions {
   /** Creates the ids of new sessions. @default the system's randomness */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
   /** Sets fields of the entry for a session that must be created; a `sessionId` among them is used. */
-  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly entry?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Holds an opened session, and whether the call created it. */

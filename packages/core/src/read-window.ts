@@ -24,7 +24,7 @@ export interface RecordWindow {
 export async function readWindow(
   store: SessionStore,
   ref: SessionRef,
-  options: { readonly signal?: AbortSignal } = {},
+  options: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<RecordWindow> {
   assertKnownOptions<{ readonly signal?: AbortSignal }>("readWindow", options, { signal: optionKinds.signal });
   // A store behind a network returns the state and the records in one request.

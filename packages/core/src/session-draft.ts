@@ -30,7 +30,7 @@ type DraftFrame<Type extends string> = {
 /** Holds a provider's reply as it is stored. */
 interface NewAssistantMessage extends AssistantMessage {
   /** States the provider's id of the reply. */
-  readonly responseId?: string;
+  readonly responseId?: string | undefined;
 }
 
 /** Holds instructions in the middle of a conversation. The system prompt of a request is not a record. */
@@ -123,7 +123,7 @@ export function toolCalls({ message: { content } }: ReplyDraft): readonly ToolCa
  * @example toolResult(call, "3 files", { details: { files: 3 } })
  */
 export function toolResult(
-  call: { readonly id: string; readonly name?: string },
+  call: { readonly id: string; readonly name?: string | undefined },
   content: DraftContent,
   fields: Pick<ToolResultMessage, "isError" | "details"> = {},
 ): MessageDraft {

@@ -65,7 +65,7 @@ export interface SessionStore extends AsyncDisposable {
    */
   readWindow?(
     ref: SessionRef,
-    options?: { readonly signal?: AbortSignal },
+    options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<{ readonly state: SessionState; readonly records: readonly StoredRecord[] }>;
 
   /** Returns the session's state, or null when the session does not exist. Never creates a session. */
@@ -139,42 +139,44 @@ export interface AppendOptions {
    * Sets the durability that the append waits for; one of `capabilities.durabilities`.
    * @default the store's defaultDurability
    */
-  readonly durability?: Durability;
+  readonly durability?: Durability | undefined;
   /** Refuses the append unless the head is this record (null: no main record yet). Side records never matter here. */
-  readonly expect?: {
-    /** States the id of the record that the head must be. */
-    readonly head: string | null;
-  };
+  readonly expect?:
+    | {
+        /** States the id of the record that the head must be. */
+        readonly head: string | null;
+      }
+    | undefined;
   /**
    * Makes the append repeatable: the same key with the same drafts returns the first result again. Other drafts are
    * refused. At most 256 characters.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /**
    * States that the caller created the key for this append and never sent it before. A store may then skip the search
    * for an earlier append with this key. Leave it out when the append is repeated.
    * @default false
    */
-  readonly isNewKey?: boolean;
+  readonly isNewKey?: boolean | undefined;
   /** Sets fields of the entry in the same commit; `undefined` removes a field. `sessionId` cannot change here. */
-  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly entry?: Readonly<Record<string, unknown>> | undefined;
   /** States the oldest seq that a context still needs. The store keeps the value and does not interpret it. */
-  readonly windowFromSeq?: number;
+  readonly windowFromSeq?: number | undefined;
   /**
    * Moves the head to an earlier record after the batch (null: before the first record). The writer guarantees that the
    * record exists.
    */
-  readonly rewindTo?: string | null;
+  readonly rewindTo?: string | null | undefined;
   /** Opens, renews or closes a turn, or states that the append belongs to it. */
-  readonly turn?: TurnRequest;
+  readonly turn?: TurnRequest | undefined;
   /**
    * Adds the records to the result as a read returns them (`AppendResult.stored`). This costs no read, unless the
    * result is that of an earlier append with the key.
    * @default they are not in the result
    */
-  readonly return?: "stored";
+  readonly return?: "stored" | undefined;
   /** Aborts the wait, not a write that has begun. Such a write reports outcome "unknown" or completes. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** States the position, the id and the time of an appended record. */
@@ -216,23 +218,23 @@ export interface AppendResult {
 /** Sets the range, the order and the content of a read. */
 export interface ReadOptions<Payload extends ReadPayload = "record"> {
   /** Limits the read to records with a greater seq. @default 0 */
-  readonly afterSeq?: number;
+  readonly afterSeq?: number | undefined;
   /** Limits the read to records with a smaller seq. @default none */
-  readonly beforeSeq?: number;
+  readonly beforeSeq?: number | undefined;
   /** Sets the end from which the records are read. @default "ascending" */
-  readonly order?: "ascending" | "descending";
+  readonly order?: "ascending" | "descending" | undefined;
   /** Limits the number of records in all pages together. @default no limit */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Sets the content of each record: `record`, `source`, or `head` for its facts alone. @default "record" */
-  readonly payload?: Payload;
+  readonly payload?: Payload | undefined;
   /** Aborts the read, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sets the signal of a load. */
 export interface LoadOptions {
   /** Aborts the load, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sets the expected revision and the durability of a save. */
@@ -240,42 +242,42 @@ export interface SaveOptions {
   /** States the revision that the entry was loaded with; null when there was no session. */
   readonly ifRevision: number | null;
   /** Sets the durability that the save waits for. @default the store's defaultDurability */
-  readonly durability?: Durability;
+  readonly durability?: Durability | undefined;
   /**
    * Sets when a new session began, for a session that comes from elsewhere; a future time counts as now. The option has
    * no effect on a session that exists.
    * @default the store's clock
    */
-  readonly createdAtMs?: number;
+  readonly createdAtMs?: number | undefined;
 }
 
 /** Sets which sessions a list holds, and in which order. */
 export interface ListQuery {
   /** Names the namespace whose sessions are listed. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Limits the list to sessions of this agent. @default all agents */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /**
    * Sets whether current sessions, archived sessions or both are listed.
    * @default "active"; "any" with `importedFrom`
    */
-  readonly state?: "active" | "archived" | "any";
+  readonly state?: "active" | "archived" | "any" | undefined;
   /** Limits the list to sessions that were imported from this source. Upper and lower case of `sourceId` are equal. */
-  readonly importedFrom?: ImportSource;
+  readonly importedFrom?: ImportSource | undefined;
   /** Limits the list to keys with this prefix; upper and lower case differ. */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** Limits the list to sessions updated at or after this time, in UTC milliseconds. */
-  readonly sinceMs?: number;
+  readonly sinceMs?: number | undefined;
   /** Limits the list to sessions updated before this time, in UTC milliseconds. */
-  readonly untilMs?: number;
+  readonly untilMs?: number | undefined;
   /** Sets the order: newest first, or by agent, key and session id. @default "updated" */
-  readonly sort?: "updated" | "key";
+  readonly sort?: "updated" | "key" | undefined;
   /** Limits the sessions of a page. @default 50, at most 1,000 */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Continues after the previous page of the same query. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
   /** Aborts the call, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -299,7 +301,7 @@ export interface StoreLockOptions {
   /** Sets the pause between two attempts, in milliseconds. */
   readonly pollIntervalMs: number;
   /** Aborts the wait. Work that has begun must watch the signal itself. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Holds a page of a list of sessions. */
@@ -333,7 +335,7 @@ export type MoveAction =
 /** Sets whether a removal archives or purges the session. */
 export interface RemoveOptions {
   /** Deletes the session and every copy of its content, instead of archiving it. @default false */
-  readonly purge?: boolean;
+  readonly purge?: boolean | undefined;
 }
 
 /** Sets the reason for a redaction, and the entry fields that it removes. */
@@ -345,12 +347,12 @@ export interface RedactOptions {
    * store keeps them. A field that the entry does not have changes nothing.
    * @default none
    */
-  readonly entryFields?: readonly string[];
+  readonly entryFields?: readonly string[] | undefined;
   /**
    * Replaces these texts inside of the records by a mark, and keeps the rest of the records. None is empty.
    * @default a tombstone replaces each record
    */
-  readonly texts?: readonly string[];
+  readonly texts?: readonly string[] | undefined;
 }
 
 /** Lists the records that a redaction replaced. */

@@ -6,39 +6,39 @@ import type { SessionRef } from "./session-ref.ts";
 /** Sets the words of a search, and the sessions and records that it covers. Either `text` or `anyOf` is set. */
 export interface SearchQuery {
   /** Sets the text: words that must all occur, `"words that stand together"`, `beginn*`. At most 1,000 characters. */
-  readonly text?: string;
+  readonly text?: string | undefined;
   /**
    * Sets words of which at least one must occur, in any inflection: `compactions` finds `compaction`. Identifiers match
    * in one piece or by their parts. Records with rarer words, and with more of the words, come first; equal ones newest
    * first. A store may leave out words that very many records hold, as long as three rarer words remain. At most 64
    * words, with at most 1,000 characters altogether.
    */
-  readonly anyOf?: readonly string[];
+  readonly anyOf?: readonly string[] | undefined;
   /** Names the namespace that is searched. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Limits the search to sessions of this agent. @default all agents */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** Limits the search to one key, with its archived sessions. @default all sessions */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Limits the search to the session with this id, also when its key has archived sessions. @default all sessions */
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   /** Sets whether current sessions, archived sessions or both are searched. @default "any" */
-  readonly state?: "active" | "archived" | "any";
+  readonly state?: "active" | "archived" | "any" | undefined;
   /** Limits the search to messages of this role, as the record spells it. */
-  readonly role?: string;
+  readonly role?: string | undefined;
   /** Limits the search to records that call this tool, or hold its answer. */
-  readonly tool?: string;
+  readonly tool?: string | undefined;
   /**
    * Limits the search to records of this time or later, in UTC milliseconds. The store's clock counts when a record
    * states no time.
    */
-  readonly sinceMs?: number;
+  readonly sinceMs?: number | undefined;
   /** Limits the search to records before this time, in UTC milliseconds. */
-  readonly untilMs?: number;
+  readonly untilMs?: number | undefined;
   /** Limits the number of hits. @default 20, at most 1,000 */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Aborts the search, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Describes a record that matches a search. */
@@ -76,14 +76,14 @@ export interface SearchFacet {
   /** Counts the records that are not yet in the index. */
   lag(): Promise<number>;
   /** Rebuilds the index from the records. Absent if the store has no index. */
-  rebuild?(options?: { readonly signal?: AbortSignal }): Promise<void>;
+  rebuild?(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
   /**
    * Adds the records that the index lacks at the time of the call, as the next search would. Yields the number of
    * records left after each step; the last step yields 0, unless other writers continue. Leaving the loop ends the
    * work, and the added records stay. Absent when no record ever has to be added.
    * @throws {ThroughlineError} ABORTED, and what a write of the store throws
    */
-  fill?(options?: { readonly signal?: AbortSignal }): AsyncIterable<number>;
+  fill?(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterable<number>;
 }
 
 /**
@@ -115,7 +115,7 @@ export interface ForkFacet {
   fork(
     ref: SessionRef,
     target: SessionRef,
-    options: { readonly atSeq?: number; readonly sessionId: string },
+    options: { readonly atSeq?: number | undefined; readonly sessionId: string },
   ): Promise<SessionState>;
 
   /**
@@ -203,16 +203,22 @@ export interface RebuiltFile {
 /** Checks and repairs a whole store. */
 export interface MaintenanceFacet {
   /** Reads everything and yields findings; changes nothing. */
-  verify(options?: { readonly full?: boolean; readonly signal?: AbortSignal }): AsyncIterable<Finding>;
+  verify(options?: {
+    readonly full?: boolean | undefined;
+    readonly signal?: AbortSignal | undefined;
+  }): AsyncIterable<Finding>;
   /** Writes repaired copies, keeps the originals, and yields findings. */
-  repair(options?: { readonly signal?: AbortSignal }): AsyncIterable<Finding>;
+  repair(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterable<Finding>;
   /**
    * Rebuilds the files that the store derives from its sessions, except the search index, and yields each file. A
    * damaged file is kept under another name. Absent if the store has no such file.
    */
-  rebuild?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RebuiltFile>;
+  rebuild?(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterable<RebuiltFile>;
   /** Writes a consistent copy to `path` while other processes write. */
-  backup(path: string, options?: { readonly signal?: AbortSignal }): Promise<{ readonly sizeBytes: number }>;
+  backup(
+    path: string,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<{ readonly sizeBytes: number }>;
   /**
    * Yields the marks that purges of imported sessions left in a namespace, for a copy of its sessions. Absent if the
    * store cannot list them.
@@ -229,11 +235,11 @@ export interface MaintenanceFacet {
 /** Selects marks of purges. */
 export interface PurgesOptions {
   /** Names the namespace. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Limits the marks to this agent. @default all agents */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** Aborts the read, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** States when a session of a source was purged last, without the name of the source. */

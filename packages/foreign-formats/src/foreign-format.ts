@@ -124,16 +124,16 @@ export interface FormatSample {
 /** Holds the facts that a reader gets about its file. */
 export interface ForeignReaderOptions {
   /** States the path that the findings name. Some programs state facts about a session in its path. @default null */
-  readonly path?: string | null;
+  readonly path?: string | null | undefined;
   /** States the key of the target session, which the findings name. @default null */
-  readonly key?: string | null;
+  readonly key?: string | null | undefined;
   /** Limits the length of items that are parsed, in bytes. A longer item is kept but not parsed. @default 16 MiB */
-  readonly maxUnitBytes?: number;
+  readonly maxUnitBytes?: number | undefined;
   /**
    * Maps ids of lines to titles from other files. Each title belongs to the session that has the line.
    * @default none
    */
-  readonly strayTitles?: ReadonlyMap<string, string>;
+  readonly strayTitles?: ReadonlyMap<string, string> | undefined;
 }
 
 /** Describes the position of an item in its file. */

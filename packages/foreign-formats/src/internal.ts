@@ -17,7 +17,7 @@ export type { FileLayout, FormatPlace, FormatSample, StrayTitles, UnitPlace } fr
 export type { FormatTree, TreeFiles, TreePlace } from "./format-tree.ts";
 export type { FormatLoss, WrittenSession } from "./format-writer.ts";
 export { adapterOptionTable, adapterOptions } from "./framework-log/adapter-options.ts";
-export type { AdapterOptions } from "./framework-log/adapter-options.ts";
+export type { AdapterOptions, SettledAdapterOptions } from "./framework-log/adapter-options.ts";
 export { firstBatch, movesHead } from "./framework-log/first-batch.ts";
 export { frameworkErrors, loadedOnce } from "./framework-log/framework-errors.ts";
 export { createFrameworkLog } from "./framework-log/framework-log.ts";

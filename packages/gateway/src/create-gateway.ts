@@ -36,13 +36,13 @@ export interface GatewayOptions extends GatewaySettings {
     request: IncomingMessage,
   ) => GatewayCaller | null | Promise<GatewayCaller | null>;
   /** Write the summaries of guard mode, in order of preference. @default rules, without a model */
-  readonly summarizers?: readonly Summarizer[];
+  readonly summarizers?: readonly Summarizer[] | undefined;
   /** Counts tokens in guard mode. @default an estimator of this gateway */
-  readonly estimator?: TokenEstimator;
+  readonly estimator?: TokenEstimator | undefined;
   /** Receives failures that no client sees, such as a call that could not be stored. @default a warning of the process */
-  readonly onFailure?: (message: string, error: unknown) => void;
+  readonly onFailure?: ((message: string, error: unknown) => void) | undefined;
   /** Measures times and waits. @default the system's clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** Passes requests on to model providers and stores each call in a session. */

@@ -50,19 +50,19 @@ export interface GatewaySettings {
    * Sets the behavior while the store is away. `spool` keeps calls in the journal and stores them later. `refuse` rejects
    * calls. `pass` passes them on without a record. @default "spool" with a `spoolFolder`, else "pass"
    */
-  readonly onStoreDown?: "spool" | "refuse" | "pass";
+  readonly onStoreDown?: "spool" | "refuse" | "pass" | undefined;
   /**
    * Sets the folder of the journal, which keeps a call from the end of its answer until the store has it. No other
    * process may use it. @default no journal: a kill of the process can lose a call whose answer the client has
    */
-  readonly spoolFolder?: string;
+  readonly spoolFolder?: string | undefined;
   /** Limits the size of all files of the journal together. @default 1 GiB */
-  readonly spoolBytes?: number;
+  readonly spoolBytes?: number | undefined;
   /**
    * Environment variables that name proxies: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`. Node supports them from 24.5 on.
    * @default no proxy
    */
-  readonly proxyVariables?: Readonly<Record<string, string | undefined>>;
+  readonly proxyVariables?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 export interface Upstream {

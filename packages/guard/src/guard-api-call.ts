@@ -30,21 +30,21 @@ export interface GuardApiCallOptions<Reply> {
   /** Holds the messages. The list is changed in place when the call succeeded with a smaller request. */
   readonly messages: unknown[];
   /** Holds the tools, in the shape of the Messages API. @default none */
-  readonly tools?: readonly unknown[];
+  readonly tools?: readonly unknown[] | undefined;
   /** Limits the calls after the first one. @default 2 */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
   /**
    * Sets the window, in tokens. The summary is asked for inside this window, and tool results are limited to a share of
    * it.
    * @default 180000
    */
-  readonly windowTokens?: number;
+  readonly windowTokens?: number | undefined;
   /** Returns the text of a summary reply. @default the texts of the reply's `content` */
-  readonly readText?: (reply: Reply) => string;
+  readonly readText?: ((reply: Reply) => string) | undefined;
   /** Receives the events of the guard. @default none */
-  readonly onEvent?: (event: GuardEvent) => void;
+  readonly onEvent?: ((event: GuardEvent) => void) | undefined;
   /** Ends the call, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const replyTokens = 8096;

@@ -89,46 +89,48 @@ export interface GuardOptions<Reply> {
   /** Asks the model with the request that the guard chose. */
   readonly call: (request: GuardedRequest, context: CallContext) => Promise<Reply>;
   /** Sets the model's window, in tokens. Null and 0 mean unknown. @default the learned window, else unknown */
-  readonly windowTokens?: number | null;
+  readonly windowTokens?: number | null | undefined;
   /** Holds the ratio of real tokens to counted tokens. @default emptyCalibration */
-  readonly calibration?: Calibration;
+  readonly calibration?: Calibration | undefined;
   /** Holds the provider's measurement of the first messages; see `lastActual`. @default null */
-  readonly actual?: Actual | null;
+  readonly actual?: Actual | null | undefined;
   /** Counts the request at the provider when the estimate is between 85 and 100 % of the limit. @default none */
-  readonly countTokens?: CountRequest | null;
+  readonly countTokens?: CountRequest | null | undefined;
   /** Replaces old messages by a summary when shortening is not enough. @default none */
-  readonly compact?: CompactMessages | null;
+  readonly compact?: CompactMessages | null | undefined;
   /** Counts what the turn has used up, shared by its calls. @default a new one: one compaction at most in this call */
-  readonly turn?: GuardTurn;
+  readonly turn?: GuardTurn | undefined;
   /** Limits the calls after the first one. A call after a kind's own cure is not counted. @default 2 */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
   /**
    * Sets the least output budget that is useful, in tokens. When less room is left, the prompt is shortened instead.
    * @default 1024
    */
-  readonly leastOutputTokens?: number;
+  readonly leastOutputTokens?: number | undefined;
   /** Limits tool results in the stage that shortens them. @default shares of the window */
-  readonly resultLimits?: ResultLimits & {
-    /** States whether a shortened result keeps its beginning, or its beginning and its end. */
-    readonly keep?: "head" | "head-and-tail";
-  };
+  readonly resultLimits?:
+    | (ResultLimits & {
+        /** States whether a shortened result keeps its beginning, or its beginning and its end. */
+        readonly keep?: "head" | "head-and-tail";
+      })
+    | undefined;
   /** Holds the limits that earlier errors stated. @default nothingLearned */
-  readonly limits?: LearnedLimits;
+  readonly limits?: LearnedLimits | undefined;
   /**
    * Holds the changes of earlier requests of the session. The guard applies them again before any other step.
    * @default []
    */
-  readonly keptChanges?: readonly GuardChange[];
+  readonly keptChanges?: readonly GuardChange[] | undefined;
   /** Lists the records that the messages came from, so that changes can name them. @default none */
-  readonly recordIds?: RecordIdsOfMessages;
+  readonly recordIds?: RecordIdsOfMessages | undefined;
   /** Reads the stop reason and the usage of a reply. @default the shapes of the three SDKs */
-  readonly readReply?: (reply: Reply) => ReplyFacts;
+  readonly readReply?: ((reply: Reply) => ReplyFacts) | undefined;
   /** Asks an Ollama server for the window of the loaded model, in tokens. @default none */
-  readonly readWindow?: ((signal: AbortSignal | null) => Promise<number | null>) | null;
+  readonly readWindow?: (((signal: AbortSignal | null) => Promise<number | null>) | null) | undefined;
   /** Receives the events of the guard. Errors that the function throws are ignored. @default none */
-  readonly onEvent?: (event: GuardEvent) => void;
+  readonly onEvent?: ((event: GuardEvent) => void) | undefined;
   /** Ends the call, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const { callback, integer, list, number, object, objectOf, objectWith, oneOf, orNull, required, signal, text } =

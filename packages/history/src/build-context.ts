@@ -21,12 +21,12 @@ import { walkSteps } from "./walk-branch.ts";
 /** Configures `buildContext`. */
 export interface BuildContextOptions {
   /** Sets the record with which the context ends; null gives an empty context. @default the last main record */
-  readonly headId?: string | null;
+  readonly headId?: string | null | undefined;
   /**
    * Lets the newest checkpoint replace the records that it covers, like a compaction does. Use it when another program
    * continues a long session without reading all of it. @default false
    */
-  readonly fromCheckpoint?: boolean;
+  readonly fromCheckpoint?: boolean | undefined;
 }
 
 const contextTable: OptionTable<BuildContextOptions> = {

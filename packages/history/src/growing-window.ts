@@ -17,9 +17,9 @@ export interface HistoryWindow {
    * Sets the limit at which the oldest messages are dropped. `recorded` is the cut of an earlier process. @default no
    * limit
    */
-  readonly limit?: ContextLimit;
+  readonly limit?: ContextLimit | undefined;
   /** Limits the length of tool results. `recorded` and `sentToSeq` come from an earlier process. @default no limit */
-  readonly truncate?: TruncateOptions;
+  readonly truncate?: TruncateOptions | undefined;
 }
 
 export const windowTable: OptionTable<HistoryWindow> = {

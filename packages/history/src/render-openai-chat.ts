@@ -86,12 +86,12 @@ interface OpenAiChatCall {
 /** Configures `renderOpenAiChat`. */
 export interface OpenAiChatOptions extends RenderOptions {
   /** Sets the role of instructions. Newer models of OpenAI call it `developer`. @default "system" */
-  readonly systemRole?: "system" | "developer";
+  readonly systemRole?: "system" | "developer" | undefined;
   /**
    * Sends all thinking back as `reasoning_content` if true. @default false: only thinking that arrived in this field,
    * to the model that wrote it
    */
-  readonly reasoningContent?: boolean;
+  readonly reasoningContent?: boolean | undefined;
 }
 
 export const openAiChatTable: OptionTable<OpenAiChatOptions> = {

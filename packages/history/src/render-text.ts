@@ -5,12 +5,12 @@ import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 /** Configures `renderText`. */
 export interface RenderTextOptions {
   /** Includes thinking. @default false */
-  readonly thinking?: boolean;
+  readonly thinking?: boolean | undefined;
   /**
    * Limits tool results, in UTF-16 code units. A longer result is cut in the middle and states the length of the cut.
    * @default no limit
    */
-  readonly toolResultChars?: number;
+  readonly toolResultChars?: number | undefined;
 }
 
 const textTable: OptionTable<RenderTextOptions> = {

@@ -48,8 +48,8 @@ const table: OptionTable<RequestFieldsOptions> = {
  * await client.chat.complete({ model, messages, tools, ...fields });
  */
 export function requestFields(target: TargetName, options: RequestFieldsOptions): Readonly<Record<string, unknown>> {
-  assertArgument("requestFields", "target", target, optionKinds.oneOf(targetNames));
   assertKnownOptions<RequestFieldsOptions>("requestFields", options, table);
+  assertArgument("requestFields", "target", target, optionKinds.oneOf(targetNames));
   const { toolChoice, output } = options;
   return {
     ...(toolChoice === undefined ? {} : choiceFields(target, toolChoice)),

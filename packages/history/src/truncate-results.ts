@@ -23,11 +23,11 @@ export interface Truncation {
 /** Configures how tool results are shortened. */
 export interface TruncateOptions {
   /** Limits the length of a result, in UTF-16 code units. @default no limit */
-  readonly maxChars?: number;
+  readonly maxChars?: number | undefined;
   /** Lists the decisions of earlier calls. They take precedence over the current limit. @default none */
-  readonly recorded?: readonly Truncation[];
+  readonly recorded?: readonly Truncation[] | undefined;
   /** States the last seq that was sent to a model. @default none */
-  readonly sentToSeq?: number | null;
+  readonly sentToSeq?: number | null | undefined;
 }
 
 export const truncateTable: OptionTable<TruncateOptions> = {

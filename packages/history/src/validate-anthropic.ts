@@ -18,23 +18,23 @@ export interface ValidateAnthropicOptions {
    * States whether the model continues an assistant message at the end; newer models reject it. @default as `model`
    * does, else true
    */
-  readonly allowsPrefill?: boolean;
+  readonly allowsPrefill?: boolean | undefined;
   /** Names the model that receives the messages. @default one that takes all that any model takes */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /**
    * States whether system messages may stand in the list. Some models accept them, others only with a beta header.
    * @default false
    */
-  readonly allowsSystem?: boolean;
+  readonly allowsSystem?: boolean | undefined;
   /** States whether the request asks for thinking of type `enabled`. @default false */
-  readonly thinking?: boolean;
+  readonly thinking?: boolean | undefined;
   /**
    * Holds the content of the latest reply exactly as received, because its thinking must come back unchanged. @default
    * not checked
    */
-  readonly latestReply?: readonly unknown[];
+  readonly latestReply?: readonly unknown[] | undefined;
   /** Lists additional block types, such as types behind a beta header. @default none */
-  readonly blockTypes?: ReadonlySet<string>;
+  readonly blockTypes?: ReadonlySet<string> | undefined;
 }
 
 const { flag, list, objectWith, text } = optionKinds;

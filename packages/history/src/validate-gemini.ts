@@ -8,7 +8,7 @@ const limits = providerLimits.gemini;
 /** Configures `validateGemini`. */
 export interface ValidateGeminiOptions {
   /** Names the model, because Gemini 3 and later require signed calls. @default a model that wants no signatures */
-  readonly model?: string;
+  readonly model?: string | undefined;
 }
 
 const dataFields = [

@@ -11,7 +11,7 @@ export interface ValidateOpenAiResponsesOptions {
    * States whether the service stores items. If it does not, reasoning must include its encrypted content. @default
    * false
    */
-  readonly store?: boolean;
+  readonly store?: boolean | undefined;
 }
 
 /** Checks the input items of a Responses request as strictly as OpenAI does. Returns all violations. */

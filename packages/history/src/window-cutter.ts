@@ -4,23 +4,23 @@ import type { NeutralMessage } from "./neutral-message.ts";
 /** Limits the messages of a context. */
 export interface ContextLimit {
   /** Limits the tokens of the messages, as counted by `countTokens`. @default no limit */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
   /** Counts the tokens of one message. It runs once for each message and is required with `maxTokens`. */
-  readonly countTokens?: (message: NeutralMessage) => number;
+  readonly countTokens?: ((message: NeutralMessage) => number) | undefined;
   /** Limits the number of messages. @default no limit */
-  readonly maxMessages?: number;
+  readonly maxMessages?: number | undefined;
   /**
    * Sets the share of the limit that stays after a cut. With a smaller share the beginning stays unchanged for longer,
    * which a provider's prompt cache needs. @default 0.7
    */
-  readonly keepShare?: number;
+  readonly keepShare?: number | undefined;
   /** Keeps the first request of the conversation in any case. @default false */
-  readonly pinFirstRequest?: boolean;
+  readonly pinFirstRequest?: boolean | undefined;
   /**
    * Sets the cut of the last request. It applies until the limit is met again, regardless of the current counts.
    * @default none
    */
-  readonly recorded?: WindowCut | null;
+  readonly recorded?: WindowCut | null | undefined;
 }
 
 export const limitTable: OptionTable<ContextLimit> = {

@@ -72,37 +72,37 @@ export interface SessionApiOptions {
   /** Holds the sessions. The API never closes it. */
   readonly store: SessionStore;
   /** Sets the address that clients use when a proxy is in front: its host name and origin are allowed. @default none */
-  readonly publicUrl?: string;
+  readonly publicUrl?: string | undefined;
   /** Allows host names that clients use, beside loopback and `publicUrl`. @default none */
-  readonly allowedHosts?: readonly string[];
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Allows pages of other origins to call the API: `https://app.example`. @default none */
-  readonly allowedOrigins?: readonly string[];
+  readonly allowedOrigins?: readonly string[] | undefined;
   /** Trusts the `x-forwarded-for` header of these proxy addresses. @default none */
-  readonly trustedProxies?: readonly string[];
+  readonly trustedProxies?: readonly string[] | undefined;
   /** Replaces single limits. @default those of the guide "run the server" */
-  readonly limits?: Partial<SessionApiLimits>;
+  readonly limits?: Partial<SessionApiLimits> | undefined;
   /**
    * Authenticates the cursors of lists with these 32 bytes. All nodes of a service must share them. @default random
    * ones
    */
-  readonly cursorKey?: Uint8Array;
+  readonly cursorKey?: Uint8Array | undefined;
   /** Receives the log, one line of JSON per entry. @default nowhere */
-  readonly log?: LogDestination;
+  readonly log?: LogDestination | undefined;
   /** Sets the least severity of a log entry. @default "info" */
-  readonly logLevel?: LogLevel;
+  readonly logLevel?: LogLevel | undefined;
   /** Keeps audit events for this number of days; 0 keeps them forever. Whole months are removed. @default 365 */
-  readonly auditDays?: number;
+  readonly auditDays?: number | undefined;
   /**
    * Sets the sessions in which turns may begin, and when a session resets before a turn. @default what their entries
    * say, and never
    */
-  readonly sessionPolicy?: SessionPolicyOptions;
+  readonly sessionPolicy?: SessionPolicyOptions | undefined;
   /** Configures the writers of summaries and checkpoints. @default rules, without a model */
-  readonly summaries?: SummaryOptions;
+  readonly summaries?: SummaryOptions | undefined;
   /** Is the gateway beside the API, which must learn of changes and erasures. @default none */
-  readonly gateway?: NeighborGateway;
+  readonly gateway?: NeighborGateway | undefined;
   /** Measures times and waits. @default the system's clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** Holds what the API needs of a gateway that serves the same store. */

@@ -34,19 +34,19 @@ export interface AnthropicModelOptions extends LimitOptions, ConnectionOptions {
    * Sets a client of `@anthropic-ai/sdk`, which brings its own key, address, headers and retries. @default a client
    * created from the other options
    */
-  readonly client?: Anthropic;
+  readonly client?: Anthropic | undefined;
   /**
    * Limits the retries of the SDK. It retries failed connections and the status codes 408, 409, 429 and 5xx, if the
    * wait is at most a minute. @default 2
    */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
   /** Sets the timeout of each attempt, in milliseconds. @default 600000 */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Sets how long the provider caches the prompt for the next call. Use `off` for servers that reject the field.
    * @default "5m"
    */
-  readonly promptCache?: "5m" | "1h" | "off";
+  readonly promptCache?: "5m" | "1h" | "off" | undefined;
 }
 
 const table: OptionTable<AnthropicModelOptions> = {

@@ -20,11 +20,11 @@ export interface CreateModelOptions extends LimitOptions, ConnectionOptions {
    * Selects the wire format. @default the provider's own; Chat Completions for an unknown provider and for `openai` at
    * another server
    */
-  readonly api?: "anthropic" | "openai" | "openai-responses" | "ollama";
+  readonly api?: "anthropic" | "openai" | "openai-responses" | "ollama" | undefined;
   /** Limits the retries of the SDK. The SDK of Ollama never retries. @default 2 */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
   /** Sets the timeout of each attempt, in milliseconds. @default 600000, for Ollama none */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 const table: OptionTable<CreateModelOptions> = {

@@ -8,19 +8,19 @@ export interface LimitOptions {
    * Sets the model's window in tokens; null means unknown. @default the window that the provider states, else the one
    * that its errors reveal
    */
-  readonly windowTokens?: number | null;
+  readonly windowTokens?: number | null | undefined;
   /**
    * Sets the window in tokens that applies if neither `windowTokens` nor the provider states one. @default null: the
    * window stays unknown
    */
-  readonly assumedWindowTokens?: number | null;
+  readonly assumedWindowTokens?: number | null | undefined;
   /** Limits each answer, in tokens; null leaves the limit to the provider. @default 8192 */
-  readonly maxOutputTokens?: number | null;
+  readonly maxOutputTokens?: number | null | undefined;
   /**
    * Sets how long the model thinks before it answers.
    * @default the session's level, else `off`
    */
-  readonly thinkingLevel?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+  readonly thinkingLevel?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined;
 }
 
 /** Sets how a model reaches its provider. */
@@ -30,20 +30,20 @@ export interface ConnectionOptions {
    * @default the provider's variable in the environment, unless `baseUrl` is given: the key belongs to the provider,
    * and another server does not get it
    */
-  readonly apiKey?: string | null;
+  readonly apiKey?: string | null | undefined;
   /**
    * Sets the address of the server; null selects the provider's own. @default the provider's variable in the
    * environment, else its own
    */
-  readonly baseUrl?: string | null;
+  readonly baseUrl?: string | null | undefined;
   /** Adds headers to every request. @default {} */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sends the requests, for example through a proxy. @default the system's */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** Sets the provider's name in records. @default the name of the factory */
-  readonly provider?: string;
+  readonly provider?: string | undefined;
   /** Reads the environment variables. @default the system's */
-  readonly environment?: Environment;
+  readonly environment?: Environment | undefined;
 }
 
 const tokens = optionKinds.orNull(optionKinds.integer({ min: 1 }));

@@ -13,9 +13,9 @@ export const offlineModelId = "offline-rules";
 /** Configures `offline`. */
 export interface OfflineModelOptions extends Omit<LimitOptions, "assumedWindowTokens" | "thinkingLevel"> {
   /** Sets the pause between two words of a streamed answer, in milliseconds. @default 0 */
-  readonly wordDelayMs?: number;
+  readonly wordDelayMs?: number | undefined;
   /** Measures the pauses between words. @default the system's */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 const table: OptionTable<OfflineModelOptions> = {

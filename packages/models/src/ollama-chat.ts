@@ -38,15 +38,15 @@ export interface OllamaModelOptions extends Omit<LimitOptions, "windowTokens">, 
    * trained for. Without this option the server's own setting applies, which may be as small as 4,096. The server
    * reloads a model when the window changes. @default the server's
    */
-  readonly windowTokens?: number | null;
+  readonly windowTokens?: number | null | undefined;
   /**
    * Limits the time from the request to the end of the answer, in milliseconds. Loading a model counts. @default none
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Sets how long the server keeps the model loaded, in the server's notation, such as "30m". @default the server's */
-  readonly keepAlive?: string;
+  readonly keepAlive?: string | undefined;
   /** Creates the ids of calls to which the server assigns none. @default the system's */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 const table: OptionTable<OllamaModelOptions> = {

@@ -9,9 +9,9 @@ import type { ConnectionOptions } from "./model-options.ts";
 import { assertClientAlone, readConnection } from "./read-connection.ts";
 
 type OpenAiConnectionOptions = ConnectionOptions & {
-  readonly client?: OpenAI;
-  readonly maxRetries?: number;
-  readonly timeoutMs?: number;
+  readonly client?: OpenAI | undefined;
+  readonly maxRetries?: number | undefined;
+  readonly timeoutMs?: number | undefined;
 };
 
 export interface OpenAiConnection {

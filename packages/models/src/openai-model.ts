@@ -26,30 +26,30 @@ export interface OpenAiModelOptions extends LimitOptions, ConnectionOptions {
    * Selects the wire format: Chat Completions (`openai`), which most servers speak, or Responses.
    * @default "openai-responses" at OpenAI itself, "openai" at any other server
    */
-  readonly api?: "openai" | "openai-responses";
+  readonly api?: "openai" | "openai-responses" | undefined;
   /**
    * Sets a client of `openai`, which brings its own key, address, headers and retries. @default a client created from
    * the other options
    */
-  readonly client?: OpenAI;
+  readonly client?: OpenAI | undefined;
   /**
    * Limits the retries of the SDK. It retries failed connections and the status codes 408, 409, 429 and 5xx, if the
    * wait is at most a minute. @default 2
    */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
   /** Sets the timeout of each attempt, in milliseconds. @default 600000 */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Names the field that limits the answer in Chat Completions. Older servers accept only `max_tokens`. @default
    * "max_completion_tokens"
    */
-  readonly outputLimitField?: "max_completion_tokens" | "max_tokens";
+  readonly outputLimitField?: "max_completion_tokens" | "max_tokens" | undefined;
   /**
    * States whether the model reasons, for Responses only. If true, requests ask for encrypted reasoning, which later
    * requests must send back. Models that do not reason reject such requests.
    * @default by the model's name: o1 and its successors, gpt-5 and later, codex; and whenever a thinking level is set
    */
-  readonly reasons?: boolean;
+  readonly reasons?: boolean | undefined;
 }
 
 const table: OptionTable<OpenAiModelOptions> = {

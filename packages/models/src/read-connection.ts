@@ -40,7 +40,10 @@ export function readConnection(name: string, options: ConnectionOptions): Connec
  * Rejects options that a given client already decides.
  * @throws {ThroughlineError} INPUT_INVALID for such an option beside `client`
  */
-export function assertClientAlone(call: string, options: ConnectionOptions & { readonly maxRetries?: number }): void {
+export function assertClientAlone(
+  call: string,
+  options: ConnectionOptions & { readonly maxRetries?: number | undefined },
+): void {
   const other = clientOptions.find((option) => options[option] !== undefined);
   if (other === undefined) return;
   throw new ThroughlineError("INPUT_INVALID", `${call}(): \`${other}\` does not apply beside \`client\`.`, {

@@ -46,19 +46,19 @@ export interface OpenclawSessionsOptions {
   /** States the directory that replaces a leading `~`. */
   readonly homeDir: string;
   /** Names the namespace of the sessions in the store. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Supplies the time for locks, the cache and entries. @default the system clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Supplies the randomness for ids of new sessions, locks and appends. @default the system's randomness */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
   /** Names the owner of a lock, for people who read the lock. @default "openclaw-compat" */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Sets how long a loaded store may be reused, in milliseconds; 0 switches the cache off. @default 45_000 */
-  readonly cacheTtlMs?: number;
+  readonly cacheTtlMs?: number | undefined;
   /** Holds the cache of an earlier instance over the same store, to share it. @default an empty cache */
-  readonly cache?: LoadedCache;
+  readonly cache?: LoadedCache | undefined;
   /** Sets how rules are weighed in a send policy that states no mode. @default "first-match" */
-  readonly sendPolicyMode?: SendPolicyMode;
+  readonly sendPolicyMode?: SendPolicyMode | undefined;
 }
 
 /**
@@ -94,7 +94,7 @@ export interface OpenclawSessions {
    * Returns a configured store path with `{agentId}` and a leading `~` replaced. Returns the default path when none is
    * configured.
    */
-  resolveStorePath(store?: string, options?: { readonly agentId?: string }): string;
+  resolveStorePath(store?: string, options?: { readonly agentId?: string | undefined }): string;
   /**
    * Returns whether a session may send.
    * @throws {ThroughlineError} CONFIG_INVALID for a policy that is not valid

@@ -85,7 +85,7 @@ export function resolveSessionTranscriptsDirForAgent(agentId?: string): string {
 }
 
 /** Returns the path of `sessions.json` for a configured store path. */
-export function resolveStorePath(store?: string, options: { readonly agentId?: string } = {}): string {
+export function resolveStorePath(store?: string, options: { readonly agentId?: string | undefined } = {}): string {
   checkParams("resolveStorePath", options);
   return resolveConfiguredPath(store, { ...inDefault(options.agentId), homeDir: homedir() });
 }

@@ -14,21 +14,21 @@ import type { LockOptions } from "./store-lock.ts";
 /** Holds the options of `loadSessionStore`. */
 export interface LoadSessionStoreOptions {
   /** Reads the store without using the cache. @default false */
-  readonly skipCache?: boolean;
+  readonly skipCache?: boolean | undefined;
   /**
    * Adds `skillsSnapshot` and `systemPromptReport` to the entries, with one extra read for each. Without this option,
    * an entry lists them in `blobsAside`. A result with large fields is never cached.
    * @default false
    */
-  readonly withBlobs?: boolean;
+  readonly withBlobs?: boolean | undefined;
 }
 
 /** Holds the options of `updateSessionStore`. */
 export interface UpdateStoreOptions extends LockOptions {
   /** Has no effect. In OpenClaw, pruning spares this session; nothing is pruned here. */
-  readonly activeSessionKey?: string;
+  readonly activeSessionKey?: string | undefined;
   /** Has no effect. In OpenClaw, it skips pruning; nothing is pruned here. */
-  readonly skipMaintenance?: boolean;
+  readonly skipMaintenance?: boolean | undefined;
 }
 
 /** Limits the retries of a save when other writers change the same entry. */

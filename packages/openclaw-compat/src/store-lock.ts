@@ -13,14 +13,14 @@ import { KeyedQueues, quote, renewTurn, type StoreLockOptions } from "@throughli
 /** Sets how long a function waits for the lock of the sessions. */
 export interface LockOptions {
   /** Sets how long to wait for another holder, in milliseconds. @default 10_000 */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Sets the time between two attempts in milliseconds. @default 25 */
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
   /**
    * Sets the lease of a holder in milliseconds. A live holder renews it; a dead holder loses the lock when it ends.
    * @default 30_000
    */
-  readonly staleMs?: number;
+  readonly staleMs?: number | undefined;
 }
 
 export interface StoreLock {

@@ -17,9 +17,9 @@ export interface SplitLine {
 /** Holds the options of `createLineSplitter`. */
 interface LineSplitterOptions {
   /** Limits how many bytes of a line are kept, so that memory stays bounded. @default 16 MiB */
-  readonly maxLineBytes?: number;
+  readonly maxLineBytes?: number | undefined;
   /** States the byte offset of the first chunk in the file. @default 0 */
-  readonly byteOffset?: number;
+  readonly byteOffset?: number | undefined;
 }
 
 /** Cuts the chunks of one file into lines. */

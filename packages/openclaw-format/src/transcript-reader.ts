@@ -22,13 +22,13 @@ import { headerProblem, headerRecord, headerRecordId, readHeader, type Transcrip
 /** Holds the options of `createTranscriptReader`. */
 export interface TranscriptReaderOptions {
   /** States the path that the findings name. @default null */
-  readonly path?: string | null;
+  readonly path?: string | null | undefined;
   /** States the session key that the findings name. @default null */
-  readonly key?: string | null;
+  readonly key?: string | null | undefined;
   /** States the session id in the file's name. A header with another id is a finding. @default null */
-  readonly sessionId?: string | null;
+  readonly sessionId?: string | null | undefined;
   /** Limits the length of lines that are parsed, in bytes. A longer line is kept but not parsed. @default 16 MiB */
-  readonly maxLineBytes?: number;
+  readonly maxLineBytes?: number | undefined;
 }
 
 /** Describes the position of a line in its file. */

@@ -90,9 +90,9 @@ export interface AppliedStep {
 /** Sets the clock, the progress callback and the signal of `applyRetention`. */
 export interface ApplyRetentionOptions {
   /** Decides whether a turn is still open. @default the system's clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Receives each step before the step runs. */
-  readonly onStep?: (step: RetentionStep) => void;
+  readonly onStep?: ((step: RetentionStep) => void) | undefined;
   /** Aborts the work between two steps. */
   readonly signal: AbortSignal;
 }

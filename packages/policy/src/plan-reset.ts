@@ -10,9 +10,9 @@ export interface ResetQuestion {
   /** States the session's key, such as `agent:main:telegram:group:42`. */
   readonly key: string;
   /** Names the channel whose rule applies, such as `telegram`; case does not matter. @default from the key */
-  readonly channel?: string | null;
+  readonly channel?: string | null | undefined;
   /** States the type of the conversation; a thread of a group is a `thread`. @default from the key */
-  readonly type?: ResetType;
+  readonly type?: ResetType | undefined;
   /**
    * States the time of the last message, in UTC milliseconds. Heartbeats and other work of the system do not count as
    * activity.

@@ -27,15 +27,15 @@ export interface RetentionPolicy {
    * Archives sessions without activity for longer than this many milliseconds. Null disables the limit.
    * @default null
    */
-  readonly olderThanMs?: number | null;
+  readonly olderThanMs?: number | null | undefined;
   /** Limits the number of active sessions; the newest are kept. Null disables the limit. @default null */
-  readonly keep?: number | null;
+  readonly keep?: number | null | undefined;
   /** Limits the size of all sessions together, in bytes. Null disables the limit. @default null */
-  readonly maxBytes?: number | null;
+  readonly maxBytes?: number | null | undefined;
   /** Sets how many milliseconds an archive stays before it may be purged. @default 30 days */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
   /** Allows the plan to purge archives; false keeps archives of any age. @default true */
-  readonly purgesArchives?: boolean;
+  readonly purgesArchives?: boolean | undefined;
 }
 
 const { flag, integer, number, orNull } = optionKinds;

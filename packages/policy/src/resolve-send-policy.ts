@@ -15,16 +15,16 @@ export interface SendPolicyQuestion {
   /** States the session's key, such as `agent:main:telegram:group:42`. */
   readonly key: string;
   /** Holds the session's entry; null means that the session has no entry yet. @default null */
-  readonly entry?: SessionEntry | null;
+  readonly entry?: SessionEntry | null | undefined;
   /** Holds the policy; null means that no policy is configured. */
   readonly policy: SendPolicy | null;
   /** Names the channel of the message about to be sent. @default from the entry, else from the key */
-  readonly channel?: string;
+  readonly channel?: string | undefined;
   /**
    * Names the kind of conversation, such as `direct`, `group` or `channel`.
    * @default from the entry, else from the key
    */
-  readonly chatType?: string;
+  readonly chatType?: string | undefined;
 }
 
 /**

@@ -5,19 +5,19 @@ import type { TurnStreamEvent } from "./turn-stream-event.ts";
 /** Sets the timing and the content of a response that `toResponse` creates. */
 export interface TurnResponseOptions {
   /** Sets how long a client waits before it reconnects, in milliseconds. @default 2000 */
-  readonly retryMs?: number;
+  readonly retryMs?: number | undefined;
   /** Sets after how long without an event a comment is sent, in milliseconds. @default 15000 */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /** States whether the turn is aborted or finishes when the client disconnects. @default "abort" */
-  readonly onDisconnect?: "abort" | "finish";
+  readonly onDisconnect?: "abort" | "finish" | undefined;
   /**
    * Returns what is sent for an event: a value for JSON, a text as it is, or undefined to leave the event out. Use this
    * function to keep tool results and records from the client.
    * @default everything, without the messages and calls of `turn.result`
    */
-  readonly data?: (event: TurnStreamEvent) => unknown;
+  readonly data?: ((event: TurnStreamEvent) => unknown) | undefined;
   /** Adds headers to the response. @default none */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 const kinds: OptionTable<TurnResponseOptions> = {

@@ -29,9 +29,9 @@ export interface ImportMessagesOptions {
    * States whether a session with messages throws SESSION_EXISTS, or the messages are appended to it.
    * @default "reject"
    */
-  readonly whenNotEmpty?: "reject" | "append";
+  readonly whenNotEmpty?: "reject" | "append" | undefined;
   /** Generates the ids of new records. @default the system's random source */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 export const importTable: OptionTable<ImportMessagesOptions> = {

@@ -35,7 +35,7 @@ export interface OpenTurnOptions {
    * Holds records that are stored with the opening of the turn, in one commit; usually the message of the user.
    * @default []
    */
-  readonly drafts?: readonly SessionDraft[];
+  readonly drafts?: readonly SessionDraft[] | undefined;
   /**
    * Identifies the input of the turn, such as the id of a message that a queue delivered. A turn with the same key and
    * drafts is executed once. After a crash, the same key resumes the turn and does not store the drafts again. After
@@ -48,30 +48,30 @@ export interface OpenTurnOptions {
    * machine can see that the process is gone. A custom name counts as alive until its lease ends.
    * @default this process
    */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Sets the length of the lease, in milliseconds. The lease is renewed after each third of it. @default 30000 */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /**
    * States whether to wait for another open turn, or to throw SESSION_BUSY.
    * @default waits for turns of this process only
    */
-  readonly whenBusy?: "queue" | "reject";
+  readonly whenBusy?: "queue" | "reject" | undefined;
   /** Limits the wait, in milliseconds; then SESSION_BUSY. @default 600000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Aborts the wait, and later the `signal` of the turn. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Supplies the time of the lease and the wait. @default the system clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Generates the turn id and the record ids. @default the system's random source */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 /** States how a turn ended. */
 interface CloseTurnOptions {
   /** Sets the outcome in the turn's closing mark. @default "done" */
-  readonly outcome?: "done" | "aborted" | "failed" | "step-limit";
+  readonly outcome?: "done" | "aborted" | "failed" | "step-limit" | undefined;
   /** Sets fields of the session entry in the same commit. */
-  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly entry?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /**

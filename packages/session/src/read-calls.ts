@@ -9,19 +9,19 @@ import type { ExplainedCall } from "./explain-calls.ts";
 /** Selects calls of a session. Without any field, all calls are selected. */
 interface CallQuery {
   /** Selects only the calls of the turn with this id. */
-  readonly turn?: string;
+  readonly turn?: string | undefined;
   /** Selects only the last calls; the number is their count. */
-  readonly tail?: number;
+  readonly tail?: number | undefined;
 }
 
 /** Sets the signal and the memory callback of `readCalls`. */
 export interface ReadCallsOptions {
   /** Aborts the read, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Receives the records that stay in memory when the query selects every call. An error that it throws ends the read.
    */
-  readonly onKeep?: (records: readonly StoredRecord[]) => void;
+  readonly onKeep?: ((records: readonly StoredRecord[]) => void) | undefined;
 }
 
 /** Surplus records are dropped only after this many, because selecting the needed ones reads all kept records. */

@@ -67,7 +67,12 @@ export type BranchChoice = (records: readonly StoredRecord[], headId: string | n
 
 interface BranchPlan {
   readonly drafts: readonly RecordDraft[];
-  readonly options: Required<Pick<AppendOptions, "rewindTo" | "expect" | "windowFromSeq" | "entry">>;
+  readonly options: {
+    readonly rewindTo: string | null;
+    readonly expect: { readonly head: string | null };
+    readonly windowFromSeq: number;
+    readonly entry: Readonly<Record<string, unknown>>;
+  };
   /** Lists the main records of the current branch that the head leaves, oldest first. */
   readonly leftIds: readonly string[];
 }

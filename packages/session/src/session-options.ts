@@ -225,102 +225,102 @@ export interface SessionsOptions {
   /** Sets the model that sessions ask unless a turn names another. */
   readonly model: SessionModel;
   /** Sets the system prompt, or a function that returns it before each call. @default null */
-  readonly system?: SystemPrompt;
+  readonly system?: SystemPrompt | undefined;
   /** Lists the tools that the model may call. @default [] */
-  readonly tools?: readonly AgentTool[];
+  readonly tools?: readonly AgentTool[] | undefined;
   /**
    * Decides on each call of a tool before it runs. A refusal, an error, and anything else than an approval keep the
    * call from running; the model reads the reason. Each decision is a record (`throughline.approval`) that the store
    * has acknowledged before the tool runs.
    * @default every call runs
    */
-  readonly approveTool?: ApproveTool;
+  readonly approveTool?: ApproveTool | undefined;
   /**
    * States whether `approveTool` decides on the parallel calls of a reply one after another, or on all at once.
    * Approved calls run in parallel either way.
    * @default "one-by-one"
    */
-  readonly approvals?: "one-by-one" | "parallel";
+  readonly approvals?: "one-by-one" | "parallel" | undefined;
   /**
    * States who writes `session.title` when the first turn is done. `rules` takes it from the first messages of the user
    * that yield one, in the commit that ends the turn. `model` also asks the first of the `summarizers` once, beside the
    * turns: it reads 2,000 characters of the question and 1,000 of the answer. A title that the session has stays.
    * @default "rules"
    */
-  readonly titles?: "rules" | "model" | "off";
+  readonly titles?: "rules" | "model" | "off" | undefined;
   /** Sets the agent of keys that name none. @default "main" */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** Separates sessions within one store: another namespace sees none of them. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Limits the model calls in one turn. @default 50 */
-  readonly maxSteps?: number;
+  readonly maxSteps?: number | undefined;
   /** States whether the calls of one reply run at the same time. @default true */
-  readonly parallelTools?: boolean;
+  readonly parallelTools?: boolean | undefined;
   /** Sets the length of a turn's lease, in milliseconds. The lease is renewed after each third of it. @default 30000 */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** Lists the steps around the calls, in order. @default [] */
-  readonly steps?: readonly TurnStep[];
+  readonly steps?: readonly TurnStep[] | undefined;
   /**
    * Compacts the window when a request does not fit and shortening tool results is not enough.
    * @default the guard's own remedies
    */
-  readonly compact?: CompactSession;
+  readonly compact?: CompactSession | undefined;
   /**
    * States how a history that is longer than the model's window is handled when its session is opened. With `cut`,
    * requests begin at a later turn without asking a model. The session keeps all records, and a later compaction
    * summarizes them. With `compact`, the compaction makes the history fit.
    * @default "cut" without `compact`, else "compact"
    */
-  readonly restore?: "cut" | "compact";
+  readonly restore?: "cut" | "compact" | undefined;
   /** Sets how tool results are shortened when a request does not fit. @default the guard's own limits */
-  readonly results?: ResultSettings;
+  readonly results?: ResultSettings | undefined;
   /** Decides how a turn that did not fail is closed. @default the turn is closed */
-  readonly beforeClose?: BeforeClose;
+  readonly beforeClose?: BeforeClose | undefined;
   /**
    * Withholds text of a reply from the stream until it is certain that the text is for the user. When the whole reply
    * is withheld, the turn's `text` is empty; its messages hold the reply.
    * @default none
    */
-  readonly holdBack?: HoldBack;
+  readonly holdBack?: HoldBack | undefined;
   /**
    * Sets the percentages of the window at which `threshold.crossed` is emitted before the prompt is sent, once a cycle.
    * @default [90]
    */
-  readonly warnAtPercents?: readonly number[];
+  readonly warnAtPercents?: readonly number[] | undefined;
   /**
    * Decides in which sessions the agent may answer, in the form that `readSendPolicy` of the package `policy` returns.
    * A session entry's `sendPolicy` field takes precedence.
    * @default null: answers are allowed unless the entry says `deny`
    */
-  readonly sendPolicy?: SendPolicy | null;
+  readonly sendPolicy?: SendPolicy | null | undefined;
   /**
    * Sets when a session resets automatically, in the form that `readResetPolicy` of the package `policy` returns. The
    * policy is checked before each turn with a new message; the earlier session is archived.
    * @default null: never
    */
-  readonly reset?: ResetPolicy | null;
+  readonly reset?: ResetPolicy | null | undefined;
   /** Names the IANA time zone of daily resets. @default the system's */
-  readonly timeZone?: string;
+  readonly timeZone?: string | undefined;
   /** Changes each record before it is stored and before a model sees it. @default records are stored unchanged */
-  readonly redactBeforeAppend?: RedactDraft;
+  readonly redactBeforeAppend?: RedactDraft | undefined;
   /** Receives the events of all sessions. Errors that the function throws are ignored. @default none */
-  readonly onEvent?: SessionEventListener;
+  readonly onEvent?: SessionEventListener | undefined;
   /** Supplies the time of records, leases and policies. @default the system clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Generates session, turn and record ids. @default the system's random source */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
   /** Counts tokens, and learns from the provider's usage across the sessions. @default a new estimator */
-  readonly estimator?: TokenEstimator;
+  readonly estimator?: TokenEstimator | undefined;
   /**
    * Names this process as the owner of turns, and detects which other owners are gone.
    * @default by the operating system
    */
-  readonly owners?: TurnOwners;
+  readonly owners?: TurnOwners | undefined;
   /**
    * Keeps the text of a reply in the store while it is streamed. A crash then loses at most the last second of it, and
    * other processes can show it. Calls without `onDelta` stream nothing. Has no effect in a store without
    * `partials`.
    * @default true
    */
-  readonly partials?: boolean;
+  readonly partials?: boolean | undefined;
 }

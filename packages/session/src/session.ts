@@ -28,16 +28,16 @@ export interface SessionMessages {
 /** Sets the conditions and the entry fields of `session.append`. */
 export interface SessionAppendOptions {
   /** Refuses the append unless the head is this record. @default any head */
-  readonly expectHead?: string | null;
+  readonly expectHead?: string | null | undefined;
   /**
    * Identifies the append. A repeated append with the same key and drafts stores no record and returns the first
    * result.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /** Sets fields of the session entry in the same commit. */
-  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly entry?: Readonly<Record<string, unknown>> | undefined;
   /** Aborts the append if the store has not begun it. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

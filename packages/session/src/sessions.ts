@@ -13,21 +13,21 @@ export type SessionName = string | SessionAddress;
 /** Sets the signal of `sessions.open`, and whether a missing session is created. */
 export interface OpenSessionOptions {
   /** Creates a missing session. With false, a missing session throws SESSION_NOT_FOUND. @default true */
-  readonly create?: boolean;
+  readonly create?: boolean | undefined;
   /** Aborts reading the window. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sets the signal of `sessions.find`. */
 export interface FindSessionOptions {
   /** Aborts the look-up. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Selects the sessions that `list` returns. */
 export interface SessionQuery extends Omit<ListQuery, "namespace" | "agentId" | "importedFrom"> {
   /** Includes the sessions of every agent in the namespace. @default false: only the agent of this `Sessions` */
-  readonly allAgents?: boolean;
+  readonly allAgents?: boolean | undefined;
 }
 
 /** Holds one page of sessions. */
@@ -44,41 +44,41 @@ export interface DeleteSessionOptions {
    * Deletes the session and every copy of its content. This cannot be undone.
    * @default false: the session is archived
    */
-  readonly purge?: boolean;
+  readonly purge?: boolean | undefined;
   /** Limits the wait for a running turn of the session, in milliseconds; then SESSION_BUSY. @default 15000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Aborts the wait. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sets the fork point and the name of `sessions.fork`. */
 export interface ForkSessionOptions {
   /** Names the last record that both sessions have, by id or seq. @default the newest record */
-  readonly at?: string | number;
+  readonly at?: string | number | undefined;
   /**
    * Sets the key or the label of the new session.
    * @default the first of `<key>-fork`, `<key>-fork-2`, … that is free
    */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Sets the label of the new session. @default the label of the original session */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /** Aborts the fork, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sets the new key and the new label of `sessions.rename`. */
 export interface RenameSessionOptions {
   /** Sets the new key, or a label that the key is derived from. @default the session keeps its key */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Sets the label; the empty text removes it. @default the session keeps its label */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /**
    * Limits how long a new key waits for a running turn of the session, in milliseconds; then SESSION_BUSY.
    * @default 15000
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Aborts the wait for a running turn. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Gives access to the sessions of one store. */

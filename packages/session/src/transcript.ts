@@ -15,14 +15,14 @@ export interface TranscriptOptions {
    * Includes the messages that a summary replaced, in place of the summary. Reads the whole session.
    * @default false
    */
-  readonly all?: boolean;
+  readonly all?: boolean | undefined;
   /**
    * States with each message that has siblings how many messages follow the same message. Reads the whole session.
    * @default false
    */
-  readonly branches?: boolean;
+  readonly branches?: boolean | undefined;
   /** Aborts the read, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Holds a message, and with `branches` its place among the messages that follow the same message. */

@@ -72,25 +72,25 @@ export type TurnResult<Schema extends TurnOutputSchema> = [Schema] extends [neve
 /** Sets the model, the limits and the waiting of `session.runTurn`. */
 export interface RunTurnOptions<Schema extends TurnOutputSchema = TurnOutputSchema> {
   /** Aborts the turn; the part of the answer that was received is stored. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Receives the pieces of answers while they arrive. @default none: answers are not streamed */
-  readonly onDelta?: (delta: ChatDelta) => void;
+  readonly onDelta?: ((delta: ChatDelta) => void) | undefined;
   /** Receives the events of this turn. @default none */
-  readonly onEvent?: SessionEventListener;
+  readonly onEvent?: SessionEventListener | undefined;
   /**
    * States how to treat another open turn: wait for it, throw SESSION_BUSY, or continue in a copy of the session from
    * before that turn.
    * @default waits by the entry's `queueMode` for turns of this process; throws for other turns
    */
-  readonly whenBusy?: "queue" | "reject" | "branch";
+  readonly whenBusy?: "queue" | "reject" | "branch" | undefined;
   /** Limits the wait, in milliseconds; then SESSION_BUSY. @default 600000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Sets the model of this turn. @default the session's */
-  readonly model?: SessionModel;
+  readonly model?: SessionModel | undefined;
   /** Sets the system prompt of this turn, or a function that returns it before each call. @default the session's */
-  readonly system?: SystemPrompt;
+  readonly system?: SystemPrompt | undefined;
   /** Lists the tools that the model may call in this turn. @default the session's */
-  readonly tools?: readonly AgentTool[];
+  readonly tools?: readonly AgentTool[] | undefined;
   /**
    * States whether the model calls tools in this turn. `required` and `{ tool }` hold for the first call of the model;
    * later calls of the turn are free, so that the turn can end.
@@ -104,28 +104,28 @@ export interface RunTurnOptions<Schema extends TurnOutputSchema = TurnOutputSche
    */
   readonly output?: Schema | undefined;
   /** Limits the model calls in this turn. @default the session's */
-  readonly maxSteps?: number;
+  readonly maxSteps?: number | undefined;
   /**
    * Sets the length of this turn's lease, in milliseconds. The lease is renewed after each third of it.
    * @default the session's
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /**
    * States whether the message mentions the agent. In a group whose entry has `groupActivation: "mention"`, other
    * messages are stored and not answered.
    * @default true
    */
-  readonly mentioned?: boolean;
+  readonly mentioned?: boolean | undefined;
   /**
    * States what a message does to calls that wait for a decision: `refuse` refuses them, and the model reads that the
    * user answered instead of deciding. `reject` throws APPROVAL_PENDING and stores nothing.
    * @default "refuse"
    */
-  readonly whenWaiting?: "refuse" | "reject";
+  readonly whenWaiting?: "refuse" | "reject" | undefined;
   /**
    * Identifies the input. A turn with the same key and input runs once: later calls resume it, or return its result.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** Sets the model and the limits of `session.edit` and `session.regenerate`, which never wait for another turn. */
@@ -147,11 +147,11 @@ export interface ResumeOptions<Schema extends TurnOutputSchema = TurnOutputSchem
    * decision keep waiting.
    * @default the decisions in the log; `approveTool` is asked again about calls whose question a process left open
    */
-  readonly approvals?: ApprovalAnswers;
+  readonly approvals?: ApprovalAnswers | undefined;
   /**
    * Asks for the rest of a reply that was cut off after at least 80 characters, rather than for the whole reply again.
    * The rest is a reply of its own: show both texts as one.
    * @default false
    */
-  readonly continueReply?: boolean;
+  readonly continueReply?: boolean | undefined;
 }

@@ -26,7 +26,7 @@ export interface DescribeStoreConformanceOptions extends ConformanceSetup {
   /** Declares the tests: `{ describe, it }` of vitest or of node:test. */
   readonly runner: TestRunner;
   /** Lists the cases that the store does not meet yet. The reason appears in the title. An unknown id is an error. */
-  readonly skip?: readonly { readonly id: string; readonly reason: string }[];
+  readonly skip?: readonly { readonly id: string; readonly reason: string }[] | undefined;
 }
 
 const { filledText, list, required } = optionKinds;

@@ -7,9 +7,9 @@ import { setupTable, type ConformanceSetup } from "./store-under-test.ts";
 /** Configures `runConformance`. */
 export interface RunConformanceOptions extends ConformanceSetup {
   /** Selects the cases to run. @default all cases */
-  readonly cases?: readonly ConformanceCase[];
+  readonly cases?: readonly ConformanceCase[] | undefined;
   /** Limits the time of one case, in milliseconds; a slower case fails. @default 60,000 */
-  readonly caseTimeoutMs?: number;
+  readonly caseTimeoutMs?: number | undefined;
 }
 
 /** States how one case of the kit ended. */

@@ -103,7 +103,7 @@ async function fork(
   store: SessionStore,
   ref: SessionRef,
   target: SessionRef,
-  options: { readonly atSeq?: number; readonly sessionId: string },
+  options: { readonly atSeq?: number | undefined; readonly sessionId: string },
   windows: readonly StatedWindow[],
 ): Promise<SessionState> {
   const bound = forkBound(ref, target, options);

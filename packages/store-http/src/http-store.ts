@@ -153,7 +153,10 @@ export class HttpStore implements core.SessionStore {
     });
   }
 
-  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<RecordWindow> {
+  async readWindow(
+    ref: core.SessionRef,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<RecordWindow> {
     assertStoreOptions("readWindow", options);
     const { signal } = options;
     this.#life.begin(signal);

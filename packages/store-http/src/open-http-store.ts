@@ -16,28 +16,28 @@ export interface HttpStoreOptions {
   /** States the server's address: `http://127.0.0.1:4788`, with any path before `/api/v1`. */
   readonly url: string;
   /** Authenticates the client at the server. @default none, which every server refuses */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** Sends the requests. Replace it to use a proxy or your own certificate authority. @default the runtime's own */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /**
    * Limits how long one operation may take with all its attempts, in milliseconds. Waits that the server's rate limit
    * causes do not count, up to 5 minutes.
    * @default 30,000
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Limits how often an operation is repeated after a broken connection or a busy server. @default 3 */
-  readonly retries?: number;
+  readonly retries?: number | undefined;
   /**
    * Receives findings, changes of sessions, and records. The store ignores errors that it throws.
    * @default no listener
    */
-  readonly onEvent?: core.SessionEventListener;
+  readonly onEvent?: core.SessionEventListener | undefined;
   /** Measures deadlines and waits. @default the system's clock */
-  readonly clock?: core.Clock;
+  readonly clock?: core.Clock | undefined;
   /** Adds jitter to waits. @default the system's randomness */
-  readonly random?: core.RandomSource;
+  readonly random?: core.RandomSource | undefined;
   /** Creates the idempotency keys of appends that have none. @default ids of this process */
-  readonly ids?: core.RecordIds;
+  readonly ids?: core.RecordIds | undefined;
 }
 
 interface WireStore {

@@ -28,53 +28,53 @@ export interface JsonlStoreOptions {
   /** Names the folder that contains `agents/`. */
   readonly root: string;
   /** Decides whether a missing root is created; with false it causes STORE_NOT_FOUND. @default true */
-  readonly create?: boolean;
+  readonly create?: boolean | undefined;
   /** Encodes payloads and entries. A store with a codec writes no sessions.json. @default none */
-  readonly codec?: core.PayloadCodec;
+  readonly codec?: core.PayloadCodec | undefined;
   /** Supplies the times that the store stamps. @default the system's clock */
-  readonly clock?: core.Clock;
+  readonly clock?: core.Clock | undefined;
   /** Supplies record ids. @default ids of this process */
-  readonly ids?: core.RecordIds;
+  readonly ids?: core.RecordIds | undefined;
   /** Supplies the names of writers and of temporary files. @default the system's randomness */
-  readonly random?: core.RandomSource;
+  readonly random?: core.RandomSource | undefined;
   /**
    * Receives findings, created and removed sessions, and records. The store ignores errors that it throws.
    * @default no listener
    */
-  readonly onEvent?: core.SessionEventListener;
+  readonly onEvent?: core.SessionEventListener | undefined;
   /**
    * Decides whether OpenClaw's sessions.json is written.
    * @default true up to 10,000 active sessions of an agent, false above
    */
-  readonly sessionsJson?: boolean;
+  readonly sessionsJson?: boolean | undefined;
   /** Overrides single limits of the store. @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<StoreLimits>;
+  readonly limits?: Partial<StoreLimits> | undefined;
   /**
    * Limits how long a write waits for other processes, in milliseconds, from 0 on. After that it fails with
    * STORE_LOCKED.
    * @default 10,000
    */
-  readonly lockTimeoutMs?: number;
+  readonly lockTimeoutMs?: number | undefined;
   /**
    * Limits how far `sessions.json`, the entries log and the index may lag behind appends, in milliseconds. Infinity
    * delays them until `close`.
    * @default 1000
    */
-  readonly derivedDelayMs?: number;
+  readonly derivedDelayMs?: number | undefined;
   /** Supplies the locks between processes. @default `kernelLocks` */
-  readonly locks?: LockPort;
+  readonly locks?: LockPort | undefined;
   /**
    * Decides whether `index.db` is kept, which makes the time of a list independent of the number of sessions.
    * @default true with `kernelLocks`: SQLite's log is for one host
    */
-  readonly index?: boolean;
+  readonly index?: boolean | undefined;
   /**
    * Names the folder that the header of a new session states when its entry has no `cwd`.
    * @default that of the process
    */
-  readonly workingDirectory?: string;
+  readonly workingDirectory?: string | undefined;
   /** Replaces the file system, for tests that count calls or make them fail. @default this computer's */
-  readonly files?: Files;
+  readonly files?: Files | undefined;
 }
 
 const { flag, number, objectWith, required, text } = optionKinds;

@@ -55,7 +55,7 @@ export function createMaintenance(scope: MaintenanceContext): MaintenanceFacet {
 async function* checked<T>(
   scope: MaintenanceContext,
   method: StoreMethodName,
-  options: { readonly signal?: AbortSignal },
+  options: { readonly signal?: AbortSignal | undefined },
   results: () => AsyncGenerator<T>,
 ): AsyncGenerator<T> {
   assertStoreOptions(method, options);
@@ -93,7 +93,7 @@ function ourError(error: unknown, path: string): unknown {
 
 async function* rebuildStore(
   { agents, begin, rebuild }: MaintenanceContext,
-  { signal }: { readonly signal?: AbortSignal },
+  { signal }: { readonly signal?: AbortSignal | undefined },
 ): AsyncGenerator<RebuiltFile> {
   begin(signal);
   for (const agent of agents()) {
@@ -104,7 +104,7 @@ async function* rebuildStore(
 
 async function* verifyStore(
   scope: MaintenanceContext,
-  { full = false, signal }: { readonly full?: boolean; readonly signal?: AbortSignal },
+  { full = false, signal }: { readonly full?: boolean | undefined; readonly signal?: AbortSignal | undefined },
 ): AsyncGenerator<Finding> {
   scope.begin(signal);
   for (const agent of scope.agents()) {

@@ -260,7 +260,7 @@ export function holdPage<Payload extends ReadPayload>(
 }
 
 function firstSeq(
-  { order, afterSeq, beforeSeq }: Required<Pick<ReadOptions, "order" | "afterSeq" | "beforeSeq">>,
+  { order, afterSeq, beforeSeq }: Pick<PageBounds, "afterSeq" | "beforeSeq"> & Required<Pick<ReadOptions, "order">>,
   lastSeq: number,
 ): number {
   return order === "descending" ? Math.min(lastSeq, beforeSeq - 1) : afterSeq + 1;

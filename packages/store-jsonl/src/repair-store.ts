@@ -27,7 +27,7 @@ import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance
  */
 export async function* repairStore(
   scope: MaintenanceContext,
-  { signal }: { readonly signal?: AbortSignal },
+  { signal }: { readonly signal?: AbortSignal | undefined },
 ): AsyncGenerator<Finding> {
   scope.begin(signal);
   for (const agent of scope.agents()) {

@@ -73,7 +73,11 @@ export function assertRedaction(ids: readonly string[], options: RedactOptions):
  * and agent.
  * @throws {ThroughlineError} INPUT_INVALID, KEY_AGENT_MISMATCH, SESSION_ARCHIVED
  */
-export function forkBound(ref: SessionRef, target: SessionRef, options: { readonly atSeq?: number }): number {
+export function forkBound(
+  ref: SessionRef,
+  target: SessionRef,
+  options: { readonly atSeq?: number | undefined },
+): number {
   assertRef(ref);
   assertRef(target);
   assertStoreOptions("fork", options);

@@ -40,7 +40,7 @@ interface BackendStoreOptions extends Pick<core.StoreCapabilities, "name" | "dur
   /** Receives the events of the store. @default no listener */
   readonly onEvent?: core.SessionEventListener | undefined;
   /** Holds the facets that the database offers beside the backend's reads and writes. @default none */
-  readonly facets?: Pick<core.SessionStore, "search" | "watch" | "fork" | "maintenance">;
+  readonly facets?: Pick<core.SessionStore, "search" | "watch" | "fork" | "maintenance"> | undefined;
 }
 
 /**

@@ -19,9 +19,11 @@ export interface PageRange {
  * payload is refused too, so that every store refuses it.
  * @throws {ThroughlineError} INPUT_INVALID
  */
-export function readBounds(
-  options: Omit<ReadOptions<ReadPayload>, "signal">,
-): Required<Pick<ReadOptions, "afterSeq" | "beforeSeq" | "limit">> {
+export function readBounds(options: Omit<ReadOptions<ReadPayload>, "signal">): {
+  readonly afterSeq: number;
+  readonly beforeSeq: number;
+  readonly limit: number;
+} {
   assertStoreOptions("read", options);
   const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity } = options;
   return { afterSeq: Math.max(Math.floor(afterSeq), 0), beforeSeq: Math.ceil(beforeSeq), limit: Math.floor(limit) };

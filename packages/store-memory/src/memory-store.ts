@@ -12,20 +12,20 @@ import { createMemoryBackend, createMemoryData, type MemoryData } from "./memory
 /** Configures `createMemoryStore`. */
 export interface MemoryStoreOptions {
   /** Supplies the times that the store stamps. @default the system's clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Supplies record ids. @default ids of this process */
-  readonly ids?: RecordIds;
+  readonly ids?: RecordIds | undefined;
   /**
    * Receives findings, changes of sessions, and records. The store ignores errors that it throws.
    * @default no listener
    */
-  readonly onEvent?: SessionEventListener;
+  readonly onEvent?: SessionEventListener | undefined;
   /** Encodes payloads and entries in memory. @default payloads are kept as they are */
-  readonly codec?: PayloadCodec;
+  readonly codec?: PayloadCodec | undefined;
   /** Overrides single limits of the store. @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<StoreLimits>;
+  readonly limits?: Partial<StoreLimits> | undefined;
   /** Holds the sessions. Stores over the same data share them, and they outlive the handle. @default data of its own */
-  readonly data?: MemoryData;
+  readonly data?: MemoryData | undefined;
 }
 
 export const memoryStoreTable: OptionTable<MemoryStoreOptions> = {

@@ -12,7 +12,7 @@ import { databaseNowMs } from "./store-clock.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface ForkOptions {
-  readonly atSeq?: number;
+  readonly atSeq?: number | undefined;
   readonly sessionId: string;
 }
 

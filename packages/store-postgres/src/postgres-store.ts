@@ -211,7 +211,10 @@ class PostgresSessionStore implements PostgresStore {
     yield* readRecords(this.#context, ref, options, () => this.#life.begin(options.signal));
   }
 
-  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<RecordWindow> {
+  async readWindow(
+    ref: core.SessionRef,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<RecordWindow> {
     assertStoreOptions("readWindow", options);
     return this.#during(options.signal, async () => {
       await this.#ready(options.signal);

@@ -132,7 +132,7 @@ export function pageOf<Payload extends ReadPayload>(
 export async function readWindowPage(
   context: StoreContext,
   ref: SessionRef,
-  options: { readonly signal?: AbortSignal },
+  options: { readonly signal?: AbortSignal | undefined },
   check: () => void,
 ): Promise<RecordWindow> {
   const address = addressOf(ref);

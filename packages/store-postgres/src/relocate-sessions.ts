@@ -52,9 +52,9 @@ export interface RelocatedFamily {
 /** Holds the options of `relocateSessions`. */
 export interface RelocateOptions {
   /** Limits the run to the sessions of this namespace. @default all */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Ends the run between two families, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export const relocateTable: OptionTable<RelocateOptions> = { namespace: optionKinds.text, signal: optionKinds.signal };

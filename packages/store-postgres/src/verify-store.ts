@@ -8,8 +8,8 @@ import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface VerifyOptions {
-  readonly full?: boolean;
-  readonly signal?: AbortSignal;
+  readonly full?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Limits the sessions that one statement reads. */

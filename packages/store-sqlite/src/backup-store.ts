@@ -128,7 +128,7 @@ export interface RestoreOptions {
   /** Ends the name under which the replaced file is kept beside the store. */
   readonly keptAs: string;
   /** Opens the databases. @default better-sqlite3 */
-  readonly driver?: SqliteDriver;
+  readonly driver?: SqliteDriver | undefined;
 }
 
 const { callback, filledText, required } = optionKinds;

@@ -166,7 +166,7 @@ function recode(
 }
 
 interface ForkOptions {
-  readonly atSeq?: number;
+  readonly atSeq?: number | undefined;
   readonly sessionId: string;
 }
 

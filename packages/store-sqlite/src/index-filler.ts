@@ -131,7 +131,7 @@ export class IndexFiller {
     }
   }
 
-  async rebuild({ signal }: { readonly signal?: AbortSignal }): Promise<void> {
+  async rebuild({ signal }: { readonly signal?: AbortSignal | undefined }): Promise<void> {
     const step = { durability: "process", signal } as const;
     await this.waitingFor(async () => {
       const words = this.#words;

@@ -167,14 +167,14 @@ export class StoreSearch implements SearchFacet {
   }
 
   /** Indexes the records that the index lacks, a few milliseconds at a time. */
-  async *fill(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<number> {
+  async *fill(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<number> {
     assertStoreOptions("fill", options);
     this.#handle.life.begin(options.signal);
     yield* this.#filler.fill(options.signal);
   }
 
   /** Rebuilds the index of words and the index of children from the records. */
-  async rebuild(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+  async rebuild(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
     assertStoreOptions("rebuild", options);
     this.#handle.life.begin(options.signal);
     return this.#filler.rebuild(options);

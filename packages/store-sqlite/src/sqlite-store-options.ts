@@ -10,36 +10,36 @@ export interface SqliteStoreOptions {
   /** Names the database file. A missing folder is created. */
   readonly path: string;
   /** Sets whether a missing file is created. With false it is STORE_NOT_FOUND. @default true */
-  readonly create?: boolean;
+  readonly create?: boolean | undefined;
   /** Encodes payloads and entries. The store keeps the name of the codec and refuses another one. @default none */
-  readonly codec?: core.PayloadCodec;
+  readonly codec?: core.PayloadCodec | undefined;
   /** Gives the time that the store stamps. @default the system's clock */
-  readonly clock?: core.Clock;
+  readonly clock?: core.Clock | undefined;
   /** Creates record ids. @default ids of this process */
-  readonly ids?: core.RecordIds;
+  readonly ids?: core.RecordIds | undefined;
   /** Gives the store its random numbers. @default the system's randomness */
-  readonly random?: core.RandomSource;
+  readonly random?: core.RandomSource | undefined;
   /** Receives findings, changes of sessions, and records. Errors that it throws are ignored. @default no listener */
-  readonly onEvent?: core.SessionEventListener;
+  readonly onEvent?: core.SessionEventListener | undefined;
   /** Sets the durability of a write that names none. @default "disk" */
-  readonly defaultDurability?: core.Durability;
+  readonly defaultDurability?: core.Durability | undefined;
   /** Limits how long an operation waits for other processes, in milliseconds. @default 10,000 */
-  readonly lockTimeoutMs?: number;
+  readonly lockTimeoutMs?: number | undefined;
   /** Replaces single limits. @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<StoreLimits>;
+  readonly limits?: Partial<StoreLimits> | undefined;
   /**
    * Sets whether a file that can no longer be read is replaced by the newest backup beside it (`<name>.….backup`). The
    * file is kept, and a finding reports it. Without a backup nothing changes.
    * @default true
    */
-  readonly recover?: boolean;
+  readonly recover?: boolean | undefined;
   /**
    * Sets when the indexes of words and of children are filled: after the turns, or only for a search.
    * @default "background"
    */
-  readonly searchFill?: SearchFill;
+  readonly searchFill?: SearchFill | undefined;
   /** Opens the database: another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
-  readonly driver?: SqliteDriver;
+  readonly driver?: SqliteDriver | undefined;
 }
 
 const { callback, flag, number, oneOf, required } = optionKinds;

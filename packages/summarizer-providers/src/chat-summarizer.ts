@@ -32,24 +32,24 @@ export interface ChatSummarizerOptions {
    */
   readonly model: SessionModel;
   /** Names the summarizer in records. @default "<provider>/<model>" */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Sets how the model is asked. @default "sections" */
-  readonly style?: SummaryStyle;
+  readonly style?: SummaryStyle | undefined;
   /** Limits all calls of one summary together, in milliseconds. @default 180000 */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** Counts the tokens of a text, so that each call fits the window. @default a token for four characters */
-  readonly countText?: (text: string) => number;
+  readonly countText?: ((text: string) => number) | undefined;
   /** Returns whether a call failed because it was too long. @default by the providers' usual words */
-  readonly isOverflow?: (error: unknown) => boolean;
+  readonly isOverflow?: ((error: unknown) => boolean) | undefined;
   /**
    * Limits a message in characters. The middle of a longer message is cut out.
    * @default a quarter of the model's window, from 2,000 to 20,000 characters; 20,000 where the window is unknown
    */
-  readonly messageChars?: number;
+  readonly messageChars?: number | undefined;
   /** Sets how successful tool results are passed to the model. @default "marker" */
-  readonly toolResults?: ShapeOptions["toolResults"];
+  readonly toolResults?: ShapeOptions["toolResults"] | undefined;
   /** Times the deadline. @default the system's */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 const table: OptionTable<ChatSummarizerOptions> = {

@@ -9,9 +9,9 @@ import { readTranscript } from "./transcript.ts";
 /** Sets the name and the token counter of `createExtractiveSummarizer`. */
 export interface ExtractiveSummarizerOptions {
   /** Names the summarizer in records. @default "extractive" */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Counts the tokens of a text, so that the summary fits its limit. @default a token for four characters */
-  readonly countText?: (text: string) => number;
+  readonly countText?: ((text: string) => number) | undefined;
 }
 
 const table: OptionTable<ExtractiveSummarizerOptions> = {

@@ -37,18 +37,18 @@ export interface BreakerStatus extends BreakerEntry {
 /** Sets the threshold, the pause and the stored state of `createSummarizerBreakers`. */
 export interface SummarizerBreakersOptions {
   /** Sets how many consecutive failures exclude a summarizer. @default 3 */
-  readonly threshold?: number;
+  readonly threshold?: number | undefined;
   /** Sets how long a summarizer stays excluded, in milliseconds. @default 1800000 */
-  readonly resetMs?: number;
+  readonly resetMs?: number | undefined;
   /** Restores an earlier snapshot. An unreadable snapshot is ignored. @default none */
   readonly snapshot?: unknown;
   /**
    * Is called after each change, so that the caller can store the snapshot. If it throws, the state is not stored, and
    * the summary is still returned.
    */
-  readonly onChange?: (snapshot: BreakerSnapshot) => void;
+  readonly onChange?: ((snapshot: BreakerSnapshot) => void) | undefined;
   /** Times how long a summarizer stays excluded. @default the system's */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** Holds a circuit breaker per summarizer, so that a failing summarizer does not delay every summary. */

@@ -32,11 +32,11 @@ export interface SummarizerChainOptions {
   /** Lists the summarizers in the order in which they are tried. */
   readonly summarizers: readonly ChainedSummarizer[];
   /** Excludes summarizers that keep failing. @default none: every one is asked every time */
-  readonly breakers?: SummarizerBreakers;
+  readonly breakers?: SummarizerBreakers | undefined;
   /** Is called for each failed summarizer, before the next one is tried. */
-  readonly onFailed?: (failed: FailedSummarizer) => void;
+  readonly onFailed?: ((failed: FailedSummarizer) => void) | undefined;
   /** Counts the tokens of a text, for the audit of its length. @default a token for four characters */
-  readonly countText?: (text: string) => number;
+  readonly countText?: ((text: string) => number) | undefined;
 }
 
 const table: OptionTable<SummarizerChainOptions> = {

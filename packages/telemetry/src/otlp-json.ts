@@ -8,11 +8,11 @@ import { SpanBuilder } from "./span-builder.ts";
 /** Sets the content, the resource and the abort signal of `otlpLines`. */
 export interface OtlpOptions {
   /** Adds messages, tool arguments and tool results to the spans. @default false */
-  readonly includeContent?: boolean;
+  readonly includeContent?: boolean | undefined;
   /** Sets the `service.name` of the resource. @default "throughline" */
-  readonly serviceName?: string;
+  readonly serviceName?: string | undefined;
   /** Aborts the export, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Holds the option kinds of `otlpLines`, for callers that validate the options themselves. */

@@ -51,11 +51,11 @@ export interface WriteSpansOptions<Span extends OpenSpan, Context> {
   /** Returns the context in which a span is the parent: `(span) => trace.setSpan(ROOT_CONTEXT, span)`. */
   readonly contextOf: (span: Span) => Context;
   /** Receives the content of calls as events; without a logger the content becomes attributes. @default none */
-  readonly logger?: EventLogger<Context>;
+  readonly logger?: EventLogger<Context> | undefined;
   /** Writes messages, tool arguments and tool results. @default false */
-  readonly includeContent?: boolean;
+  readonly includeContent?: boolean | undefined;
   /** Starts after the record with this seq. @default 0 */
-  readonly afterSeq?: number;
+  readonly afterSeq?: number | undefined;
   /** Ends the writing when it is aborted. */
   readonly signal: AbortSignal;
 }

@@ -60,29 +60,29 @@ export interface Refusal {
 /** Configures `createProviderSimulator`. */
 export interface ProviderSimulatorOptions {
   /** Sets the replies, which the simulator uses in turn. @default [] */
-  readonly replies?: readonly SimulatedReply[];
+  readonly replies?: readonly SimulatedReply[] | undefined;
   /** Creates the reply once `replies` are used up. @default none: the request is refused with kind `script` */
-  readonly fallback?: (request: ReceivedRequest) => SimulatedReply;
+  readonly fallback?: ((request: ReceivedRequest) => SimulatedReply) | undefined;
   /** Overrides the usual properties of models by name; `*` applies to all models. @default {} */
-  readonly models?: Readonly<Record<string, Partial<SimulatedModel>>>;
+  readonly models?: Readonly<Record<string, Partial<SimulatedModel>>> | undefined;
   /** Rejects models that `models` does not name. @default false */
-  readonly onlyListedModels?: boolean;
+  readonly onlyListedModels?: boolean | undefined;
   /** Sets the only accepted key. @default any key, but one must be sent, except to Ollama */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Limits the body of a request, in bytes. @default 33554432 */
-  readonly maxRequestBytes?: number;
+  readonly maxRequestBytes?: number | undefined;
   /** Sets Ollama's window in tokens for requests without `num_ctx`. @default 4096 */
-  readonly ollamaContextTokens?: number;
+  readonly ollamaContextTokens?: number | undefined;
   /** Sets the shortest prompt prefix that is cached, in tokens. @default 1024 */
-  readonly minimumCacheTokens?: number;
+  readonly minimumCacheTokens?: number | undefined;
   /** Is part of every id. Two simulators of one conversation need different prefixes. @default "sim" */
-  readonly idPrefix?: string;
+  readonly idPrefix?: string | undefined;
   /** Signs thinking. Another simulator with the same key accepts these signatures. @default "sim" */
-  readonly signingKey?: string;
+  readonly signingKey?: string | undefined;
   /** Sets the time of the answers. @default always 2026-01-01T00:00:00Z, so that two runs give the same bytes */
-  readonly clock?: Pick<Clock, "nowMs">;
+  readonly clock?: Pick<Clock, "nowMs"> | undefined;
   /** Runs when a request is complete, before the simulator validates it. */
-  readonly onRequest?: (request: ReceivedRequest) => void;
+  readonly onRequest?: ((request: ReceivedRequest) => void) | undefined;
 }
 
 /** Controls a simulated provider on the loopback interface. */

@@ -4,7 +4,7 @@ import type { Gauge } from "./gauge.ts";
 /** Configures `contextLine`. */
 export interface ContextLineOptions {
   /** Adds the line to the system prompt; false leaves it out. @default true */
-  readonly showInSystemPrompt?: boolean;
+  readonly showInSystemPrompt?: boolean | undefined;
 }
 
 /**

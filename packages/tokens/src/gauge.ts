@@ -26,7 +26,7 @@ export interface GaugeOptions {
   /** Sets the model's window in tokens; 0 and null mean unknown. */
   readonly windowTokens: number | null;
   /** Sets the size in tokens at which compaction is due. @default null */
-  readonly compactionTokens?: number | null;
+  readonly compactionTokens?: number | null | undefined;
 }
 
 const size = optionKinds.orNull(optionKinds.number());

@@ -16,19 +16,19 @@ import { createTokenCounter, type CountMethod, type TokenCounter } from "./token
 /** Configures `createTokenEstimator`. */
 export interface TokenEstimatorOptions {
   /** Loads vocabularies. @default the packed ones of this package */
-  readonly loadVocabulary?: LoadVocabulary;
+  readonly loadVocabulary?: LoadVocabulary | undefined;
   /** Overrides the table of models. @default the table */
-  readonly profileOf?: (model: ModelName) => ModelProfile;
+  readonly profileOf?: ((model: ModelName) => ModelProfile) | undefined;
   /** Runs once for each vocabulary that cannot be loaded. Counting then falls back to the kinds of characters. */
-  readonly onFallback?: (vocabulary: VocabularyName, cause: unknown) => void;
+  readonly onFallback?: ((vocabulary: VocabularyName, cause: unknown) => void) | undefined;
   /** Limits the messages whose counts are cached. @default 8192 */
-  readonly cacheEntries?: number;
+  readonly cacheEntries?: number | undefined;
 }
 
 /** Configures one counter. */
 interface CounterOptions {
   /** Sets a vocabulary, or a rule by characters. @default the vocabulary of the model's profile */
-  readonly method?: CountMethod;
+  readonly method?: CountMethod | undefined;
 }
 
 const { callback, integer, oneOf } = optionKinds;

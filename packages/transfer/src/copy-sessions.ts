@@ -21,13 +21,13 @@ export interface CopyOptions {
   /**
    * Names the sessions to copy. A session that is missing ends the copy with SESSION_NOT_FOUND. @default every session
    */
-  readonly refs?: readonly SessionRef[];
+  readonly refs?: readonly SessionRef[] | undefined;
   /** Names the namespace to copy; used only without `refs`. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Names the agent whose sessions are copied; used only without `refs`. @default all agents */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** Ends the copy between two batches; the next run resumes there. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** These errors refuse one session. Other sessions may still be copied. */

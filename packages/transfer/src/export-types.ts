@@ -33,21 +33,21 @@ export interface ExportOptions {
   /** Selects the format to write. */
   readonly to: ExportFormat;
   /** Receives a remark for every record left out and every line added; for `claw0` one for each reason. */
-  readonly onRemark?: (remark: ExportRemark) => void;
+  readonly onRemark?: ((remark: ExportRemark) => void) | undefined;
   /**
    * Sets the folder that a header of `openclaw` or `pi` names. It applies if neither the session's header nor its entry
    * (`cwd`) names one. pi resumes a session in that folder. @default none
    */
-  readonly workingDirectory?: string;
+  readonly workingDirectory?: string | undefined;
   /**
    * Sets the session id in the file; `jsonl`, `claw0` and `otlp-json` ignore it.
    * @default the session's own id, or an id derived from it in the program's form
    */
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   /** Includes the content of prompts and replies in the spans of `otlp-json`. @default false */
-  readonly includeContent?: boolean;
+  readonly includeContent?: boolean | undefined;
   /** Ends the export with ABORTED; an unfinished file is removed. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Prefers the folder that the header states, then the entry's folder, then the caller's. */

@@ -12,36 +12,36 @@ export type ImportFormat = Exclude<SourceFormat, "unknown">;
 /** Sets what an import reads, and where in the store it writes. */
 export interface ImportOptions {
   /** Sets the format of the files. @default "auto": detected by location and first lines */
-  readonly from?: "auto" | ImportFormat;
+  readonly from?: "auto" | ImportFormat | undefined;
   /** Sets the session's key in the store. Valid for a single session only. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /**
    * Imports only the session with this key in the source. With `key` it gets another key here, so that the two programs
    * never write the same session. @default every session
    */
-  readonly readKey?: string;
+  readonly readKey?: string | undefined;
   /** Names the agent for files whose location and key name none. @default "main" */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** Sets the namespace of the sessions in the store. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /**
    * Leaves a source alone whose session was purged at or after this time, in UTC milliseconds of the store's clock.
    * @default 0; Infinity with `key`, which asks for the session
    */
-  readonly purgedSinceMs?: number;
+  readonly purgedSinceMs?: number | undefined;
   /** Reads and reports without writing. @default false */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /**
    * Names the directory of the store, if it has one. Sources inside it are refused, because every session would exist
    * twice. @default null
    */
-  readonly storeRoot?: string | null;
+  readonly storeRoot?: string | null | undefined;
   /** States what each append must survive: the death of the process, or a power cut. @default the store's */
-  readonly durability?: Durability;
+  readonly durability?: Durability | undefined;
   /** Receives the progress after each batch and at the end of each file. */
-  readonly onProgress?: (progress: ImportProgress) => void;
+  readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Ends the import between two batches; the next run resumes there. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Reports how much of one source has been imported. */

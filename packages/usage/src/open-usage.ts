@@ -112,9 +112,9 @@ export interface UsageReader {
 /** Sets where sums are kept, and what tokens cost. */
 export interface UsageOptions {
   /** Names the file that keeps sums between processes. It can be deleted at any time. @default memory */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Sets prices of models in US dollars per million tokens. They go before those of the catalog. @default none */
-  readonly prices?: ModelPrices;
+  readonly prices?: ModelPrices | undefined;
 }
 
 const { callback, filledText, listOf, number, object, oneOf, signal: abort, text } = optionKinds;

@@ -47,8 +47,10 @@ export interface SystemPorts {
   readonly random: RandomSource;
 }
 
+type OptionalPorts = { readonly [Port in keyof SystemPorts]?: SystemPorts[Port] | undefined };
+
 /** Adds the system's clock, record ids and randomness to the options of a call that lack them. */
-export function withSystemPorts<Options extends Partial<SystemPorts>>(options: Options): Options & SystemPorts {
+export function withSystemPorts<Options extends OptionalPorts>(options: Options): Options & SystemPorts {
   const { clock = systemClock, ids = systemRecordIds, random = systemRandom } = options;
   return { ...options, clock, ids, random };
 }

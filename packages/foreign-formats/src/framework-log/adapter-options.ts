@@ -6,14 +6,19 @@ export interface AdapterOptions {
   /** Sets the store that holds the sessions. The caller closes it. */
   readonly store: SessionStore;
   /** Names the agent that the sessions belong to. @default "main" */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** Names the namespace of the sessions in the store. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Supplies the time that new records state. @default the system clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Supplies the randomness for session and record ids. @default the system's randomness */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
+
+/** Holds the options with their defaults filled in. */
+export type SettledAdapterOptions = {
+  readonly [Name in keyof AdapterOptions]-?: Exclude<AdapterOptions[Name], undefined>;
+};
 
 const { filledText, objectWith, required, text } = optionKinds;
 
@@ -33,6 +38,6 @@ export function adapterOptions({
   namespace = "",
   clock = systemClock,
   random = systemRandom,
-}: AdapterOptions): Required<AdapterOptions> {
+}: AdapterOptions): SettledAdapterOptions {
   return { store, agentId, namespace, clock, random };
 }

@@ -37,13 +37,13 @@ export interface FrameworkLogOptions {
   /** Sets the address of the session in the store. The session may not exist yet. */
   readonly ref: SessionRef;
   /** Sets fields of the session's entry for the case that the first append creates the session. @default none */
-  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly entry?: Readonly<Record<string, unknown>> | undefined;
   /** Sets which records a view holds: those that a context needs, or every record of the session. @default "window" */
-  readonly reads?: "window" | "all";
+  readonly reads?: "window" | "all" | undefined;
   /** Supplies the time that new records state. @default the system clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Supplies the randomness for session and record ids. @default the system's randomness */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 /** Holds a session's state and records at the time of a read. */

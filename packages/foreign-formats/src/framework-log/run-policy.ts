@@ -17,15 +17,15 @@ export interface RunPolicyOptions {
    * The session's `sendPolicy` field takes precedence.
    * @default null: the agent may answer unless the entry says `deny`
    */
-  readonly sendPolicy?: SendPolicy | null;
+  readonly sendPolicy?: SendPolicy | null | undefined;
   /**
    * Sets when a session resets by itself, as `readResetPolicy` of the package `policy` returns it. The adapter checks
    * the policy before a new message. The earlier session is archived.
    * @default null: never
    */
-  readonly reset?: ResetPolicy | null;
+  readonly reset?: ResetPolicy | null | undefined;
   /** Names the IANA time zone for daily resets. @default the system's zone */
-  readonly timeZone?: string;
+  readonly timeZone?: string | undefined;
 }
 
 const { object, orNull, text } = optionKinds;

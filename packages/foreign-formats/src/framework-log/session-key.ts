@@ -14,7 +14,7 @@ export interface FrameworkSession {
    */
   readonly id: string | readonly string[];
   /** Names the namespace of the session in the store. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 const { filledText, listOf, either, required, text } = optionKinds;

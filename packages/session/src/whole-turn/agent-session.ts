@@ -40,7 +40,7 @@ export interface AgentSession extends Session {
    * Lists the checkpoints of the session, including those of other processes, and states when the next one is due.
    * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, SESSION_REPLACED, ABORTED, and what the store throws
    */
-  checkpoints(options?: { readonly signal?: AbortSignal }): Promise<SessionCheckpoints>;
+  checkpoints(options?: { readonly signal?: AbortSignal | undefined }): Promise<SessionCheckpoints>;
   /**
    * Replaces the messages that a checkpoint covers by the checkpoint, without calling a model. With `from`, puts a
    * checkpoint of another session in front of this one, which must be empty.

@@ -1,6 +1,6 @@
 import { chatCheckpointWriter, createCheckpointer } from "@throughline/checkpoint";
 import { createCompactor } from "@throughline/compaction";
-import { hasErrorCode, type SessionRef } from "@throughline/core";
+import { type Clock, hasErrorCode, type RecordIds, type SessionRef } from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds, tellListener } from "@throughline/core/internal";
 import { isSilentReply, mayBecomeSilent } from "@throughline/compaction/internal";
 import { createTokenEstimator } from "@throughline/tokens";
@@ -160,7 +160,7 @@ class OpenAgentSessions implements AgentSessions {
   }
 }
 
-type Filled = AgentSessionsOptions & Required<Pick<AgentSessionsOptions, "clock" | "ids">>;
+type Filled = AgentSessionsOptions & { readonly clock: Clock; readonly ids: RecordIds };
 
 function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => Promise<void>): WholeTurnParts {
   const { store, clock, ids, model, summarizers, extractive = null, compaction = {}, checkpoint = {} } = options;

@@ -21,9 +21,9 @@ import type { WholeTurnParts } from "./whole-turn-parts.ts";
 /** Sets the window and the signal of `session.compact`. */
 export interface ManualCompactionOptions {
   /** Plans and compacts for a window of this size, in tokens. @default the window of the session's model */
-  readonly windowTokens?: number;
+  readonly windowTokens?: number | undefined;
   /** Aborts this call, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Reports that a turn is open. */
@@ -47,11 +47,11 @@ export interface SessionCheckpoints {
 /** Selects the checkpoint of `session.inherit`. */
 export interface InheritOptions {
   /** Names the session that has the checkpoint. @default the session itself */
-  readonly from?: Session | SessionRef;
+  readonly from?: Session | SessionRef | undefined;
   /** Holds the id of the checkpoint to inherit. @default the newest usable one */
-  readonly checkpointId?: string;
+  readonly checkpointId?: string | undefined;
   /** Aborts this call, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** States how `session.inherit` ended. */

@@ -62,24 +62,24 @@ export interface AgentSessionsOptions extends Omit<
    */
   readonly summarizers: readonly Summarizer[];
   /** Writes a summary without a model. @default none */
-  readonly extractive?: Summarizer | null;
+  readonly extractive?: Summarizer | null | undefined;
   /** Reports the states of the summarizers' breakers, for `status`. @default none */
-  readonly breakers?: SummarizerStateSource;
+  readonly breakers?: SummarizerStateSource | undefined;
   /** Sets when and how the context is compacted. @default the settings of the package `compaction` */
-  readonly compaction?: WholeTurnCompaction;
+  readonly compaction?: WholeTurnCompaction | undefined;
   /** Sets when checkpoints are created, and by which writers. @default the settings of the package `checkpoint` */
-  readonly checkpoint?: WholeTurnCheckpoint;
+  readonly checkpoint?: WholeTurnCheckpoint | undefined;
   /** Sets at which sizes the agent is asked to store notes. @default on when the agent has tools */
-  readonly memoryFlush?: MemoryFlushSettings;
+  readonly memoryFlush?: MemoryFlushSettings | undefined;
   /** Sets how summaries that no model wrote are rewritten in the background. */
-  readonly retry?: RetrySettings;
+  readonly retry?: RetrySettings | undefined;
   /** Adds a line to the system prompt that states how full the context is. @default false */
-  readonly showContextLine?: boolean;
+  readonly showContextLine?: boolean | undefined;
   /**
    * Generates the ids of records that compactions and checkpoints append.
    * @default by the system's clock and randomness
    */
-  readonly ids?: RecordIds;
+  readonly ids?: RecordIds | undefined;
   /** Receives the events of sessions, compactions, checkpoints and flushes. @default none */
-  readonly onEvent?: WholeTurnListener;
+  readonly onEvent?: WholeTurnListener | undefined;
 }

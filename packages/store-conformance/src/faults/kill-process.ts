@@ -15,15 +15,15 @@ interface KillProcessOptions {
   /** Names a Node script that prints a line for every acknowledged write. */
   readonly scriptPath: string;
   /** Holds the arguments of the script. @default none */
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** Holds the options of Node itself. @default those of this process */
-  readonly execArgv?: readonly string[];
+  readonly execArgv?: readonly string[] | undefined;
   /** Holds the environment of the process. @default that of this process */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Limits the delay of the kill after the first acknowledgment, in milliseconds. @default 50 */
-  readonly maxDelayMs?: number;
+  readonly maxDelayMs?: number | undefined;
   /** Chooses the delay of the kill. @default the system's */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 /** Holds what a killed process acknowledged and printed. */

@@ -116,7 +116,7 @@ export function forkInModel(
   model: SessionModel,
   ref: SessionRef,
   target: SessionRef,
-  options: { readonly atSeq?: number; readonly sessionId: string },
+  options: { readonly atSeq?: number | undefined; readonly sessionId: string },
   made: SessionState | null,
 ): ModelSession {
   const origin = foundSession(model, ref);

@@ -42,7 +42,7 @@ export const importedFromMutants: readonly Mutant[] = [
       const page = await inner.list(query);
       const { sessions } = await inner.list({
         ...without(query, "cursor"),
-        importedFrom: { ...query.importedFrom, format: "codex" },
+        importedFrom: { sourceId: "", ...query.importedFrom, format: "codex" },
       });
       return { ...page, sessions: [...page.sessions, ...sessions] };
     }),
@@ -53,7 +53,7 @@ export const importedFromMutants: readonly Mutant[] = [
     handle: bySource(async (query, inner) => {
       const page = await inner.list(query);
       const isExact = ({ entry }: SessionPage["sessions"][number]): boolean =>
-        JSON.stringify(entry["importedFrom"]).includes(query.importedFrom.sourceId);
+        JSON.stringify(entry["importedFrom"]).includes(query.importedFrom?.sourceId ?? "");
       return { ...page, sessions: page.sessions.filter(isExact) };
     }),
   },

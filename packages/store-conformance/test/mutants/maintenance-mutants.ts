@@ -3,7 +3,7 @@ import { ThroughlineError } from "@throughline/core";
 import type { Finding, MaintenanceFacet, SessionStore } from "@throughline/core";
 import type { Mutant } from "./mutant.ts";
 
-type Asked = { readonly signal?: AbortSignal };
+type Asked = { readonly signal?: AbortSignal | undefined };
 type Findings = AsyncGenerator<Finding, void, void>;
 
 async function recordsOf(store: SessionStore): Promise<number> {

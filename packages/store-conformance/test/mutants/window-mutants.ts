@@ -3,7 +3,7 @@ import { loadExisting, type RecordWindow } from "@throughline/core/internal";
 import { readWindow, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Mutant } from "./mutant.ts";
 
-type Options = { readonly signal?: AbortSignal };
+type Options = { readonly signal?: AbortSignal | undefined };
 
 /** A store that reads windows by itself, wrongly. */
 function windowing(
@@ -126,7 +126,7 @@ export const windowMutants: readonly Mutant[] = [
     foundBy: "window/fork",
     handle: windowing(async (inner, ref, options) => {
       const window = await readWindow(inner, ref, options);
-      const { forkedFrom } = window.state.entry as { readonly forkedFrom?: { readonly atSeq?: number } };
+      const { forkedFrom } = window.state.entry as { readonly forkedFrom?: { readonly atSeq?: number | undefined } };
       const atSeq = forkedFrom?.atSeq ?? 0;
       return { ...window, records: window.records.filter(({ seq }) => seq > atSeq) };
     }),

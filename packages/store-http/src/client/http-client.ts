@@ -6,11 +6,11 @@ export interface HttpClientOptions {
   /** States the server's address with any path before `/api/v1`: `https://sessions.example/throughline`. */
   readonly url: string;
   /** Authenticates the client; sent as `authorization: Bearer`. @default none */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** Names the tenant, for a token that allows several. @default the token's own */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Sends the requests. @default the runtime's own */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
 /** Describes one request: method, query, body and headers. */
@@ -30,7 +30,7 @@ export interface HttpRequest {
   /** Overrides the client's namespace. */
   readonly namespace?: string;
   /** Aborts the request; the call rejects with the reason of the signal. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sends requests to one server, with its credentials. */

@@ -22,8 +22,8 @@ import { damagedLogEnding, keptBeside, lostLogEnding } from "../store-file.ts";
 import type { StoreHandle } from "../store-handle.ts";
 
 export interface VerifyOptions {
-  readonly full?: boolean;
-  readonly signal?: AbortSignal;
+  readonly full?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Sets whether a full check compares the store with its newest backup. A repair cannot copy what only the backup has.
    * @default true

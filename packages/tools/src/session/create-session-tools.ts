@@ -22,37 +22,37 @@ export interface SessionToolsOptions {
   /** Holds the sessions that the tools read and write. */
   readonly store: SessionStore;
   /** Limits which sessions the calling session may see and address. @default "tree" */
-  readonly visibility?: SessionVisibility;
+  readonly visibility?: SessionVisibility | undefined;
   /**
    * Limits how many sessions agents may spawn.
    * @default 3 generations, 8 active children, 32 active descendants, active for an hour
    */
-  readonly spawnLimits?: SpawnLimits;
+  readonly spawnLimits?: SpawnLimits | undefined;
   /**
    * Decides into which sessions agents may send, in the form that `readSendPolicy` of the package `policy` returns. A
    * session entry's `sendPolicy` field takes precedence.
    * @default null: sending is allowed unless the entry says `deny`
    */
-  readonly sendPolicy?: SendPolicy | null;
+  readonly sendPolicy?: SendPolicy | null | undefined;
   /**
    * Delivers a message to its target session.
    * @default puts the message into the transcript, where the session's next turn finds it
    */
-  readonly deliver?: SessionDeliverer;
+  readonly deliver?: SessionDeliverer | undefined;
   /** Limits how long the default delivery waits for a running turn of the target, in milliseconds. @default 15_000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Limits the length of one message, in characters. @default 32_000 */
-  readonly maxMessageLength?: number;
+  readonly maxMessageLength?: number | undefined;
   /** Limits how many sessions may pass a message on before a person has to write again. @default 5 */
-  readonly maxHops?: number;
+  readonly maxHops?: number | undefined;
   /** Limits one answer of `sessions_history`, in bytes. @default 80_000 */
-  readonly maxHistoryBytes?: number;
+  readonly maxHistoryBytes?: number | undefined;
   /** Limits each message in an answer of `sessions_history`, in characters. @default 4000 */
-  readonly maxHistoryText?: number;
+  readonly maxHistoryText?: number | undefined;
   /** Supplies the time of turns, waits and entries. @default the system clock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Generates the ids of spawned sessions. @default the system's random source */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 const count = optionKinds.integer({ min: 1 });

@@ -18,40 +18,40 @@ export interface WorkspaceToolsOptions {
   /** Names the folder that the tools are confined to. The folder must exist when a tool runs. */
   readonly root: string;
   /** Leaves out the tools `write` and `edit`. @default false */
-  readonly readOnly?: boolean;
+  readonly readOnly?: boolean | undefined;
   /**
    * Denies files and folders with everything below them, by whatever path or link a call reaches them. Paths are
    * relative to `root` and need not exist. In a workspace inside a denied folder every call is refused.
    * @default []
    */
-  readonly deny?: readonly string[];
+  readonly deny?: readonly string[] | undefined;
   /**
    * Denies files and the files beside them whose names extend the denied name, such as the journals and backups of a
    * database.
    * @default []
    */
-  readonly denyFiles?: readonly string[];
+  readonly denyFiles?: readonly string[] | undefined;
   /**
    * Allows names that begin with a dot, with everything below them: `.github`, `.git/hooks`. Denied paths stay denied.
    * @default []
    */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /**
    * Limits the folders in which `write` and `edit` change files, as paths from `root`: `memory`, `notes/daily`. A link
    * does not make another folder writable.
    * @default the whole workspace
    */
-  readonly writable?: readonly string[];
+  readonly writable?: readonly string[] | undefined;
   /** Limits the bytes of a file in one answer. @default 65536 */
-  readonly maxReadBytes?: number;
+  readonly maxReadBytes?: number | undefined;
   /** Limits the size of a file that is written or edited, in bytes. @default 1048576 */
-  readonly maxWriteBytes?: number;
+  readonly maxWriteBytes?: number | undefined;
   /** Limits the entries in one answer. @default 500 */
-  readonly maxListEntries?: number;
+  readonly maxListEntries?: number | undefined;
   /** Limits the folder levels in one answer. @default 5 */
-  readonly maxListDepth?: number;
+  readonly maxListDepth?: number | undefined;
   /** Generates the names of temporary files. @default the system's random source */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 const paths = optionKinds.listOf(optionKinds.filledText);

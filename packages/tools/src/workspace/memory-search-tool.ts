@@ -19,35 +19,35 @@ export interface MemorySearchOptions {
   /** Names the workspace folder. No file outside of it is read. */
   readonly root: string;
   /** Names the files and folders of the workspace that are searched. @default ["MEMORY.md", "memory"] */
-  readonly places?: readonly string[];
+  readonly places?: readonly string[] | undefined;
   /** Denies files and folders, by whatever path they are reached. @default [] */
-  readonly deny?: readonly string[];
+  readonly deny?: readonly string[] | undefined;
   /** Denies files and the files beside them whose names extend the denied name. @default [] */
-  readonly denyFiles?: readonly string[];
+  readonly denyFiles?: readonly string[] | undefined;
   /** Allows names that begin with a dot, in addition to those of `places`. @default [] */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /** Holds the transcripts. Without a store, or in a call without a session, only files are searched. @default none */
-  readonly store?: SessionStore;
+  readonly store?: SessionStore | undefined;
   /**
    * Sets whose transcripts are searched. `self` is the part of the calling session that its context no longer holds.
    * `agent` adds the agent's other active sessions, which may be with other people. Transcripts of another agent are
    * never searched.
    * @default "self"
    */
-  readonly sessions?: "self" | "agent";
+  readonly sessions?: "self" | "agent" | undefined;
   /**
    * Ranks passages by meaning, in addition to the ranking by words. If the scorer fails, the ranking by words alone is
    * used.
    * @default none
    */
-  readonly scorer?: PassageScorer;
+  readonly scorer?: PassageScorer | undefined;
   /** Limits the files that one search reads. @default 500 files, 1 MiB of each, 16 MiB in all */
-  readonly fileLimits?: Partial<MemoryFileLimits>;
+  readonly fileLimits?: Partial<MemoryFileLimits> | undefined;
   /**
    * Limits the transcripts that one search reads when the store has no index.
    * @default the newest 5,000 records and 16 MiB
    */
-  readonly transcriptLimits?: Partial<TranscriptLimits>;
+  readonly transcriptLimits?: Partial<TranscriptLimits> | undefined;
 }
 
 /** Describes one hit, in the form of `details.hits` of the result. */

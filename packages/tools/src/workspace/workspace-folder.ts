@@ -68,19 +68,19 @@ export interface WorkspaceFolder {
 export interface WorkspaceFolderOptions {
   readonly root: string;
   /** Denies files and folders with everything below them. @default [] */
-  readonly deny?: readonly string[];
+  readonly deny?: readonly string[] | undefined;
   /** Denies files and the files beside them whose names extend the denied name. @default [] */
-  readonly denyFiles?: readonly string[];
+  readonly denyFiles?: readonly string[] | undefined;
   /** Allows names that begin with a dot. @default [] */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /** Limits the folders in which files are written. @default the whole workspace */
-  readonly writable?: readonly string[];
+  readonly writable?: readonly string[] | undefined;
   readonly random: RandomSource;
   /**
    * Names the directory that lists open folders by descriptor; null when the system has none.
    * @default that of this system
    */
-  readonly descriptors?: string | null;
+  readonly descriptors?: string | null | undefined;
 }
 
 const { O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
