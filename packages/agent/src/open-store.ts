@@ -9,12 +9,12 @@ export interface OpenStoreOptions {
   readonly workingDirectory: string;
   readonly create: boolean;
   /** False leaves a damaged file in place, even if a backup exists beside it. @default true */
-  readonly recover?: boolean;
-  readonly onEvent?: SessionEventListener;
+  readonly recover?: boolean | undefined;
+  readonly onEvent?: SessionEventListener | undefined;
   /** Returns the token for the server of a URL. @default there is none */
   readonly tokenFor?: (url: string) => Promise<string | undefined>;
   /** Limits the time of connecting to PostgreSQL, in milliseconds. @default the limit of the store */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
 }
 
 /**

@@ -11,15 +11,15 @@ export interface ThroughlineErrorOptions {
   /**
    * Holds the values of the message for programs: paths, lines, ids, expected and actual values. Never holds secrets.
    */
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
   /** States the outcome of a failed write. */
-  readonly outcome?: WriteOutcome;
+  readonly outcome?: WriteOutcome | undefined;
   /** Holds the error that caused this error. */
-  readonly cause?: unknown;
+  readonly cause?: unknown | undefined;
   /** Replaces the table's remedy when the case has a better one. */
-  readonly remedy?: string;
+  readonly remedy?: string | undefined;
   /** Replaces the table's value when the case requires another value. */
-  readonly retryable?: boolean;
+  readonly retryable?: boolean | undefined;
 }
 
 const brand = Symbol.for("throughline.error");

@@ -23,23 +23,23 @@ export interface UpstreamOptions {
    * `http://127.0.0.1:11434`.
    * @default the provider's own address; Ollama's on this machine
    */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
   /** Names the API that the provider speaks. */
   readonly api: UpstreamApi;
   /**
    * With `server`, the client sends a Throughline token and the provider gets `apiKey`. With `caller`, the client sends
    * its own provider key. @default "caller"
    */
-  readonly credentials?: "server" | "caller";
+  readonly credentials?: "server" | "caller" | undefined;
   /** Sets the mode of its calls. @default "record" */
-  readonly mode?: GatewayMode;
+  readonly mode?: GatewayMode | undefined;
   /** Applies only to `server` credentials. @default none is sent */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /**
    * Lets every token reach the files, batches and stored responses of the account. Applies only to `server`
    * credentials. @default false
    */
-  readonly sharedResources?: boolean;
+  readonly sharedResources?: boolean | undefined;
 }
 
 /** The first segment of a request path selects an upstream by its name. */

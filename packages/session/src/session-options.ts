@@ -150,9 +150,9 @@ export interface StepContext {
 /** Sets the entry fields and the window of a step's append. */
 interface StepAppendOptions {
   /** Sets fields of the session entry in the same commit. */
-  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly entry?: Readonly<Record<string, unknown>> | undefined;
   /** Holds the oldest seq that a context still needs. */
-  readonly windowFromSeq?: number;
+  readonly windowFromSeq?: number | undefined;
 }
 
 /** Defines work that a turn does beside asking the model. Steps run in the order of the list. */

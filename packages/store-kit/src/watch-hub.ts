@@ -25,15 +25,15 @@ export interface WatchHubOptions<State> {
   /** Sets the pause between two refreshes while sessions change, in milliseconds. */
   readonly pollMs: number;
   /** Sets the pause between two refreshes after two seconds without a change, in milliseconds. @default `pollMs` */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
   /** Refreshes all watches at once, and returns the watches whose session may have changed. */
   look(watched: readonly Watched<State>[]): Iterable<Watched<State>> | Promise<Iterable<Watched<State>>>;
   /** Finds the sessions of watches that begin together; null for a session that does not exist. */
   start?(refs: readonly SessionRef[]): Promise<readonly (WatchStart | null)[]>;
   /** Limits the watches that read at the same time. @default 1 */
-  readonly mostReads?: number;
+  readonly mostReads?: number | undefined;
   /** Sets how long temporary failures are retried before the watches end with the error. @default 30,000 ms */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** Wakes one watch. */
