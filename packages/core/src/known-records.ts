@@ -30,8 +30,12 @@ interface Unknown<Raw> {
 type Blocks<Block> = readonly (Block | Unknown<Readonly<Record<string, unknown>>>)[];
 
 /** Takes the blocks of a role in place of its open content. */
-type WithBlocks<Role, Block> = Omit<Role, "content"> & { readonly content: Blocks<Block> };
+type WithBlocks<Role, Block> = Omit<Role, "content"> & {
+  /** Lists the blocks. */
+  readonly content: Blocks<Block>;
+};
 
+/** Holds a message of a known role, with the fields of the role. */
 type KnownMessage =
   | WithBlocks<UserMessage, TextBlock | ImageBlock>
   | WithBlocks<AssistantMessage, TextBlock | ThinkingBlock | ToolCallBlock>
@@ -64,14 +68,34 @@ type PlainType = Exclude<KnownRecordType, "message" | "custom_message">;
 /** Holds a record with the fields of its type, and no others. */
 type TypedRecord = RecordPlace &
   (
-    | { readonly [Type in PlainType]: { readonly type: Type } & RecordFields[Type] }[PlainType]
-    | ({ readonly type: "custom_message" } & WithBlocks<RecordFields["custom_message"], TextBlock | ImageBlock>)
-    | { readonly type: "message"; readonly message: KnownMessage | UnknownMessage }
+    | {
+        readonly [Type in PlainType]: {
+          /** States the record type that the fields belong to. */
+          readonly type: Type;
+        } & RecordFields[Type];
+      }[PlainType]
+    | ({
+        /** States that an extension wrote the message. */
+        readonly type: "custom_message";
+      } & WithBlocks<RecordFields["custom_message"], TextBlock | ImageBlock>)
+    | {
+        /** States that the record holds a message. */
+        readonly type: "message";
+        /** Holds the message, typed by its role. */
+        readonly message: KnownMessage | UnknownMessage;
+      }
     | Unknown<SessionRecord>
   );
 
 /** Holds a message with the fields of its role, and no others. */
-type TypedMessage = RecordPlace & ((KnownMessage & { readonly type: "message" }) | UnknownMessage);
+type TypedMessage = RecordPlace &
+  (
+    | (KnownMessage & {
+        /** States that the role is known. */
+        readonly type: "message";
+      })
+    | UnknownMessage
+  );
 
 /**
  * Reads the records of a session as a closed union, in the order of their seq and of all branches. A record of a type

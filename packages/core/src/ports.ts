@@ -104,7 +104,14 @@ export type ChatDelta =
 /**
  * States whether the model calls tools: as it likes, never, at least one, or one by name.
  */
-export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | {
+      /** Names the tool that the model calls. */
+      readonly tool: string;
+    };
 
 /** Describes an answer in JSON. */
 export interface OutputFormat {

@@ -14,7 +14,12 @@ import {
  */
 export type TurnOutputSchema =
   | SchemaInput
-  | { readonly schema: Extract<SchemaInput, { readonly "~standard": unknown }>; readonly jsonSchema: JsonObjectSchema };
+  | {
+      /** Checks and types the answer. */
+      readonly schema: Extract<SchemaInput, { readonly "~standard": unknown }>;
+      /** Describes the answer for the model. */
+      readonly jsonSchema: JsonObjectSchema;
+    };
 
 /** Types the checked answer of a turn. */
 export type TurnOutputValue<Schema extends TurnOutputSchema> = Schema extends SchemaInput

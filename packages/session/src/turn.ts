@@ -58,8 +58,18 @@ export interface Turn {
 /** Holds the result of a turn with the `output` option: a turn that is done has the answer. */
 type OutputTurn<Output> = Omit<Turn, "output" | "outcome"> &
   (
-    | { readonly outcome: "done"; readonly output: Output }
-    | { readonly outcome: Exclude<Turn["outcome"], "done">; readonly output: undefined }
+    | {
+        /** States that the turn has its answer. */
+        readonly outcome: "done";
+        /** Holds the checked answer. */
+        readonly output: Output;
+      }
+    | {
+        /** States how the turn ended without an answer. */
+        readonly outcome: Exclude<Turn["outcome"], "done">;
+        /** A turn that is not done has no answer. */
+        readonly output: undefined;
+      }
   );
 
 /** Types the result of a turn by the schema of its `output`. Without a schema, or one that is known, it is a `Turn`. */

@@ -48,6 +48,7 @@ interface ScriptedReply {
   readonly error?: unknown;
 }
 
+/** Holds what a step or the function of a step gives. */
 type ScriptedStep = string | ScriptedReply | Error;
 
 /** Holds a step of the script: a text, an answer, an error, or a function that makes one from the request. */
