@@ -18,6 +18,8 @@ const entryFields: Readonly<Record<string, FieldKind>> = {
   title: "text",
   titleBy: ["rules", "model", "import"],
   cwd: "text",
+  repository: "text",
+  branch: "text",
   handedOff: "any",
   chatType: ["direct", "group", "channel", "dm"],
   groupId: "text",

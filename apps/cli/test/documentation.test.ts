@@ -177,10 +177,11 @@ describe("the examples of the help", () => {
     .filter(({ name, isService }) => name !== "demo" && name !== "relocate" && isService !== true)
     .map(({ name, examples: texts }) => [name, texts] as const);
 
-  it.each(examples)("of %s can be run as they stand", async (_, texts) => {
+  it.each(examples)("of %s can be run as they stand", async (name, texts) => {
+    const before = name === "open" ? ["search harbour"] : [];
     const home = directory.path;
     const shim = `throughline() { "${process.execPath}" ${sourceCondition} "${binPath}" "$@"; }`;
-    const script = [shim, "set -e", ...texts.map((text) => `throughline ${text}`)].join("\n");
+    const script = [shim, "set -e", ...[...before, ...texts].map((text) => `throughline ${text}`)].join("\n");
     await promisify(execFile)("bash", ["-c", script], { cwd: home, env: cleanEnvironment(home) });
   });
 });

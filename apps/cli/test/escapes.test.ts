@@ -107,7 +107,10 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
   search: [
     ["search", "needle"],
     ["search", "mark"],
+    ["search", "--role", "user"],
+    ["search", "--file", attack],
   ],
+  open: [["open", "1"]],
   doctor: [["doctor"], ["doctor", evilFolder]],
   config: [
     ["config", "--store", `jsonl:${attack}`],

@@ -24,6 +24,7 @@ beforeEach(async () => {
     { key: "agent:work:cli:direct:old", drafts: [user(`${secret} old`)] },
   ]);
   await runHere(directory.path, ["delete", "agent:work:cli:direct:old"]);
+  await runHere(directory.path, ["search", secret, "--agent", "work"]);
   await runHere(directory.path, ["checkpoint", theirs, "--model", "offline"]);
   await seed(directory.path, [{ key: "agent:main:import:direct:x", drafts: [user("x")] }], `jsonl:${directory.path}/j`);
   writeFileSync(join(directory.path, "one.jsonl"), "");
@@ -72,6 +73,7 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
     { args: [theirId], expected: "refused" },
     { args: [archivedId], expected: "refused" },
     { args: ["zanz"], expected: "refused" },
+    { args: [theirs, "--files"], expected: "refused" },
   ],
   context: [
     { args: [theirs], expected: "refused" },
@@ -82,7 +84,10 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
     { args: [secret], expected: "blind" },
     { args: [secret, "--scan", "--archived"], expected: "blind" },
     { args: [secret, "--session", theirs], expected: "refused" },
+    { args: ["--role", "user"], expected: "blind" },
+    { args: [secret, "--group"], expected: "blind" },
   ],
+  open: [{ args: ["1"], expected: "refused" }],
   watch: [{ args: [theirs, "--after-seq", "0", "--limit", "1"], expected: "refused" }],
   append: [{ args: [theirs], stdin: draft, expected: "refused" }],
   import: [{ args: ["j", "--key", theirs], expected: "refused" }],
@@ -145,7 +150,10 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
   reindex: "takes no session",
   backup: "takes no session",
   "restore-backup": "takes no session",
-  stats: [{ args: [], expected: "blind" }],
+  stats: [
+    { args: [], expected: "blind" },
+    { args: ["--activity"], expected: "blind" },
+  ],
   usage: [
     { args: ["--by", "session"], expected: "blind" },
     { args: ["--by", "folder,agent", "--json"], expected: "blind" },

@@ -115,6 +115,8 @@ const shapes: Readonly<Record<string, Shape>> = {
     highlights: (value) =>
       Array.isArray(value) && value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(count)),
   },
+  hitGroup: { ...kind, session: object({}), hits: list, total: count, isTotalExact: flag },
+  changedFile: { ...kind, path: text, changes: count, firstSeq: count, lastSeq: count },
   import: {
     ...kind,
     sources: listOf({

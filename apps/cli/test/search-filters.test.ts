@@ -6,6 +6,7 @@ import { searchHits } from "@throughline/core/internal/node";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { kinds } from "./json-shapes.ts";
 import { objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 
 const { signal } = new AbortController();
@@ -195,6 +196,15 @@ describe("search with filters, for people", () => {
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("--program takes own, or one of")]);
   });
 
+  it("show --files lists the files that a session wrote", async () => {
+    const { stdout } = await runHere(directory.path, ["show", "agent:main:app", "--files", "--json"]);
+    expect(kinds(stdout)).toEqual(["changedFile", "end"]);
+    expect(objects(stdout)[0]).toMatchObject({ path: "src/pier.ts", changes: 1, firstSeq: 2, lastSeq: 2 });
+    expect((await run("show", "agent:main:apple", "--files")).stderr).toBe("Its tools wrote no file.\n");
+    for (const other of [["--tail", "1"], ["--at", "1"], ["--follow"]])
+      expect((await run("show", "agent:main:app", "--files", ...other)).code).toBe(2);
+  });
+
   it("open shows a numbered hit of the last search, of which only places are kept", async () => {
     const { rows } = await run("search", "lamp");
     const numbered = rows.flatMap((row) => / +(\d+) {2}#(\d+) user: (.*)$/.exec(row)?.slice(1) ?? []);
@@ -215,8 +225,9 @@ describe("search with filters, for people", () => {
     expect(await refused("99")).toBe("error: The last search printed 5 numbers, and 99 is none of them.");
     expect(await refused("lamp")).toBe('error: open takes the number of a hit, not "lamp".');
     expect(await refused("1", "--store", "sqlite:other.db")).toBe(
-      "error: The last search of this terminal was in another store.",
+      "error: The last search of this terminal was in another store or namespace.",
     );
+    expect(await refused("1", "--namespace", "other")).toContain("another store or namespace");
     // A search without hits keeps the numbers that are on the screen.
     await run("search", "xyzzy");
     expect((await run("open", number)).code).toBe(0);

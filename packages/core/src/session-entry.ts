@@ -84,6 +84,10 @@ export interface SessionEntry {
    * States the absolute path of the session's working folder. A terminal resumes the newest session of its own folder.
    */
   readonly cwd?: string;
+  /** States the repository of the working folder, as the program that wrote the session names it. */
+  readonly repository?: string;
+  /** States the branch that was checked out last. */
+  readonly branch?: string;
   /** States the kind of conversation: `direct`, `group` or `channel`; `dm` is an old word for `direct`. */
   readonly chatType?: string;
   /** States the channel's id of the group. */

@@ -25,6 +25,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       "Show a session by its name: `throughline show KEY`.",
     );
   const { agentId, key, archiveId, sessionId, seq } = keptPlace(context, number);
+  if (scope.isAgentGiven && agentId !== scope.agentId)
+    throw new ThroughlineError("SESSION_NOT_FOUND", `Hit ${number} is in no session of agent ${scope.agentId}.`, {
+      details: { number, agentId: scope.agentId },
+      remedy: "Leave out --agent, or search again.",
+    });
   const store = await context.openStore("read");
   const ref = { namespace: scope.namespace, agentId, key, ...(archiveId === null ? {} : { archiveId }) };
   const state = await store.load(ref, { signal });

@@ -16,7 +16,7 @@ export interface HitPlace {
   readonly seq: number;
 }
 
-type PlaceContext = Pick<CommandContext, "host" | "output" | "storeUrl" | "tokenPlaces">;
+type PlaceContext = Pick<CommandContext, "host" | "output" | "scope" | "storeUrl" | "tokenPlaces">;
 
 const keptMs = 3_600_000;
 const mostBytes = 4_194_304;
@@ -27,8 +27,9 @@ function pathOf({ host, tokenPlaces }: PlaceContext): string {
   return join(tokenPlaces.home, "searches", `${terminal}.json`);
 }
 
-function storeName({ host, storeUrl }: PlaceContext): string {
-  return sha256Hex(JSON.stringify(parseStoreUrl(storeUrl, host.workingDirectory))).slice(0, 16);
+function storeName({ host, scope, storeUrl }: PlaceContext): string {
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  return sha256Hex(JSON.stringify([address, scope.namespace])).slice(0, 16);
 }
 
 export function placeOf({ ref, sessionId, seq }: SearchHit): HitPlace {
@@ -71,7 +72,7 @@ export function keptPlace(context: PlaceContext, number: number): HitPlace {
     );
   if (kept.store !== storeName(context))
     throw usageError(
-      "The last search of this terminal was in another store.",
+      "The last search of this terminal was in another store or namespace.",
       { number },
       "Search in this store first: `throughline search WORDS`.",
     );

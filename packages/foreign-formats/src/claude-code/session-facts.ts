@@ -1,4 +1,5 @@
 import type { Fields } from "@throughline/core/internal";
+import { repositoryFields } from "../repository-fields.ts";
 
 /** Collects the session's facts from its lines and from the path of its file. */
 export class SessionFacts {
@@ -51,6 +52,7 @@ export class SessionFacts {
     if (typeof uuid === "string") this.#strayTitle = textOf(this.#strayTitles.get(uuid)) || this.#strayTitle;
     if (typeof sessionId === "string" && sessionId !== "") this.#sessionId ??= sessionId;
     if (typeof cwd === "string" && cwd !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", cwd);
+    this.#branch(line["gitBranch"]);
     switch (type) {
       case "ai-title":
         return this.#title(line["aiTitle"]);
@@ -68,6 +70,13 @@ export class SessionFacts {
       case "relocated":
         if (typeof line["relocatedCwd"] === "string") this.#entry.set("cwd", line["relocatedCwd"]);
     }
+  }
+
+  /** The branch may change while the session goes on; the last one counts. */
+  #branch(stated: unknown): void {
+    if (stated === undefined || stated === this.#entry.get("branch")) return;
+    const { branch } = repositoryFields(null, stated);
+    if (branch !== undefined) this.#entry.set("branch", branch);
   }
 
   #title(title: unknown): void {

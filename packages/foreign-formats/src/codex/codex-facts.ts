@@ -1,4 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
+import { repositoryFields } from "../repository-fields.ts";
 
 /** Collects the session's facts from its first header and from the name of its file. */
 export class CodexFacts {
@@ -25,6 +26,9 @@ export class CodexFacts {
     const { cwd, source, model_provider: provider } = meta;
     if (typeof id === "string" && id !== "") this.sessionId = id;
     if (typeof cwd === "string" && cwd !== "") this.#entry.set("cwd", cwd);
+    const git = isFields(meta["git"]) ? meta["git"] : {};
+    const fields = Object.entries(repositoryFields(git["repository_url"], git["branch"]));
+    for (const [name, value] of fields) this.#entry.set(name, value);
     if (typeof provider === "string" && provider !== "") this.provider = provider;
     this.spawnedBy = parentOf(source);
   }

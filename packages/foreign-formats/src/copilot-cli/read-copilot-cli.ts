@@ -4,6 +4,7 @@ import type { Finding } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
+import { repositoryFields } from "../repository-fields.ts";
 import { provider, RunUsage } from "./run-usage.ts";
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 
@@ -61,8 +62,10 @@ class CopilotCliReader implements ForeignReader {
   #note(type: unknown, { sessionId, context, title }: Fields): void {
     if (type !== "session.start" && type !== "session.resume" && type !== "session.title_changed") return;
     if (typeof sessionId === "string" && sessionId !== "") this.sessionId ??= sessionId;
-    const cwd = isFields(context) ? context["cwd"] : undefined;
+    const { cwd, repository, branch } = isFields(context) ? context : {};
     if (typeof cwd === "string" && cwd !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", cwd);
+    const fields = Object.entries(repositoryFields(repository, branch));
+    for (const [name, value] of fields) this.#entry.set(name, value);
     if (typeof title !== "string" || title.trim() === "") return;
     this.#entry.set("title", title.trim());
     this.#entry.set("titleBy", "import");
