@@ -12,6 +12,8 @@ export interface TableColumn {
    * that. @default the widest cell
    */
   readonly least?: number;
+  /** True if the column shrinks to its least width before other columns shrink. @default false */
+  readonly givesFirst?: boolean;
   /** Sets the position at which a long cell loses text. @default "middle" */
   readonly cut?: Cut;
 }
@@ -71,19 +73,24 @@ function fitColumns(
   }
   const shortest = least.map((each) => Math.min(each, shortestCell));
   while (shown.length > 1 && total(shortest) > width) shown = shown.slice(0, -1);
+  const first = widths.map((each, index) => (columns[index]?.givesFirst === true ? (least[index] ?? each) : each));
   // Columns shrink to their least width first, and further only if the row still does not fit.
-  for (const floor of [least, shortest, least.map(() => 1)]) narrow(widths, shown, floor, width);
+  for (const floor of [first, least, shortest, least.map(() => 1)]) narrow(widths, shown, floor, width);
   return shown;
 }
 
-/** Shrinks the column with the most spare cells, until the columns fit or no spare cell is left. */
+/** Takes cells from the columns that have most to spare, until the columns fit or no spare cell is left. */
 function narrow(widths: number[], shown: readonly number[], floor: readonly number[], width: number): void {
   const spare = (index: number): number => (widths[index] ?? 0) - (floor[index] ?? 0);
   for (;;) {
     const over = shown.reduce((sum, index) => sum + (widths[index] ?? 0) + gap.length, -gap.length) - width;
-    const widest = shown.reduce((best, index) => (spare(index) > spare(best) ? index : best), shown[0] ?? 0);
-    if (over <= 0 || spare(widest) <= 0) return;
-    widths[widest] = Math.max(floor[widest] ?? 0, (widths[widest] ?? 0) - over);
+    const [most = 0, next = 0] = [...new Set(shown.map(spare))].toSorted((one, other) => other - one);
+    if (over <= 0 || most <= 0) return;
+    const widest = shown.filter((index) => spare(index) === most);
+    // The columns come down together to the next one, or share what is left to take.
+    const each = Math.max(1, Math.min(most - Math.max(0, next), Math.floor(over / widest.length)));
+    for (const index of each * widest.length > over ? widest.slice(0, over) : widest)
+      widths[index] = (widths[index] ?? 0) - each;
   }
 }
 

@@ -35,6 +35,38 @@ const totals: Shape = {
   lost: count,
 };
 
+const sessionShape: Shape = {
+  ...kind,
+  agentId: text,
+  key: text,
+  sessionId: text,
+  ...sessionNames,
+  state: one("active", "archived"),
+  archiveId: or(text),
+  recordCount: count,
+  messageCount: count,
+  contextTokens: or(count),
+  windowTokens: or(count),
+  contextPercent: or(number),
+  model: or(text),
+  createdAtMs: count,
+  updatedAtMs: count,
+  incomplete: or(one("copy", "fork", "import")),
+  pendingApprovals: count,
+};
+
+const hitShape: Shape = {
+  ...ofSession,
+  seq: count,
+  id: text,
+  role: or(text),
+  tsMs: or(count),
+  score: number,
+  snippet: text,
+  highlights: (value) =>
+    Array.isArray(value) && value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(count)),
+};
+
 const shapes: Readonly<Record<string, Shape>> = {
   end: { ...kind, count, nextCursor: or(text) },
   error: {
@@ -46,25 +78,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     outcome: or(one("not-applied", "unknown")),
     details: object({}),
   },
-  session: {
-    ...kind,
-    agentId: text,
-    key: text,
-    sessionId: text,
-    ...sessionNames,
-    state: one("active", "archived"),
-    archiveId: or(text),
-    recordCount: count,
-    messageCount: count,
-    contextTokens: or(count),
-    windowTokens: or(count),
-    contextPercent: or(number),
-    model: or(text),
-    createdAtMs: count,
-    updatedAtMs: count,
-    incomplete: or(one("copy", "fork", "import")),
-    pendingApprovals: count,
-  },
+  session: sessionShape,
   record: {
     ...kind,
     seq: count,
@@ -104,18 +118,8 @@ const shapes: Readonly<Record<string, Shape>> = {
     repairs: listOf({ rule: text, recordId: text, before: or(text), after: or(text) }),
     omitted: listOf({ fromSeq: count, toSeq: count, reason: text }),
   },
-  hit: {
-    ...ofSession,
-    seq: count,
-    id: text,
-    role: or(text),
-    tsMs: or(count),
-    score: number,
-    snippet: text,
-    highlights: (value) =>
-      Array.isArray(value) && value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(count)),
-  },
-  hitGroup: { ...kind, session: object({}), hits: list, total: count, isTotalExact: flag },
+  hit: hitShape,
+  hitGroup: { ...kind, session: object(sessionShape), hits: listOf(hitShape), total: count, isTotalExact: flag },
   changedFile: { ...kind, path: text, changes: count, firstSeq: count, lastSeq: count },
   import: {
     ...kind,

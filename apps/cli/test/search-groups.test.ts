@@ -1,9 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellWidth } from "../src/cells.ts";
-import { snippetPieces } from "../src/search/show-group.ts";
+import { flatSnippet, snippetPieces } from "../src/search/show-group.ts";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 
 describe("the text of a hit", () => {
+  it("has one space for each run of white space, and the same matches", () => {
+    const snippet = "\n  the   login\n\tbug  came 🙂  back ";
+    const words = ["login", "bug", "back"];
+    const highlights = words.map((word) => [snippet.indexOf(word), snippet.indexOf(word) + word.length] as const);
+    const flat = flatSnippet(snippet, highlights);
+    expect(flat.snippet).toBe("the login bug came 🙂 back ");
+    expect(flat.highlights.map(([start, end]) => flat.snippet.slice(start, end))).toEqual(words);
+  });
+
   it.each([10, 20, 33, 80])("cuts a text around its first match to %i cells", (cells) => {
     for (const text of ["修复登录错误".repeat(20), "the login bug ".repeat(20), "🙂 ".repeat(60)])
       for (const at of [0, 6, 60, text.length - 2]) {

@@ -22,8 +22,8 @@ const placeColumns: readonly TableColumn[] = [
 ];
 const sessionColumns: readonly TableColumn[] = [
   { title: "NAME", least: 24, cut: "end" },
-  { title: "PROGRAM", least: 11, cut: "end", rank: 1 },
-  { title: "FOLDER", least: 12, cut: "start", rank: 2 },
+  { title: "PROGRAM", least: 11, givesFirst: true, cut: "end", rank: 1 },
+  { title: "FOLDER", least: 10, cut: "start", rank: 2 },
   { title: "MESSAGES", align: "right" },
   { title: "COST", align: "right" },
 ];

@@ -224,7 +224,6 @@ async function tellEnd(
   const part = shown < sessions ? `; ${shown} sessions are shown` : "";
   output.note(`${found}${part}${isCut || shown < sessions ? " (--limit all shows the rest)" : ""}.`);
   const place = `${shellWord(nameOf(example))} --at ${example.seq}`;
-  output.note(
-    `\`throughline open 1\` or \`throughline show ${place}\` prints the first hit with the records around it.`,
-  );
+  output.note("`throughline open N` prints hit N with the records around it, for an hour on this terminal.");
+  output.note(`\`throughline show ${place}\` prints the first hit.`);
 }

@@ -23,14 +23,14 @@ const largestPage = 1000;
 const countedAtMost = 1000;
 
 const columns: readonly TableColumn[] = [
-  { title: "NAME", least: 26, cut: "end" },
-  { title: "PROGRAM", rank: 1, least: 11, cut: "end" },
-  { title: "FOLDER", rank: 2, least: 12, cut: "start" },
+  { title: "NAME", least: 17, cut: "end" },
+  { title: "PROGRAM", rank: 1, least: 11, givesFirst: true, cut: "end" },
+  { title: "FOLDER", rank: 2, least: 10, cut: "start" },
   { title: "MESSAGES", align: "right" },
   { title: "LAST", align: "right" },
   { title: "CONTEXT", align: "right", rank: 4 },
   { title: "STATE", rank: 3 },
-  { title: "KEY", least: 8 },
+  { title: "KEY", least: 8, givesFirst: true },
 ];
 const columnsOfWholeKeys: readonly TableColumn[] = [...columns.slice(0, -1), { title: "KEY" }];
 

@@ -96,7 +96,27 @@ export async function showHit(
   const start = `${number}  `.padStart(numberCells);
   const place = `#${seq} ${role ?? "record"}: `;
   const cells = width === null ? Number.POSITIVE_INFINITY : Math.max(20, width - start.length - place.length);
-  await context.output.line(start, { text: place, style: "cyan" }, ...snippetPieces(snippet, highlights, cells));
+  const flat = flatSnippet(snippet, highlights);
+  const pieces = snippetPieces(flat.snippet, flat.highlights, cells);
+  await context.output.line(start, { text: place, style: "cyan" }, ...pieces);
+}
+
+/** Replaces each run of white space with one space, because indentation and line ends take room of the line. */
+export function flatSnippet(
+  snippet: string,
+  highlights: SearchHit["highlights"],
+): Pick<SearchHit, "snippet" | "highlights"> {
+  const places: number[] = [];
+  let flat = "";
+  for (let at = 0; at < snippet.length; at++) {
+    places.push(flat.length);
+    const unit = snippet.charAt(at);
+    const isSpace = unit.trim() === "";
+    if (!isSpace) flat += unit;
+    else if (flat !== "" && !flat.endsWith(" ")) flat += " ";
+  }
+  const placeOf = (at: number): number => places[at] ?? flat.length;
+  return { snippet: flat, highlights: highlights.map(([start, end]) => [placeOf(start), placeOf(end)] as const) };
 }
 
 /** Returns the part of a snippet around its first match, with matches in bold. */
