@@ -170,6 +170,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
   handoff: {
     ...ofSession,
+    name: text,
     format: one("claude-code", "codex", "gemini", "pi", "openclaw"),
     path: text,
     cwd: text,
@@ -248,6 +249,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
   approval: {
     ...ofSession,
+    name: text,
     callId: text,
     tool: text,
     arguments: anything,

@@ -5,6 +5,7 @@ export const ownerShapes: Readonly<Record<string, Shape>> = {
   resume: {
     ...kind,
     key: text,
+    name: text,
     sessionId: text,
     program: or(text),
     path: or(text),

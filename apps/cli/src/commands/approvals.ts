@@ -1,9 +1,10 @@
-import { resolveSession, shellWord, systemClock } from "@throughline/core/internal";
+import { quote, resolveSession, sessionName, shellWord, systemClock } from "@throughline/core/internal";
 import { decideApproval, listApprovals, withdrawal } from "@throughline/session/internal";
 import type { DecideApprovalOptions, PendingApproval } from "@throughline/session/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
+import { shownName } from "../session-names.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { timeText } from "../time-text.ts";
 
@@ -52,14 +53,16 @@ function decisionOf(options: ApprovalOptions, words: string): Pick<DecideApprova
 async function list(context: CommandContext, key: string): Promise<number> {
   const { output, scope, signal } = context;
   const store = await context.openStore("read");
-  const { ref, sessionId } = await resolveSession(store, key, scope, { signal });
+  const state = await resolveSession(store, key, scope, { signal });
+  const { ref, sessionId } = state;
   const approvals = await listApprovals(store, ref, systemClock);
+  const name = output.isJson ? sessionName(state) : await shownName(store, state, signal);
   for (const approval of approvals) {
-    if (output.isJson) await output.object({ kind: "approval", key: ref.key, sessionId, ...approval });
+    if (output.isJson) await output.object({ kind: "approval", key: ref.key, sessionId, name, ...approval });
     else await print(context, approval);
   }
   if (output.isJson) await output.end(approvals.length);
-  else if (approvals.length === 0) output.note(`No call waits for a decision in ${ref.key}.`);
+  else if (approvals.length === 0) output.note(`No call waits for a decision in ${quote(name)}.`);
   else output.note(`Decide with \`throughline approvals ${shellWord(ref.key)} --approve ID\` or \`--refuse ID TEXT\`.`);
   return 0;
 }

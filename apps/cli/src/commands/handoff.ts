@@ -1,4 +1,4 @@
-import { resolveSession } from "@throughline/core/internal";
+import { resolveSession, sessionName } from "@throughline/core/internal";
 import { type ExportRemark, handOff, type HandOffTarget } from "@throughline/transfer/internal";
 import { commandLine } from "../command-line.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -13,7 +13,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const [name = ""] = input.arguments;
   if (to === undefined) throw usageError("handoff needs the program: --to PROGRAM.");
   const store = await context.openStore("read");
-  const { ref } = await resolveSession(store, name, scope, { signal });
+  const state = await resolveSession(store, name, scope, { signal });
+  const { ref } = state;
   const losses = new ExportLosses();
   const onRemark = (remark: ExportRemark): void => void losses.take(remark);
   const { environment, userHome, workingDirectory } = host;
@@ -36,6 +37,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       kind: "handoff",
       key,
       sessionId,
+      name: sessionName(state),
       format: to,
       path,
       cwd,

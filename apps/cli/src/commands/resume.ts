@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { quote, resolveSession, shellWord } from "@throughline/core/internal";
+import { givenName, quote, resolveSession, sessionName, shellWord } from "@throughline/core/internal";
 import { planResume, type ResumePlan } from "@throughline/transfer/internal";
 import { commandLine } from "../command-line.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -26,6 +26,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       kind: "resume",
       key,
       sessionId: plan?.sessionId ?? state.sessionId,
+      name: sessionName(state),
       program: plan?.format ?? null,
       path: plan?.path ?? null,
       cwd: plan?.cwd ?? null,
@@ -33,7 +34,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       isContinuedHere: plan?.isContinuedHere ?? false,
       command,
     });
-  else await output.line(command);
+  else {
+    output.note(`This resumes ${quote(givenName(state.entry) ?? key)}.`);
+    await output.line(command);
+  }
   return 0;
 }
 
