@@ -14,11 +14,11 @@ import {
   one,
   or,
   problemOf,
-  sessionNames,
   text,
   type Shape,
 } from "./shape-checks.ts";
 import { ownerShapes } from "./owner-shapes.ts";
+import { hitShape, sessionShape } from "./session-shapes.ts";
 import { serverShapes } from "./server-shapes.ts";
 import { usageShapes } from "./usage-shapes.ts";
 
@@ -33,38 +33,6 @@ const totals: Shape = {
   records: count,
   repaired: count,
   lost: count,
-};
-
-const sessionShape: Shape = {
-  ...kind,
-  agentId: text,
-  key: text,
-  sessionId: text,
-  ...sessionNames,
-  state: one("active", "archived"),
-  archiveId: or(text),
-  recordCount: count,
-  messageCount: count,
-  contextTokens: or(count),
-  windowTokens: or(count),
-  contextPercent: or(number),
-  model: or(text),
-  createdAtMs: count,
-  updatedAtMs: count,
-  incomplete: or(one("copy", "fork", "import")),
-  pendingApprovals: count,
-};
-
-const hitShape: Shape = {
-  ...ofSession,
-  seq: count,
-  id: text,
-  role: or(text),
-  tsMs: or(count),
-  score: number,
-  snippet: text,
-  highlights: (value) =>
-    Array.isArray(value) && value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(count)),
 };
 
 const shapes: Readonly<Record<string, Shape>> = {

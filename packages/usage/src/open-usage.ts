@@ -72,12 +72,15 @@ export interface UsageReport {
 
 /** Holds what happened in the sessions of a store. */
 export interface StoreActivity extends Pick<UsageReport, "unread"> {
+  /** Lists the sessions that the query wants. */
   readonly sessions: readonly SessionActivity[];
 }
 
 /** Holds what happened in a session. */
 export interface SessionActivity {
+  /** Holds the session as the store listed it. */
   readonly state: SessionState;
+  /** Adds up the calls of the session. */
   readonly usage: UsageTotals;
   /** Holds the counts by time. Times are starts of quarters of an hour, in UTC milliseconds. */
   readonly counts: readonly {

@@ -97,7 +97,7 @@ function listedSession({ state, usage }: SessionActivity): ListedSession {
 
 /** Returns the report in the form that `--json` prints. */
 export function activityJson({ longest, mostExpensive, ...report }: ActivityReport): object {
-  const named = ({ state: _, ...session }: ListedSession): NamedSession => session;
+  const named = ({ state: _state, ...session }: ListedSession): NamedSession => session;
   return { ...report, longest: longest.map(named), mostExpensive: mostExpensive.map(named) };
 }
 

@@ -25,7 +25,7 @@ export function realFolder(path: string): string {
 }
 
 /**
- * Returns a function that tells whether a folder is this one or lies inside it, after links are resolved. It is false
+ * Returns a function that is true for this folder and for every folder inside it, after links are resolved. It is false
  * for an unknown, relative or unreadable folder. The answer for a path is kept, because many sessions share a folder.
  */
 export function folderScope(folder: string): (cwd: unknown) => boolean {
