@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import { createAgentScope, ThroughlineError } from "@throughline/core";
 import type {
   ListQuery,
@@ -133,6 +134,8 @@ async function seenPage(
     }
     if (page.nextCursor === null) return { ...page, sessions, nextCursor: null };
     cursor = page.nextCursor;
+    // A store that answers without waiting would keep other calls waiting.
+    await pause();
   }
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import { assertKnownOptions, optionKinds, type OptionTable } from "../option-checks.ts";
 import type { SearchFacet, SearchHit, SearchQuery } from "../store-facets.ts";
 import type { SessionState } from "../session-state.ts";
@@ -57,6 +58,7 @@ const hitTable: OptionTable<HitQuery> = {
 
 /** Limits a search without words, which no index answers: records in all, and the newest of each session. */
 const mostScanned = { records: 50_000, ofSession: 2000 };
+const listStep = 100;
 /** Limits the sessions that are searched one by one when the best hits of all sessions are not of them. */
 const mostSearched = 200;
 
@@ -121,8 +123,12 @@ async function* sessionsOf(
     return;
   }
   const agent = agentId === null ? {} : { agentId };
-  for await (const each of listSessions(store, { namespace, ...agent, state, limit: 100, signal }))
+  let number = 0;
+  for await (const each of listSessions(store, { namespace, ...agent, state, limit: listStep, signal })) {
+    // A store that answers without waiting would block interrupts while it passes over sessions.
+    if (++number % listStep === 0) await pause();
     if (isWanted === undefined || isWanted(each)) yield each;
+  }
 }
 
 /**
@@ -151,17 +157,43 @@ async function* narrowedHits(
   let number = 0;
   for await (const state of sessionsOf(store, query)) {
     if (++number > mostSearched) return onCut?.();
-    const { ref, sessionId } = state;
-    let ofSession = 0;
-    const one = { ...searched, agentId: ref.agentId, key: ref.key, sessionId, state: "any" as const };
-    for await (const hit of index.search(one)) {
-      ofSession += 1;
+    for await (const hit of hitsOfSession(store, index, state, { query, searched })) {
       if (seen.has(`${hit.sessionId} ${hit.seq}`) || !(await filter.passes(hit))) continue;
       yield hit;
       if (++yielded >= limit) return;
     }
-    if (ofSession >= mostIndexedHits) onCut?.();
   }
+}
+
+/**
+ * Yields the hits of one session. To find them, an index may go through all records with the words, so a session of
+ * usual size is read instead. Its hits rank behind those of the index.
+ */
+async function* hitsOfSession(
+  store: SessionStore,
+  index: SearchFacet,
+  state: SessionState,
+  { query, searched }: { readonly query: HitQuery; readonly searched: SearchQuery },
+): AsyncGenerator<SearchHit, void, void> {
+  if (state.head.lastSeq <= mostScanned.ofSession) {
+    // The filters that are not words apply to the hits of both ways.
+    const { file: _file, isError: _isError, ...scan } = scanOf(query);
+    for await (const hit of scanRecords(store, only(state), { ...scan, text: searched.text ?? "" }))
+      yield { ...hit, score: 0 };
+    return;
+  }
+  const { ref, sessionId } = state;
+  let count = 0;
+  const one = { ...searched, agentId: ref.agentId, key: ref.key, sessionId, state: "any" as const };
+  for await (const hit of index.search(one)) {
+    count += 1;
+    yield hit;
+  }
+  if (count >= mostIndexedHits) query.onCut?.();
+}
+
+async function* only(state: SessionState): AsyncGenerator<SessionState, void, void> {
+  yield state;
 }
 
 /** Loads each session of the hits once, and a record only where a filter needs it. */
