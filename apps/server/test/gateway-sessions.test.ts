@@ -216,6 +216,11 @@ describe("sessions of clients", () => {
     expect((await exchangesOf(keyOf("cc-1-a"))).map(({ lane }) => lane)).toEqual(["agent", "agent"]);
     const spawned = await gateway.serving.ask("GET", `/sessions/${keyOf("oc-2")}/entry`);
     expect(spawned.body["entry"]).toMatchObject({ spawnedBy: keyOf("oc-1"), clientSessionId: "oc-2" });
+    const programs = ["cc-1", "cc-1-a", "mine"].map(async (part) => {
+      const { body: session } = await gateway.serving.ask("GET", `/sessions/${keyOf(part)}`);
+      return session["program"];
+    });
+    expect(await Promise.all(programs)).toEqual(["claude-code", "claude-code", null]);
     expect((await exchangesOf(keyOf("oc-2"))).map(({ lane }) => lane)).toEqual(["agent"]);
     expect((await exchangesOf(keyOf("cc-1-side"))).map(({ lane }) => lane)).toEqual(["side", "side"]);
     const compacted = await exchangesOf(keyOf("cc-2"));

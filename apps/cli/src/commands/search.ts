@@ -1,5 +1,5 @@
 import type { SearchHit, SessionStore } from "@throughline/core";
-import { HitGroups, parseSearch, resolveSession, sessionRow, shellWord } from "@throughline/core/internal";
+import { HitGroups, resolveSession, sessionRow, shellWord } from "@throughline/core/internal";
 import { type FoundHits, mostIndexedHits, searchHits } from "@throughline/core/internal/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted, grouped } from "../counted.ts";
@@ -75,7 +75,7 @@ function hitsOf(context: CommandContext, store: SessionStore, asked: AskedSearch
     onSession: (key, number) => output.progress(`searching session ${number}: ${key}`),
   });
   if (index === null) {
-    if (parseSearch(text).clauses.length > 0 || options.scan === true)
+    if (text !== "" || options.file !== undefined || options.scan === true)
       output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
     return { index, hits, isCut: () => isCut };
   }

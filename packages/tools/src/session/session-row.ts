@@ -1,4 +1,5 @@
 import type { SessionState } from "@throughline/core";
+import { sessionName } from "@throughline/core/internal";
 
 /** Describes one session of a list, for models and for programs. */
 export interface SessionRow {
@@ -8,6 +9,8 @@ export interface SessionRow {
   readonly sessionId: string;
   /** Holds the label or the display name, at most 120 characters. Null when the session has neither. */
   readonly label: string | null;
+  /** Holds the label, the title or the last part of the key, at most 120 characters. */
+  readonly name: string;
   /** States whether the session is archived. */
   readonly isArchived: boolean;
   /** Holds the key of the session that spawned this session; null when it was not spawned. */
@@ -30,11 +33,12 @@ export function sessionRow(
 ): SessionRow {
   const { label, displayName, spawnedBy } = entry;
   const spawnDepth = entry["spawnDepth"];
-  const name = [label, displayName].find((one) => typeof one === "string" && one.trim() !== "");
+  const given = [label, displayName].find((one) => typeof one === "string" && one.trim() !== "");
   return {
     key: ref.key,
     sessionId,
-    label: typeof name === "string" ? name.slice(0, longestLabel).toWellFormed() : null,
+    label: typeof given === "string" ? given.slice(0, longestLabel).toWellFormed() : null,
+    name: sessionName({ ref, entry }).slice(0, longestLabel).toWellFormed(),
     isArchived: ref.archiveId !== undefined,
     spawnedBy: typeof spawnedBy === "string" ? spawnedBy : null,
     spawnDepth: typeof spawnDepth === "number" ? spawnDepth : 0,
