@@ -377,7 +377,7 @@ describe("the rest of the routes", () => {
     const waiting = { turnId: "w", fence: 0, sinceMs: 1, calls: 1 };
     await serving.ask("PATCH", `/sessions/waits/entry`, { body: { waiting } });
     await serving.ask("GET", `/sessions/waits/approvals`);
-    await serving.ask("GET", `/sessions/waits/approvals`);
+    expect((await serving.ask("GET", `/sessions/waits/turn/events`)).status).toBe(204);
     await serving.ask("POST", `/sessions/waits/approvals`, { body: { callId: "t1", decision: "approve" } });
     const { sessionId } = (await serving.ask("GET", `/sessions/${key}`)).body;
     const place = { v: 1, sessionId, turnId: "t", fence: 1, step: 1, attempt: 0, afterSeq: 1 };
