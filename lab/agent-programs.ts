@@ -15,9 +15,12 @@ export const agentPackages: Readonly<Record<string, string>> = {
 /** They put the agent's program in its place; without them two of the agents do not start. */
 const installScripts = ["@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs"];
 
-/** Installs the agents into a folder, from the npm registry. False without a registry. */
-export function installAgents(folder: string): boolean {
-  if (!installPeers(folder, agentPackages, [])) return false;
+/**
+ * Installs the agents into a folder, from the npm registry. False without a registry.
+ * @param more other packages, with their versions
+ */
+export function installAgents(folder: string, more: Readonly<Record<string, string>> = {}): boolean {
+  if (!installPeers(folder, { ...agentPackages, ...more }, [])) return false;
   for (const script of installScripts) {
     const path = join(folder, "node_modules", script);
     spawnSync(process.execPath, [path], { cwd: dirname(path), stdio: "inherit" });

@@ -81,6 +81,12 @@ export const labSuites: readonly LongSuite[] = [
     { full: [], quick: ["--only", "codex"] },
   ),
   program(
+    "resumed-agents",
+    "Claude Code, Codex, Gemini CLI, pi, opencode and Qwen Code send the whole conversation of a resumed session",
+    "lab/resumed-agents.ts",
+    { full: [], quick: ["--only", "codex"] },
+  ),
+  program(
     "mcp-scale",
     "a search over 100,000 sessions by an MCP client, its start, and its memory",
     "lab/benchmarks/mcp.ts",

@@ -294,11 +294,15 @@ async function* loneFile(path: string, search: Search): AsyncGenerator<Transcrip
   else yield* foreignFile(path, beginning, search);
 }
 
+/** pi keeps the sessions of each project in a folder of its own. */
+const piFile = /[/\\]\.pi[/\\]agent[/\\]sessions[/\\][^/\\]{1,255}[/\\][^/\\]{1,255}$/;
+
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
 async function ownFile(path: string, peek: Peek, search: Search): Promise<TranscriptSource> {
   const { format: detected, header, sizeBytes } = peek;
   if (isForeignName(search.from)) throw otherFormat(path, search.from, detected);
-  const agentId = agentOfSessionsDir(path);
+  // A folder above pi's may have any name, also that of OpenClaw's agents.
+  const agentId = piFile.test(path) ? null : agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
   const isStated = search.from !== "auto" && !databaseFormats.has(search.from);
   const format = isStated ? search.from : placed;

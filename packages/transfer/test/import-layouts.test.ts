@@ -80,6 +80,17 @@ describe("importing other layouts", () => {
     });
   });
 
+  it("pi: in its own folder also below one with the name of OpenClaw's agents", async () => {
+    using folder = fixtureFolder({
+      [`agents/ada/.pi/agent/sessions/--w--/2026-02-01T16-10-50-414Z_${sessionId}.jsonl`]: jsonLines(
+        header,
+        message("a", null),
+      ),
+    });
+    const [source] = await importAll(createMemoryStore(), folder.at("agents/ada/.pi"));
+    expect([source?.format, source?.agentId, source?.error]).toEqual(["pi", "main", null]);
+  });
+
   it("pi: folders by working directory, names with the time first", async () => {
     const name = `--home-u-project--/2026-02-01T16-10-50-414Z_${sessionId}.jsonl`;
     using folder = fixtureFolder({ [`sessions/${name}`]: plain(sessionId), "sessions/--home-u-other--/notes.txt": "" });
