@@ -21,6 +21,12 @@ export interface ForeignFormat {
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
   detect(sample: FormatSample): FormatMatch | null;
   /**
+   * Returns whether the rest of a file that is cut off may show another format, although the file is likely of this
+   * one. An imported session keeps its format, so an import waits for the rest. Absent when no beginning is shared with another
+   * format.
+   */
+  readonly mayTurnOut?: (sample: FormatSample) => boolean;
+  /**
    * Returns whether a file can be read in the format when the caller names the format. Absent when only recognized
    * files can be read.
    */

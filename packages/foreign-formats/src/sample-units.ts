@@ -9,6 +9,8 @@ export interface SampledDocument {
   readonly elements: readonly Fields[];
   /** The count covers elements that are not objects. */
   readonly others: number;
+  /** The file ends within the list, so a later element may show another format. */
+  readonly isCut: boolean;
 }
 
 /** More elements add no certainty about the format. */
@@ -32,7 +34,8 @@ export function documentIn(
   }
   const rest = isWhole ? splitter.end().find(({ part }) => part === "tail") : undefined;
   const tail = rest === undefined ? {} : tailFields(decoder.decode(rest.bytes));
-  return { head: headFields(decoder.decode(first.bytes)), tail, elements, others };
+  const isCut = isWhole && rest?.isTerminated !== true;
+  return { head: headFields(decoder.decode(first.bytes)), tail, elements, others, isCut };
 }
 
 /** The text ends within the list, so the open brackets are closed before the parse. */

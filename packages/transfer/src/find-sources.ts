@@ -290,8 +290,19 @@ async function* loneFile(path: string, search: Search): AsyncGenerator<Transcrip
   const beginning = mayBeForeign.has(peek.format) ? await foreignBeginning(path, named) : null;
   // A line of a document, or a message of a provider, may look like a flat line of claw0.
   const isOther = beginning !== null && (peek.format === "unknown" || mayLookFlat(beginning.format, beginning.layout));
+  const isOpen = isOther && named === undefined && beginning.format.mayTurnOut?.(beginning.sample) === true;
+  if (isOpen) throw openDocument(path, beginning);
   if (!isOther) yield await ownFile(path, peek, search);
   else yield* foreignFile(path, beginning, search);
+}
+
+function openDocument(path: string, { format: { name, program } }: ForeignBeginning): ThroughlineError {
+  const message = `${quote(path)} ends within its list, and what is there may be of ${program} or of another format.`;
+  return new ThroughlineError("FORMAT_UNKNOWN", message, {
+    outcome: "not-applied",
+    details: { path },
+    remedy: `Import it again once it is complete, or name its format: --from ${name}.`,
+  });
 }
 
 /** pi keeps the sessions of each project in a folder of its own. */

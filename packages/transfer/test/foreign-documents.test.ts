@@ -94,6 +94,30 @@ describe("a document of another program", () => {
     },
   );
 
+  it("waits for its rest where texts alone could be of two formats, unless its format is named", async () => {
+    using folder = fixtureFolder();
+    const texts = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Yo" },
+    ];
+    const call = { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "f", input: {} }] };
+    const text = JSON.stringify([...texts, call], null, 2);
+    const cut = text.indexOf('"tool_use"');
+    const path = folder.write("list.json", text.slice(0, cut));
+    await using store = createMemoryStore();
+    const early = await importOne(store, path);
+    expect([early.state, early.error?.code]).toEqual(["refused", "FORMAT_UNKNOWN"]);
+    expect(early.error?.remedy).toContain("--from openai");
+    writeFileSync(path, text);
+    const whole = await importOne(store, path);
+    expect([whole.format, whole.state]).toEqual(["anthropic", "imported"]);
+    expect(await exported(store, refOf(whole), "anthropic")).toBe(text);
+    const [named] = await importAll(createMemoryStore(), folder.write("named.json", text.slice(0, cut)), {
+      from: "openai",
+    });
+    expect([named?.format, named?.state]).toEqual(["openai", "imported"]);
+  });
+
   const forms: readonly (readonly [string, (list: readonly object[], index: number) => object])[] = [
     ["end", (list, index) => ({ messages: list, updated: index })],
     ["beginning", (list, index) => ({ updated: "x".repeat(index), messages: list })],

@@ -34,9 +34,9 @@ export class ClineMessages implements MessageList {
     this.sessionId = path === null || !isHistoryName(path) ? null : folderName(path);
   }
 
-  /** The documents of the newer program state the session before its messages. */
-  frame({ sessionId, agent, origin }: Fields, part: "head" | "tail"): ReadFrame {
-    if (part === "tail" || typeof sessionId !== "string" || sessionId === "") return { bodies: [] };
+  /** The documents of the newer program state the session beside its messages. */
+  frame({ sessionId, agent, origin }: Fields): ReadFrame {
+    if (typeof sessionId !== "string" || sessionId === "") return { bodies: [] };
     this.sessionId = sessionId;
     const parent = isFields(origin) ? origin["parentThreadId"] : undefined;
     // The id of a sub-agent's session begins with that of the session that started it.

@@ -44,7 +44,7 @@ export const clineFormat: ForeignFormat = {
   places: [...taskPlaces, sessionsPlace],
   detect: (sample) => {
     const document = documentIn(sample, lists);
-    if (document !== null && isSession(document.head)) return "certain";
+    if (document !== null && isSession({ ...document.head, ...document.tail })) return "certain";
     const messages = document?.elements.filter(({ role }) => role !== undefined) ?? [];
     if (document === null || messages.length === 0 || !messages.every(isMessage)) return null;
     // Only these programs use the file name. In a renamed file, a time on every message identifies the format.
@@ -89,7 +89,7 @@ function deletedRange(text: string, taskId: string): readonly unknown[] {
   return Array.isArray(range) ? (range as readonly unknown[]) : [];
 }
 
-/** The document of a session states it before the messages. */
+/** The document of a session states it beside the messages. */
 function isSession({ version, updated_at: updatedAt, agent, sessionId }: Fields): boolean {
   return version === 1 && typeof updatedAt === "string" && typeof agent === "string" && typeof sessionId === "string";
 }

@@ -68,7 +68,8 @@ export const codexFormat: ForeignFormat = {
 };
 
 function isDocument(sample: FormatSample): boolean {
-  const { session } = documentIn(sample, lists)?.head ?? {};
+  const { head, tail } = documentIn(sample, lists) ?? {};
+  const { session } = { ...head, ...tail };
   if (!isFields(session) || typeof session["id"] !== "string" || typeof session["timestamp"] !== "string") return false;
   // A file of lines may have such a line, and then it is not one document.
   return !sample.path.endsWith(".jsonl") || firstObjects(sample).length === 0;

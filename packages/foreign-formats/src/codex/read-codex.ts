@@ -87,11 +87,11 @@ class CodexReader implements ForeignReader {
     return this.findings;
   }
 
-  /** A session that is one document has its header before its items. */
+  /** A session that is one document has its header beside its items. */
   #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignItem {
     const fields = this.#records.frameFields(unit, place, part);
     const session = isFields(fields["session"]) ? fields["session"] : {};
-    if (part === "head") this.#facts.take(session);
+    if (Object.keys(session).length > 0) this.#facts.take(session);
     const timestamp = this.#records.timestamp(session["timestamp"]);
     const at = { id: this.#records.placed(place), timestamp, parentId: this.headId };
     return { records: [this.#records.record(this.#records.frameBody(part, fields), at)], unparsed: null };

@@ -25,6 +25,8 @@ export const openAiFormat: ForeignFormat = {
     const isKnownModel = typeof model === "string" && /^(?:gpt|chatgpt|ft:|o\d)/.test(model);
     return match !== null && isKnownModel ? "certain" : match;
   },
+  // A list of plain texts may be followed by blocks of Anthropic's.
+  mayTurnOut: (sample) => firstConversation(sample, lists)?.isCut === true,
   canRead: (sample) => {
     const document = firstConversation(sample, lists);
     return document !== null && matchOfMessages(document.elements, matchOf) !== null;
