@@ -112,6 +112,7 @@ export interface FormatPlace {
 
 /** Names an environment variable that states a folder above the one with the sessions. */
 interface FolderVariable {
+  /** Names the variable: `CLINE_DIR`. */
   readonly name: string;
   /** States the path from that folder: `data`. */
   readonly below: string;

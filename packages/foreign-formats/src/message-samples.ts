@@ -63,7 +63,9 @@ function messageLines(sample: FormatSample): SampledDocument | null {
   const elements = firstObjects(sample);
   const [first] = elements;
   const isMessage = first !== undefined && typeof first["role"] === "string" && first["type"] === undefined;
-  return isMessage && !Array.isArray(first["messages"]) ? { head: {}, tail: {}, elements, others: 0, isCut: false } : null;
+  return isMessage && !Array.isArray(first["messages"])
+    ? { head: {}, tail: {}, elements, others: 0, isCut: false }
+    : null;
 }
 
 /** The first line decides: it must be a JSON object by itself. */
