@@ -67,8 +67,8 @@ export async function startProvider(program: AgentProgram, folder: string): Prom
 function replyTo(request: ReceivedRequest, program: AgentProgram): SimulatedReply {
   const { asker, results } = factsOf(request);
   if (asker === "title") return "A title";
-  const isFirst = JSON.stringify(request.body).includes(words.next) === false;
-  if (!isFirst) return "Fine.";
+  const isLater = JSON.stringify(request.body).includes(words.next);
+  if (isLater) return "Fine.";
   if (results > 0) return words.answer;
   return { kind: "answer", content: [{ type: "text", text: words.preface }, program.shell(shellCommand)] };
 }
