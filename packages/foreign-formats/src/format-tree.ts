@@ -4,6 +4,8 @@ export interface FormatTree {
   placeOf(path: string): TreePlace | null;
   /** Reads the session at a location that `placeOf` returned. */
   session(files: TreeFiles, place: TreePlace): Promise<TreeSession>;
+  /** Yields the paths of the session's files apart from its main file. Opens none of them. */
+  filePaths(files: TreeFiles, place: TreePlace): AsyncIterable<string>;
 }
 
 /** Describes the location of a session. */

@@ -4,6 +4,7 @@ import type { ForeignFormat } from "@throughline/foreign-formats";
 import type { StrayTitles } from "@throughline/foreign-formats/internal";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import { eachSourceName, openSource, readSourceText } from "./node/source-files.ts";
+import type { SearchLook } from "./search-look.ts";
 
 type EntryFields = Readonly<Record<string, unknown>>;
 
@@ -12,8 +13,13 @@ type EntryFields = Readonly<Record<string, unknown>>;
  * thousands of sessions.
  */
 export class CompanionFiles {
+  readonly #look: SearchLook;
   readonly #texts = new Map<string, Promise<string | null>>();
   readonly #titles = new Map<string, Promise<ReadonlyMap<string, string>>>();
+
+  constructor(look: SearchLook) {
+    this.#look = look;
+  }
 
   async entryOf(format: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
     const text = await this.#textOf(format, path);
@@ -32,7 +38,7 @@ export class CompanionFiles {
     const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1;
     if (strayTitles === undefined || !strayTitles.isSession(path.slice(at))) return noTitles;
     const folder = path.slice(0, Math.max(at - 1, 1));
-    const titles = this.#titles.get(folder) ?? titlesBelow(folder, strayTitles);
+    const titles = this.#titles.get(folder) ?? titlesBelow(folder, strayTitles, this.#look);
     this.#titles.set(folder, titles);
     return titles;
   }
@@ -48,15 +54,23 @@ export class CompanionFiles {
 
 const noTitles: ReadonlyMap<string, string> = new Map();
 
-async function titlesBelow(folder: string, strayTitles: StrayTitles): Promise<ReadonlyMap<string, string>> {
+async function titlesBelow(
+  folder: string,
+  strayTitles: StrayTitles,
+  look: SearchLook,
+): Promise<ReadonlyMap<string, string>> {
   const names: string[] = [];
   await eachSourceName(folder, ({ name, isDirectory }) => {
     if (!isDirectory && strayTitles.isSession(name)) names.push(name);
   });
   const titles = new Map<string, string>();
-  for (const name of names.toSorted())
-    for (const [lineId, title] of (await ifReadable(titlesAt(joinPath(folder, name), strayTitles))) ?? [])
-      titles.set(lineId, title);
+  for (const name of names.toSorted()) {
+    const path = joinPath(folder, name);
+    if (look.hasNoTitles(path)) continue;
+    const found = (await ifReadable(titlesAt(path, strayTitles))) ?? [];
+    look.sawTitles(path, found.length > 0);
+    for (const [lineId, title] of found) titles.set(lineId, title);
+  }
   return titles;
 }
 

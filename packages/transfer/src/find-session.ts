@@ -176,6 +176,14 @@ export function wentOn({ head }: SessionState, receipt: ImportReceipt): boolean 
   return head.headId !== receipt.headId;
 }
 
+/** True if the first bytes of a source are those of the hash. */
+export async function beginsWith(
+  source: TranscriptSource,
+  { sizeBytes, sha256 }: Pick<ImportReceipt, "sizeBytes" | "sha256">,
+): Promise<boolean> {
+  return (await beginnings(source, [sizeBytes])).sha256(sizeBytes) === sha256;
+}
+
 /** A source without bytes hashes as empty, the beginning that every unread source has. */
 function beginnings({ open }: TranscriptSource, sizes: readonly number[]): Promise<PrefixHashes> {
   return hashPrefixes(open ?? (() => Promise.resolve(nothing)), sizes);

@@ -14,6 +14,7 @@ import { foreignBeginning, foreignFolder, foreignSources, type ForeignBeginning 
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { isFile, openSource } from "./node/source-files.ts";
 import { isOwnPlace, ownAgent } from "./own-store-folder.ts";
+import type { SearchLook } from "./search-look.ts";
 import {
   peekTranscript,
   strangeBeginning,
@@ -28,6 +29,7 @@ interface Search {
   readonly companions: CompanionFiles;
   /** Names the folder of the importing store; nothing inside it is a source. */
   readonly storeRoot: string | null;
+  readonly look: SearchLook;
 }
 
 /** A transcript never has one of these formats, even if the caller asked for one. */
@@ -65,7 +67,7 @@ export async function* findSources(
   paths: readonly string[],
   asked: Omit<Search, "companions">,
 ): AsyncGenerator<FoundSource> {
-  const search = { ...asked, companions: new CompanionFiles() };
+  const search = { ...asked, companions: new CompanionFiles(asked.look) };
   for (const path of paths) yield* guarded(resolve(path), findForeign(resolve(path), search));
 }
 
@@ -82,6 +84,11 @@ async function* findForeign(path: string, search: Search): AsyncGenerator<FoundS
     const isOther = found.kind === "transcript" && isOtherKind(search.from, found.format);
     yield isOther ? skipped(found.path) : found;
   }
+}
+
+/** The last writes to a database are in the log beside it. */
+function isKnownFile(path: string, { look }: Pick<Search, "look">): Promise<boolean> {
+  return look.isKnown(path, () => [`${path}-wal`]);
 }
 
 /** True if the caller asked for one kind, database or program, and the source is of another. */
@@ -137,8 +144,10 @@ async function* homeFolders(path: string, folders: readonly string[], search: Se
 
 async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource> {
   if (await isInFile(path)) return yield* inFile(path, search);
+  if (!search.look.entersFolder(path)) return;
   const survey = await surveyFolder(path);
   if (survey === null) {
+    if (await isKnownFile(path, search)) return;
     const isDatabase = await isDatabaseFile(path);
     const { from } = search;
     if (from !== "auto" && !mayBeKind(from, isDatabase)) throw otherKind(path, from);
@@ -150,11 +159,7 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     return;
   }
   const { layout, folders } = survey;
-  let isForeign = false;
-  for await (const found of foreignFolder(path, survey, search.companions)) {
-    isForeign = true;
-    yield found;
-  }
+  let isForeign = yield* foreignFolder(path, survey, search);
   for await (const found of homeFolders(path, folders, search)) {
     isForeign = true;
     yield found;
@@ -164,23 +169,23 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     case "state":
       yield* agentsIn(joinPath(path, "agents"), search);
       // The two documents of GoClaw put its database at these two locations.
-      yield* databaseIn(path, "sessions.db", survey);
-      if (folders.includes("goclaw")) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db");
+      yield* databaseIn(path, "sessions.db", search, survey);
+      if (folders.includes("goclaw")) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db", search);
       // Namespaces of a Throughline store belong to other tenants, so each must be imported into a named namespace.
       if (folders.includes("namespaces")) yield skipped(joinPath(path, "namespaces"));
       return;
     case "own-agent":
       return yield* ownAgent(path);
     case "claw0-agent":
-      return yield* indexedFolder(joinPath(path, "sessions"), path, "claw0");
+      return yield* indexedFolder(joinPath(path, "sessions"), path, "claw0", search.look);
     case "agent":
       return yield* findAt(joinPath(path, "sessions"), search);
     case "claw0-root":
       return yield* findAt(joinPath(path, ".sessions"), search);
     case "claw0-keyed":
-      return yield* indexedFolder(joinPath(path, "transcripts"), path, "claw0");
+      return yield* indexedFolder(joinPath(path, "transcripts"), path, "claw0", search.look);
     case "sessions":
-      return yield* indexedFolder(path, path, "openclaw");
+      return yield* indexedFolder(path, path, "openclaw", search.look);
     case "pi-root":
       for (const name of folders) yield* guarded(joinPath(path, name), plainFolder(joinPath(path, name), search));
       return;
@@ -199,8 +204,8 @@ async function* unknownFolder(path: string, survey: FolderSurvey, search: Search
   const inner = folders.includes("goclaw") ? await surveyFolder(joinPath(path, "goclaw")) : null;
   const hasInner = inner?.databases.includes("sessions.db") === true;
   if (databases.length > 0 || hasInner) {
-    for (const name of databases) yield* databaseIn(path, name, survey);
-    if (hasInner) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db", inner);
+    for (const name of databases) yield* databaseIn(path, name, search, survey);
+    if (hasInner) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db", search, inner);
     return;
   }
   if (folders.includes("agent")) {
@@ -232,7 +237,8 @@ async function* agentIn(path: string, search: Search): AsyncGenerator<FoundSourc
   const survey = await surveyFolder(path);
   // Since 2026.8 OpenClaw keeps an agent's sessions in this database. Transcripts beside it are sessions that it has
   // not moved there.
-  if (survey?.folders.includes("agent") === true) yield* databaseIn(joinPath(path, "agent"), "openclaw-agent.sqlite");
+  if (survey?.folders.includes("agent") === true)
+    yield* databaseIn(joinPath(path, "agent"), "openclaw-agent.sqlite", search);
   if (survey !== null && survey.layout !== "unknown") yield* findAt(path, search);
 }
 
@@ -240,15 +246,23 @@ async function* agentIn(path: string, search: Search): AsyncGenerator<FoundSourc
  * Yields the sessions of the named database if the folder holds it. Callers that have the folder's survey pass it,
  * which saves a second listing.
  */
-async function* databaseIn(folder: string, name: string, survey?: FolderSurvey): AsyncGenerator<FoundSource> {
+async function* databaseIn(
+  folder: string,
+  name: string,
+  search: Search,
+  survey?: FolderSurvey,
+): AsyncGenerator<FoundSource> {
+  if (!search.look.entersFolder(folder)) return;
   const { databases } = survey ?? (await surveyFolder(folder)) ?? {};
   if (databases?.includes(name) !== true) return;
   const path = joinPath(folder, name);
+  if (await isKnownFile(path, search)) return;
   yield* guarded(path, databaseFile(path));
 }
 
 /** In a folder without an index, the first lines of each file decide its format. */
 async function* plainFolder(folder: string, search: Search): AsyncGenerator<FoundSource> {
+  if (!search.look.entersFolder(folder)) return;
   using names = await readFolderNames(folder);
   for (const name of names.rest()) {
     const { kind } = classifySessionFile(name);
@@ -266,6 +280,7 @@ async function* plainFile(
   const { kind, archivedAt } = classifySessionFile(name);
   const isArchived = kind === "reset-archive" || kind === "deleted-archive";
   if (kind !== "transcript" && !isArchived) return yield skipped(path);
+  if (await isKnownFile(path, search)) return;
   const isCopy = isArchived && !isRenamed(name, names);
   for await (const source of loneFile(path, search)) yield { ...source, isArchived, isCopy, archivedAt };
 }

@@ -11,7 +11,8 @@ import { databaseFile } from "./database-file.ts";
 import { openPart, partsOf } from "./file-parts.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { eachSourceName, openSource, type SourceFile } from "./node/source-files.ts";
-import { treeSource } from "./tree-session.ts";
+import type { SearchLook } from "./search-look.ts";
+import { treeFiles, treeSource } from "./tree-session.ts";
 import { createUnitSplitter } from "./source-units.ts";
 import { placeOf, transcriptSource, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
@@ -155,32 +156,44 @@ function nameIn(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
-interface PlacedFiles {
-  readonly files: readonly (string | RegExp)[];
-  readonly folder: string;
+/** Holds what a search of the folders of other programs needs. */
+interface ForeignSearch {
+  readonly companions: CompanionFiles;
+  readonly look: SearchLook;
 }
 
 /**
  * Yields the sessions of programs below a folder: a program's own folder, a parent folder, or a copy of either. Only
- * folders that lead to sessions are listed.
+ * folders that lead to sessions are listed, each once. Returns whether there are any.
  */
 export async function* foreignFolder(
   path: string,
   { folders }: FolderSurvey,
-  companions: CompanionFiles,
-): AsyncGenerator<FoundSource> {
-  for (const placed of placesBelow(path)) {
-    // A folder may hold thousands of files, so it is listed again only if its survey shows a matching name.
-    const [first, ...others] = placed.files;
-    if (first === undefined || (others.length > 0 && !folders.some((name) => fits(first, name)))) continue;
-
-    let siblings: Siblings = { folder: "", ids: new Set() };
-    for await (const file of filesBelow(placed.folder, placed.files)) {
-      const folder = file.slice(0, -nameIn(file).length);
-      if (folder !== siblings.folder) siblings = { folder, ids: new Set() };
-      yield* guarded(file, placedFile(file, companions, siblings));
-    }
+  { companions, look }: ForeignSearch,
+): AsyncGenerator<FoundSource, boolean> {
+  // A folder may hold thousands of files, so it is listed again only if its survey shows a matching name.
+  const placed = patternsBelow(path).filter(
+    ([first, ...others]) => others.length === 0 || folders.some((name) => first !== undefined && fits(first, name)),
+  );
+  let siblings: Siblings = { folder: "", ids: new Set() };
+  let isThere = false;
+  for await (const file of filesBelow(path, placed, look)) {
+    isThere = true;
+    const folder = file.slice(0, -nameIn(file).length);
+    if (folder !== siblings.folder) siblings = { folder, ids: new Set() };
+    if (await look.isKnown(file, () => filesWith(file))) for (const id of look.sessionIdsOf(file)) siblings.ids.add(id);
+    else yield* guarded(file, placedFile(file, { companions, look }, siblings));
   }
+  return isThere;
+}
+
+/** Returns the other files of a session: the log of a database, or the files of its messages. */
+function filesWith(path: string): Iterable<string> | AsyncIterable<string> {
+  for (const { tree } of foreignFormats.values()) {
+    const place = tree?.placeOf(path) ?? null;
+    if (tree !== undefined && place !== null) return tree.filePaths(treeFiles, place);
+  }
+  return [`${path}-wal`];
 }
 
 interface Siblings {
@@ -188,7 +201,11 @@ interface Siblings {
   readonly ids: Set<string>;
 }
 
-async function* placedFile(path: string, companions: CompanionFiles, siblings: Siblings): AsyncGenerator<FoundSource> {
+async function* placedFile(
+  path: string,
+  { companions, look }: ForeignSearch,
+  siblings: Siblings,
+): AsyncGenerator<FoundSource> {
   if (await isDatabaseFile(path)) return yield* databaseFile(path);
   const beginning = await foreignBeginning(path);
   if (beginning === null && path.endsWith(".zst")) throw compressedFile(path);
@@ -203,6 +220,7 @@ async function* placedFile(path: string, companions: CompanionFiles, siblings: S
     // A program that starts and quits writes a file of the session that it would have continued.
     const isTwin = siblings.ids.has(source.sessionId) && isWithoutMessages(path, beginning);
     siblings.ids.add(source.sessionId);
+    look.sawSession(path, source.sessionId);
     yield isTwin ? skipped(path) : source;
   }
 }
@@ -241,7 +259,7 @@ function compressedFile(path: string): ThroughlineError {
  * Matches a path with a program's folders, or with their parents up to a user's home. The part of the path above must
  * have the program's folder names.
  */
-function placesBelow(path: string): readonly PlacedFiles[] {
+function patternsBelow(path: string): readonly PathPattern[] {
   const above = path.split(/[/\\]/);
   const places = [...foreignFormats.values()].flatMap((format) => format.places);
   const patterns = places.flatMap(({ home, files }) => {
@@ -256,23 +274,32 @@ function placesBelow(path: string): readonly PlacedFiles[] {
     }),
   );
   // A program uses other parent folders on other systems, with the same names inside.
-  const distinct = new Map(found.map((files) => [files.join("/"), files])).values();
-  return [...distinct].map((files) => ({ folder: path, files }));
+  return [...new Map(found.map((parts) => [parts.join("/"), parts])).values()];
 }
 
-async function* filesBelow(folder: string, parts: readonly (string | RegExp)[]): AsyncGenerator<string> {
-  const [part, ...others] = parts;
-  if (part === undefined) return;
-  const isLast = others.length === 0;
-  const names: string[] = [];
+type PathPattern = readonly (string | RegExp)[];
+
+async function* filesBelow(folder: string, patterns: readonly PathPattern[], look: SearchLook): AsyncGenerator<string> {
+  if (patterns.length === 0 || !look.entersFolder(folder)) return;
+  const files: string[] = [];
+  const folders: string[] = [];
   const isFolder = await eachSourceName(folder, ({ name, isDirectory }) => {
-    if (isDirectory !== isLast && fits(part, name)) names.push(name);
+    const isWanted = patterns.some(
+      (parts) => parts.length > 1 === isDirectory && parts[0] !== undefined && fits(parts[0], name),
+    );
+    if (isWanted) (isDirectory ? folders : files).push(name);
   });
   if (!isFolder) return;
-  for (const name of names.toSorted()) {
-    const path = joinPath(folder, name);
-    if (isLast) yield path;
-    else yield* filesBelow(path, others);
+  for (const name of files.toSorted()) yield joinPath(folder, name);
+  for (const name of folders.toSorted()) {
+    const inner = patterns.filter(
+      ([first, ...others]) => others.length > 0 && first !== undefined && fits(first, name),
+    );
+    yield* filesBelow(
+      joinPath(folder, name),
+      inner.map((parts) => parts.slice(1)),
+      look,
+    );
   }
 }
 

@@ -21,7 +21,7 @@ import { joinPath } from "@throughline/openclaw-format/internal";
 import { readIfThere } from "./companion-files.ts";
 import { exportToFile, piFilePath, type ExportedFile } from "./export-files.ts";
 import { workingDirectoryOf, type ExportRemark } from "./export-types.ts";
-import { noteHandOff } from "./handed-off.ts";
+import { handOffId, noteHandOff, writtenFacts } from "./handed-off.ts";
 import { importedRecords, receiptOf } from "./import-receipt.ts";
 import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { appendLine, writeNewFile } from "./node/target-files.ts";
@@ -112,10 +112,14 @@ export async function handOff(
   const cwd = await canonicalPath(stated);
   const own = await ownFile(state, cwd, options.to);
   if (own !== null && "command" in own) return { ...own, isCopy: false, copiedBecause: null, isNoted: false };
-  const written = await copied(store, state, cwd, options);
-  const { sessionId, path, sizeBytes } = written;
-  const noted = { format: options.to, sessionId, path: await canonicalPath(path), sizeBytes };
-  const isNoted = await noteHandOff(store, state.ref, noted);
+  const sessionId = handOffId((options.random ?? systemRandom).uuid());
+  const { lastSeq, headId } = state.head;
+  const note = { format: options.to, sessionId, lastSeq, headId };
+  // A sync may find the file before this function goes on, so the note comes first.
+  await noteHandOff(store, state.ref, { ...note, path: "", sizeBytes: 0, sha256: "", lineCount: 0 });
+  const written = await copied(store, state, cwd, { ...options, sessionId });
+  const path = await canonicalPath(written.path);
+  const isNoted = await noteHandOff(store, state.ref, { ...note, path, ...(await writtenFacts(path)) });
   return { ...written, isCopy: true, copiedBecause: own, isNoted };
 }
 
@@ -134,13 +138,16 @@ async function ownFile(state: SessionState, cwd: string, to: HandOffTarget): Pro
   return { path, key, sessionId, records, sizeBytes, remarks: [], error: null, cwd, command, variables: {} };
 }
 
-function copied(store: SessionStore, state: SessionState, cwd: string, options: HandOffOptions): Promise<Written> {
+/** Adds the id of the new session to the options. */
+type CopyOptions = HandOffOptions & { readonly sessionId: string };
+
+function copied(store: SessionStore, state: SessionState, cwd: string, options: CopyOptions): Promise<Written> {
   if (options.to === "pi") return toPi(store, state, cwd, options);
   if (options.to === "openclaw") return toOpenclaw(store, state, cwd, options);
   return toFormat(store, state, cwd, { ...options, to: options.to });
 }
 
-type Given<Target> = Omit<HandOffOptions, "to"> & { readonly to: Target };
+type Given<Target> = Omit<CopyOptions, "to"> & { readonly to: Target };
 
 async function toFormat(
   store: SessionStore,
@@ -151,7 +158,7 @@ async function toFormat(
   const format = foreignFormats.get(options.to) as ForeignFormat & Required<Pick<ForeignFormat, "writer">>;
   const { writer } = format;
   const nowMs = systemClock.nowMs();
-  const sessionId = writer.sessionId({ sessionId: newId(options), createdAtMs: nowMs });
+  const { sessionId } = options;
   const [place] = format.places;
   const projectFolder = place === undefined ? null : await projectFolderOf(writer, rootOf(place, options), cwd);
   const parts = writer.path({ sessionId, cwd, createdAtMs: nowMs, projectFolder });
@@ -231,8 +238,8 @@ async function projectFolderOf({ projectNotes }: FormatWriter, root: string, cwd
   return null;
 }
 
-async function toPi(store: SessionStore, state: SessionState, cwd: string, options: HandOffOptions): Promise<Written> {
-  const sessionId = newId(options);
+async function toPi(store: SessionStore, state: SessionState, cwd: string, options: CopyOptions): Promise<Written> {
+  const { sessionId } = options;
   const folder = joinPath(rootOf(piPlace, options), "sessions");
   const path = piFilePath(folder, { cwd, atMs: systemClock.nowMs(), sessionId, key: state.ref.key });
   const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: "pi", sessionId });
@@ -249,9 +256,9 @@ async function toOpenclaw(
   store: SessionStore,
   state: SessionState,
   cwd: string,
-  options: HandOffOptions,
+  options: CopyOptions,
 ): Promise<Written> {
-  const sessionId = newId(options);
+  const { sessionId } = options;
   const { agentId } = state.ref;
   const root = rootOf(openclawPlace, options);
   const isInUse = await isThere(joinPath(root, "agents", agentId));
@@ -272,12 +279,8 @@ async function* textOf(index: Readonly<Record<string, unknown>>): AsyncGenerator
   yield Buffer.from(`${JSON.stringify(index, null, 2)}\n`);
 }
 
-function newId({ random = systemRandom }: Pick<HandOffOptions, "random">): string {
-  return random.uuid();
-}
-
 function written(
-  { random, onRemark, signal }: Omit<HandOffOptions, "to">,
+  { random, onRemark, signal }: Pick<HandOffOptions, "random" | "onRemark" | "signal">,
   cwd: string,
 ): {
   readonly workingDirectory: string;

@@ -1,11 +1,14 @@
 import { assertKnownOptions } from "@throughline/core/internal";
 import { ThroughlineError, type ErrorCode, type SessionStore } from "@throughline/core";
+import { noFolders, type FolderPatterns } from "./folder-patterns.ts";
 import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
 import { HandOffSearch } from "./handed-off.ts";
 import { importTranscript } from "./import-transcript.ts";
 import { importTable, type ImportOptions, type ImportSource } from "./import-types.ts";
 import { runInParallel, type LaneClaim } from "./run-in-parallel.ts";
+import { fullLook, type SearchLook } from "./search-look.ts";
+import { isExcluded } from "./source-folder.ts";
 import { SourceClaims } from "./source-claims.ts";
 import type { ImportPlaces } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
@@ -35,10 +38,34 @@ export async function* importPaths(
   options: ImportOptions = {},
 ): AsyncGenerator<ImportSource> {
   assertKnownOptions<ImportOptions>("importPaths", options, importTable);
-  const sources = options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options);
+  yield* importChanged(store, paths, options, { look: fullLook });
+}
+
+/** Holds what a program that imports again and again keeps between two imports. */
+export interface ImportMemory {
+  readonly look: SearchLook;
+  /** @default a search that reads all entries when it is first used */
+  readonly handOffs?: HandOffSearch;
+  /** Selects the folders whose sessions are left out. @default none */
+  readonly excludes?: FolderPatterns;
+}
+
+/** Imports what `memory.look` does not know yet, otherwise like {@link importPaths}. */
+export async function* importChanged(
+  store: SessionStore,
+  paths: readonly string[],
+  options: ImportOptions,
+  { look, handOffs, excludes }: ImportMemory,
+): AsyncGenerator<ImportSource> {
+  const sources = options.key === undefined ? sourcesOf(paths, options, look) : await onlyOne(paths, options, look);
   const { namespace = "" } = options;
   using sourceClaims = new SourceClaims();
-  const places = { store, claims: sourceClaims, handOffs: new HandOffSearch(store, namespace) };
+  const places: ImportPlaces = {
+    store,
+    claims: sourceClaims,
+    handOffs: handOffs ?? new HandOffSearch(store, namespace),
+    excludes: excludes ?? noFolders,
+  };
   yield* runInParallel(sources, {
     width: lanes,
     mostWeight: mostBytesTogether,
@@ -77,11 +104,16 @@ function claims(): (found: FoundSource) => LaneClaim {
   };
 }
 
-async function* sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGenerator<FoundSource> {
+async function* sourcesOf(
+  paths: readonly string[],
+  options: ImportOptions,
+  look: SearchLook,
+): AsyncGenerator<FoundSource> {
   const { readKey } = options;
   for await (const found of findSources(paths, {
     from: options.from ?? "auto",
     storeRoot: options.storeRoot ?? null,
+    look,
   })) {
     // `readKey` selects the session that has the key now. Its archives are other conversations.
     if (readKey === undefined) yield found;
@@ -90,9 +122,13 @@ async function* sourcesOf(paths: readonly string[], options: ImportOptions): Asy
   }
 }
 
-async function onlyOne(paths: readonly string[], options: ImportOptions): Promise<AsyncGenerator<FoundSource>> {
+async function onlyOne(
+  paths: readonly string[],
+  options: ImportOptions,
+  look: SearchLook,
+): Promise<AsyncGenerator<FoundSource>> {
   let count = 0;
-  for await (const { kind } of sourcesOf(paths, options)) {
+  for await (const { kind } of sourcesOf(paths, options, fullLook)) {
     if (kind === "transcript" && ++count > 1) {
       throw new ThroughlineError("INPUT_INVALID", "A key can be given for one transcript only; the paths hold more.", {
         outcome: "not-applied",
@@ -101,7 +137,7 @@ async function onlyOne(paths: readonly string[], options: ImportOptions): Promis
     }
   }
   // The search runs again, because a database is open only while its sessions are read.
-  return sourcesOf(paths, options);
+  return sourcesOf(paths, options, look);
 }
 
 async function importGuarded(
@@ -110,6 +146,7 @@ async function importGuarded(
   options: ImportOptions,
 ): Promise<ImportSource> {
   try {
+    if (await isExcluded(source, places.excludes)) return otherResult({ ...source, kind: "skipped", error: null });
     return await importTranscript(places, source, options);
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || fatalCodes.has(error.code)) throw error;

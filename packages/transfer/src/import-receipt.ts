@@ -47,6 +47,11 @@ export interface ImportReceipt {
   readonly askedKey?: string;
   /** Holds the time when the source archived the session, ISO 8601. */
   readonly archivedAt?: string;
+  /**
+   * States that the file began as a hand-off of another session, which this one is a fork of: how many of its lines are
+   * the other session's, and the record that what follows them comes behind. @default none
+   */
+  readonly handOff?: { readonly lineCount: number; readonly headId: string | null };
   /** Holds the receipt of an import before this one. */
   readonly earlier?: ImportReceipt;
 }

@@ -1,6 +1,7 @@
-import { splitBlobs, type SplitEntry } from "@throughline/core/internal";
+import { forkSession, patchEntry, splitBlobs, type SplitEntry, updateEntry } from "@throughline/core/internal";
 import type { Finding, SessionRef, SessionState } from "@throughline/core";
 import { followArchive } from "./follow-archive.ts";
+import type { FoundHandOff } from "./handed-off.ts";
 import { heldPart, lostRecords } from "./held-part.ts";
 import { isPutAside, sourceReplaced } from "./import-refusals.ts";
 import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
@@ -29,7 +30,8 @@ export async function importTranscript(
   const file = source.open === null ? null : await source.open();
   try {
     const found: PlacedSource = { places, source, target, options, file, sizeBytes: file?.sizeBytes ?? 0 };
-    return await importFound(found, await beginSession(found));
+    const isFork = target.handOff !== null && options.dryRun !== true;
+    return await importFound(found, isFork ? await forkHandOff(found, target.handOff) : await beginSession(found));
   } finally {
     await file?.close();
   }
@@ -69,7 +71,10 @@ async function beginSession(found: PlacedSource): Promise<BegunSession> {
   const { places, source, target, options, file, sizeBytes } = found;
   const { store } = places;
   const state = target.found?.state ?? null;
-  const receipt = target.found?.receipt ?? firstReceipt(source, target.refusedKey, options.key);
+  const { handOff } = target;
+  const first =
+    handOff === null ? firstReceipt(source, target.refusedKey, options.key) : receiptOfHandOff(source, handOff);
+  const receipt = target.found?.receipt ?? first;
   const place = { path: source.path, key: target.ref.key };
   const isFresh = state === null || (receipt.sizeBytes === 0 && state.head.headId === null && sizeBytes > 0);
   if (target.found?.isSame === false) throw sourceReplaced(place, receipt.sizeBytes, sizeBytes);
@@ -85,6 +90,41 @@ async function beginSession(found: PlacedSource): Promise<BegunSession> {
   const mostBytes = source.own === null ? store.capabilities.limits.batchBytes / 8 : 0;
   const split = splitBlobs(source.entry ?? {}, mostBytes);
   return state === null ? createSession(found, begun, split) : { ...begun, isWhole, split };
+}
+
+/** Counts the lines of a hand-off as imported, because the session that was handed off has their records. */
+function receiptOfHandOff(source: TranscriptSource, { handedOff }: FoundHandOff): ImportReceipt {
+  const { sizeBytes, sha256, lineCount, lastSeq, headId } = handedOff;
+  const counts = { sizeBytes, sha256, lineCount, recordCount: lastSeq, headId, isPartial: true } as const;
+  return { ...firstReceipt(source, null, undefined), ...counts, handOff: { lineCount, headId } };
+}
+
+/** Creates the fork that takes what a program added to a hand-off. It shares the records that were handed off. */
+async function forkHandOff({ places, source, target }: PlacedSource, handOff: FoundHandOff): Promise<BegunSession> {
+  const { store, claims } = places;
+  const receipt = receiptOfHandOff(source, handOff);
+  const { ref, entry } = handOff.state;
+  const held = await store.load(target.ref);
+  const fork = { sessionId: source.sessionId, atSeq: handOff.handedOff.lastSeq };
+  // An interrupted import may have created the fork, and a store that copies may not have finished it.
+  const isWhole = held !== null && held.entry["forkIncomplete"] !== true;
+  const forked = isWhole ? held : await forkSession(store, ref, target.ref, fork);
+  const program = source.foreign?.program ?? source.format;
+  const names = Object.fromEntries(
+    Object.entries({ title: entry.title, label: entry.label }).flatMap(([field, name]) =>
+      name === undefined ? [] : [[field, `${name} (${program})`]],
+    ),
+  );
+  const { cwd, titleBy } = entry;
+  const taken = {
+    ...headerFolder(source),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(titleBy === undefined ? {} : { titleBy }),
+  };
+  const fields = { ...taken, ...names, importedFrom: receipt };
+  const state = await updateEntry(store, forked.ref, (before) => patchEntry(before, fields));
+  claims.take(state, source);
+  return { state, receipt, isFresh: true, isWhole: false, split: null, findings: [] };
 }
 
 async function createSession(

@@ -5,7 +5,7 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { emptyReceipt, readReceipt, type ImportReceipt } from "./import-receipt.ts";
+import { emptyReceipt, readReceipt, receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import { sourceIdsOf } from "./imported-from.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { firstTimeMs, type TranscriptSource } from "./transcript-source.ts";
@@ -127,7 +127,13 @@ export function statedEntry(
   // Lines of another program state more than its index, so they win. An entry that came with Throughline's lines states
   // more than the lines.
   const before = isBegunBefore || source.foreign === undefined ? state : null;
-  return { ...byRules, ...takenOver(reader.entry, before, reader.earlierNames) };
+  const stated = { ...byRules, ...takenOver(reader.entry, before, reader.earlierNames) };
+  return state !== null && receiptOf(state.entry)?.handOff !== undefined ? withoutNames(stated) : stated;
+}
+
+/** The fork of a handed-off session is named after it. The file repeats the name of that session. */
+function withoutNames({ title: _title, titleBy: _titleBy, label: _label, ...fields }: EntryFields): EntryFields {
+  return fields;
 }
 
 export function headerFolder({ header, own }: TranscriptSource): EntryFields {

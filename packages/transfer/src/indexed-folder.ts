@@ -15,19 +15,23 @@ import { readJsonObject } from "./database-session.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { openSource, readSourceText } from "./node/source-files.ts";
 import { createTopics, topicFileOf } from "./indexed-topics.ts";
+import { fullLook, type SearchLook } from "./search-look.ts";
 import { peekTranscript, sessionIdOf, transcriptSource, usableSessionId } from "./transcript-source.ts";
 
 export async function* indexedFolder(
   folder: string,
   indexFolder: string,
   format: "openclaw" | "claw0",
+  look: SearchLook,
 ): AsyncGenerator<FoundSource> {
+  if (!look.entersFolder(folder)) return;
   using files = await readFolderNames(folder);
+  if (await isAllKnown(folder, files.rest(), joinPath(indexFolder, "sessions.json"), look)) return;
   using topics = createTopics();
   const indexPath = joinPath(indexFolder, "sessions.json");
   const index = await openIndex(indexPath);
   if (index.isUnreadable) yield skipped(indexPath, index.findings);
-  const place: IndexPlace = { folder, files, format, agentId: agentOfSessionsDir(folder) };
+  const place: IndexPlace = { folder, files, format, agentId: agentOfSessionsDir(folder), look };
   // Archives come first: an archived session releases its key to its successor, which the index names.
   for (const name of files.rest()) {
     topics.takeFile(name);
@@ -47,17 +51,37 @@ export async function* indexedFolder(
     );
 }
 
+/** True if neither the index nor a transcript has changed. The search stops at the first one that has. */
+async function isAllKnown(
+  folder: string,
+  names: Iterable<string>,
+  indexPath: string,
+  look: SearchLook,
+): Promise<boolean> {
+  if (!(await look.isKnown(indexPath))) return false;
+  for (const name of names) if (isTranscript(name) && !(await look.isKnown(joinPath(folder, name)))) return false;
+  return true;
+}
+
+function isTranscript(name: string): boolean {
+  return transcriptKinds.has(classifySessionFile(name).kind);
+}
+
+const transcriptKinds: ReadonlySet<string> = new Set(["transcript", "reset-archive", "deleted-archive"]);
+
 interface IndexPlace {
   readonly folder: string;
   readonly files: FolderNames;
   readonly format: "openclaw" | "claw0";
   readonly agentId: string | null;
+  readonly look: SearchLook;
 }
 
 async function* indexedSession(session: IndexedSession, place: IndexPlace): AsyncGenerator<FoundSource> {
-  const { folder, files } = place;
+  const { folder, files, look } = place;
   const fileName = fileOf(session, folder, files);
   if (fileName !== null) files.take(fileName);
+  if (fileName !== null && (await look.isKnown(joinPath(folder, fileName)))) return;
   yield* guarded(joinPath(folder, fileName ?? session.sessionId), indexed(session, { ...place, fileName }));
 }
 
@@ -143,18 +167,21 @@ export async function* unindexed(
     format,
     agentId,
     topicKey = null,
+    look = fullLook,
   }: {
     readonly files: FolderNames;
     readonly format: TranscriptFormat;
     readonly agentId: string | null;
     /** Holds the key of the file's topic when the index names its conversation. */
     readonly topicKey?: string | null;
+    readonly look?: SearchLook;
   },
 ): AsyncGenerator<FoundSource> {
   const { kind, archivedAt } = classifySessionFile(name);
   if (kind === "backup" || kind === "corrupt" || kind === "trajectory" || kind === "checkpoint") yield skipped(path);
   const isArchived = kind === "reset-archive" || kind === "deleted-archive";
   if (kind !== "transcript" && !isArchived) return;
+  if (await look.isKnown(path)) return;
   const { header, sizeBytes } = await peekTranscript(path);
   const findings = isArchived ? [] : [createFinding("SESSION_UNINDEXED", "No index names this transcript.", { path })];
   const ids = sessionIdOf(path, header, format === "openclaw");

@@ -22,6 +22,7 @@ import type { SourceFile } from "./node/source-files.ts";
 import { sourceBytes } from "./one-line-source.ts";
 import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
+import { HandedOffLines } from "./handed-off-lines.ts";
 import { statedEntry } from "./imported-session.ts";
 import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
@@ -76,6 +77,7 @@ export class SourceReading {
   readonly #titles: TitleFinder = new TitleFinder();
   readonly #hash: Hash = createHash("sha256");
   readonly #listEnd = new ListEnd(this.#hash);
+  readonly #handOff: HandedOffLines | null;
   readonly #pieces: ReadonlyMap<number, readonly ContinuedLine[]>;
   readonly #findings: Finding[] = [];
   #receipt: ImportReceipt;
@@ -96,6 +98,7 @@ export class SourceReading {
     this.#start = start;
     this.#reader = createSourceReader(source, { key: ref.key, maxLineBytes: store.capabilities.limits.recordBytes });
     this.#pieces = supersededPieces(receipt);
+    this.#handOff = receipt.handOff === undefined ? null : new HandedOffLines(receipt.handOff);
     this.#receipt = receipt;
     this.#redactions = redactions;
     this.#batch = this.#newBatch(notes);
@@ -105,7 +108,8 @@ export class SourceReading {
   }
 
   get headId(): string | null {
-    return this.#reader.headId;
+    const { headId } = this.#reader;
+    return this.#handOff === null ? headId : this.#handOff.idHere(headId);
   }
 
   /** Lists the findings in lines that this run read first. */
@@ -160,7 +164,7 @@ export class SourceReading {
   *#full(endBytes: number, endsWithLineFeed: boolean): Generator<ReadBatch> {
     this.#assertNotAborted();
     const { source, state, isBegunBefore, sourceBytes: size } = this.#start;
-    const { headId } = this.#reader;
+    const { headId } = this;
     const derivedCount = this.#derivedCount === 0 ? {} : { derivedCount: this.#derivedCount };
     const counts = { lineCount: this.#lineCount, recordCount: this.recordCount, ...derivedCount };
     const read = { sizeBytes: endBytes, sha256: this.#hash.copy().digest("hex"), ...counts, ...this.#listEnd.receipt };
@@ -228,7 +232,8 @@ export class SourceReading {
   }
 
   #read(unit: SourceUnit): SourceLine {
-    return this.#reader.push(decodeLine(unit.bytes), placeOf(unit, this.#lineCount));
+    const line = this.#reader.push(decodeLine(unit.bytes), placeOf(unit, this.#lineCount));
+    return this.#handOff === null ? line : this.#handOff.take(line);
   }
 
   /** An earlier run stored this line; the reader needs it only for its state. */

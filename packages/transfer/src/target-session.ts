@@ -9,8 +9,9 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { alike, findSession, type FoundSession } from "./find-session.ts";
-import type { HandOffSearch } from "./handed-off.ts";
+import { alike, beginsWith, findSession, type FoundSession } from "./find-session.ts";
+import type { FolderPatterns } from "./folder-patterns.ts";
+import type { FoundHandOff, HandedOff, HandOffSearch } from "./handed-off.ts";
 import type { ImportOptions } from "./import-types.ts";
 import type { SourceClaims } from "./source-claims.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
@@ -20,6 +21,8 @@ export interface ImportPlaces {
   readonly store: SessionStore;
   readonly claims: SourceClaims;
   readonly handOffs: HandOffSearch;
+  /** Selects the folders whose sessions are left out. */
+  readonly excludes: FolderPatterns;
 }
 
 export interface ImportTarget {
@@ -30,6 +33,8 @@ export interface ImportTarget {
    * store. Null to create one.
    */
   readonly leftAlone: "purged" | { readonly handedOffFrom: string } | null;
+  /** Names the session whose hand-off the source continues, when none here holds it yet; null for any other source. */
+  readonly handOff: FoundHandOff | null;
   /** Holds sessions from the same source when another one is created beside them. */
   readonly others: readonly SessionState[];
   /** Holds the key that the source states when the session cannot have it. */
@@ -48,17 +53,50 @@ export async function findTarget(
 ): Promise<ImportTarget> {
   const { base, refusedKey, findings } = baseRef(source, options);
   const askedKey = options.key ?? null;
-  const nothing = { found: null, leftAlone: null, others: [], refusedKey, findings };
+  const nothing = { found: null, leftAlone: null, handOff: null, others: [], refusedKey, findings };
   const { found, isBaseFree, made } = await findSession({ store, claims, source, base, askedKey });
   if (found !== null) return { ...nothing, ref: found.state.ref, found };
   const { sessions = [], purgedAtMs = null } = made ?? {};
   // A key is a request for the session, also after a purge.
   const purgedSinceMs = options.purgedSinceMs ?? (askedKey === null ? 0 : Infinity);
   if (purgedAtMs !== null && purgedAtMs >= purgedSinceMs) return { ...nothing, ref: base, leftAlone: "purged" };
-  const handedOffFrom = askedKey === null ? await handOffs.keyOf(source) : null;
-  if (handedOffFrom !== null) return { ...nothing, ref: base, leftAlone: { handedOffFrom } };
+  const handOff = askedKey === null ? await handOffs.find(source) : null;
+  const growth = handOff === null ? "other" : await growthOfHandOff(source, handOff.handedOff);
+  if (handOff !== null && growth === "none")
+    return { ...nothing, ref: base, leftAlone: { handedOffFrom: handOff.state.ref.key } };
+  if (handOff !== null && growth === "grown")
+    return { ...nothing, ref: await forkRef(store, handOff, source), handOff };
   const ref = isBaseFree ? base : await freeRef(store, base, askedKey);
   return { ...nothing, ref, others: await alike(source, sessions) };
+}
+
+/**
+ * Compares a file with what the hand-off wrote. `none` when it is the same; `other` when the program has written it
+ * anew, so that it is imported like any file.
+ */
+async function growthOfHandOff(source: TranscriptSource, noted: HandedOff): Promise<"none" | "grown" | "other"> {
+  // The file of a hand-off that is not noted to its end is being written.
+  if (noted.sizeBytes === 0 || source.sizeBytes === noted.sizeBytes) return "none";
+  if (source.open === null) return "other";
+  return (await beginsWith(source, noted)) ? "grown" : "other";
+}
+
+/**
+ * Finds the place of the fork that continues a hand-off: the key of the other session with the program's name. A fork
+ * that an interrupted import has begun is used again.
+ */
+async function forkRef(store: SessionStore, { state }: FoundHandOff, source: TranscriptSource): Promise<SessionRef> {
+  const { ref } = state;
+  const { archiveId: _archive, ...place } = ref;
+  for (let suffix = 1; suffix <= maxSuffix; suffix++) {
+    const to = { ...place, key: `${ref.key}-${source.format}${suffix === 1 ? "" : `-${suffix}`}` };
+    const held = await store.load(to);
+    if (held === null || held.sessionId === source.sessionId) return to;
+  }
+  throw new ThroughlineError("SESSION_EXISTS", `No key is free for a fork of ${quote(ref.key)}.`, {
+    outcome: "not-applied",
+    details: { ...ref },
+  });
 }
 
 async function freeRef(store: SessionStore, base: SessionRef, askedKey: string | null): Promise<SessionRef> {

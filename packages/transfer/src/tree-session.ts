@@ -7,7 +7,7 @@ import { readIfThere } from "./companion-files.ts";
 import { eachSourceName } from "./node/source-files.ts";
 import { transcriptSource, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
-const files: TreeFiles = {
+export const treeFiles: TreeFiles = {
   names: async (folder) => {
     const names: string[] = [];
     try {
@@ -26,7 +26,7 @@ const files: TreeFiles = {
 /** @throws {ThroughlineError} FILE_UNREADABLE */
 export async function treeSource(format: ForeignFormat, tree: FormatTree, place: TreePlace): Promise<TranscriptSource> {
   const { path, sessionId } = place;
-  const { entry, spawnedBy, lines, unread = [] } = await tree.session(files, place);
+  const { entry, spawnedBy, lines, unread = [] } = await tree.session(treeFiles, place);
   return transcriptSource({
     format: format.name,
     foreign: format,

@@ -2,6 +2,7 @@ import { foreignFormats } from "@throughline/foreign-formats";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 import { CompanionFiles } from "../src/companion-files.ts";
+import { fullLook } from "../src/search-look.ts";
 import { fixtureFolder, importAll, jsonLines } from "./fixture-folder.ts";
 
 const project = ".claude/projects/-w";
@@ -59,7 +60,7 @@ describe("a title in the file of another Claude Code session", () => {
   it("is read once for all sessions of a folder", async () => {
     using folder = fixtureFolder(files);
     const format = foreignFormats.get("claude-code") as NonNullable<ReturnType<typeof foreignFormats.get>>;
-    const companions = new CompanionFiles();
+    const companions = new CompanionFiles(fullLook);
     const first = await companions.strayTitlesFor(format, folder.at(fileOf(1)));
     expect([...first]).toEqual([[lineId(1, 2), "Fix the login bug"]]);
     expect(await companions.strayTitlesFor(format, folder.at(fileOf(2)))).toBe(first);

@@ -24,6 +24,14 @@ export const opencodeTree: FormatTree = {
     const unread = [heldBack(await newestReply(files, place))].filter((message) => message !== null);
     return { ...sessionFacts({ parentId, directory, title }), unread, lines: () => messageLines(files, place) };
   },
+  async *filePaths(files, { root, sessionId }) {
+    const folder = `${root}/message/${sessionId}`;
+    for (const name of await namesOf(files, folder, messageName)) {
+      yield `${folder}/${name}`;
+      const parts = `${root}/part/${idOf(name)}`;
+      for (const part of await namesOf(files, parts, partName)) yield `${parts}/${part}`;
+    }
+  },
 };
 
 async function newestReply(

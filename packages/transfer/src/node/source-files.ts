@@ -1,5 +1,5 @@
-import { close, constants, fstat, lstat, open, opendir, read, realpath, stat } from "node:fs";
-import { sep } from "node:path";
+import { close, constants, fstat, lstat, lstatSync, open, opendir, read, realpath, stat } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { type ErrorCode, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/internal";
@@ -104,6 +104,49 @@ export async function canonicalPath(path: string): Promise<string> {
   } catch (error) {
     if (codeOf(error) === "unknown") throw error;
     return path;
+  }
+}
+
+/** Resolves the links of the part of a path that exists. */
+export async function nearestRealPath(path: string): Promise<string> {
+  const names: string[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return join(await realPath(at), ...names);
+    } catch (error) {
+      if (codeOf(error) === "unknown") throw error;
+      if (dirname(at) === at) return path;
+      names.unshift(basename(at));
+    }
+  }
+}
+
+/** Holds what the system states about a file without opening it. */
+export interface FileFacts {
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  /** Changes with every write, and no program can set it. */
+  readonly changedMs: number;
+  readonly inode: number;
+  readonly isFolder: boolean;
+}
+
+/** Follows no link. Null when the path is missing or cannot be reached. */
+export function fileFacts(path: string): FileFacts | null {
+  try {
+    const facts = lstatSync(path, { throwIfNoEntry: false });
+    if (facts === undefined) return null;
+    const { size, mtimeMs, ctimeMs, ino } = facts;
+    return {
+      sizeBytes: size,
+      modifiedMs: mtimeMs,
+      changedMs: ctimeMs,
+      inode: ino,
+      isFolder: facts.isDirectory(),
+    };
+  } catch (error) {
+    if (codeOf(error) === "unknown") throw error;
+    return null;
   }
 }
 
