@@ -57,6 +57,7 @@ const headings: Readonly<Record<string, string>> = {
   "session.memoryFlush": "Memory flush",
   server: "The server",
   gateway: "The gateway",
+  sync: "Sessions of every program",
 };
 
 /** What holds by itself where a default depends on the machine. */

@@ -41,10 +41,10 @@ export function programName(format: string): string {
  * Finds the formats for a program name: a format, `own`, or a printed name, in any case.
  * @throws {ThroughlineError} USAGE for any other name
  */
-export function namedFormat(name: string): readonly string[] {
+export function namedFormat(name: string, option: string = "--program"): readonly string[] {
   const wanted = name.toLowerCase();
   const formats = ["own", ...Object.keys(programNames)];
   const found = formats.filter((format) => format === wanted || programName(format).toLowerCase() === wanted);
   if (found.length > 0) return found;
-  throw usageError(`--program takes own, or one of ${Object.keys(programNames).join(", ")}; received ${quote(name)}.`);
+  throw usageError(`${option} takes own, or one of ${Object.keys(programNames).join(", ")}; received ${quote(name)}.`);
 }

@@ -307,6 +307,7 @@ const neverInherit: ReadonlySet<string> = new Set([
   "__demo-talk",
   "prune",
   "serve",
+  "sync",
   "token",
   "mcp",
 ]);

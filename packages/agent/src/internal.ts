@@ -5,9 +5,18 @@ export type { AgentListener } from "./agent-sessions.ts";
 export type { ChosenModel } from "./choose-model.ts";
 export { openConversation } from "./conversation.ts";
 export type { Conversation } from "./conversation.ts";
-export { findInheritance, inheritPlaces, otherPlaces } from "./inherit-places.ts";
-export type { Inheritance } from "./inherit-places.ts";
-export { answerFor, writeInheritState } from "./inherit-state.ts";
+export { findInheritance, openInheritance } from "./inherit-places.ts";
+export type { InheritedPlaces } from "./inherit-places.ts";
+export {
+  isFirstTime,
+  lockSync,
+  openProgramSync,
+  openSync,
+  readSyncConsent,
+  surveyPrograms,
+  writeSyncConsent,
+} from "./sync-home.ts";
+export type { ProgramSurvey } from "./sync-home.ts";
 export { openStore } from "./open-store.ts";
 export type { OpenStoreOptions } from "./open-store.ts";
 export { serverSummaries } from "./server-summaries.ts";

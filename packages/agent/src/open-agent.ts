@@ -14,7 +14,7 @@ import { type AgentContext, createAgentContext } from "./agent-context.ts";
 import { type AgentListener, agentParts } from "./agent-sessions.ts";
 import { createBackgroundWork } from "./background-work.ts";
 import { chooseModel, modelChoice } from "./choose-model.ts";
-import { findInheritance, inheritPlaces } from "./inherit-places.ts";
+import { findInheritance, openInheritance } from "./inherit-places.ts";
 import { processEnvironment } from "./node/process-environment.ts";
 import { openStore } from "./open-store.ts";
 import { SessionsByModel } from "./sessions-by-model.ts";
@@ -186,12 +186,13 @@ async function inherit(context: AgentContext, store: SessionStore, { onNote }: A
   if (found.fresh.length === 0) return;
   let imported = 0;
   try {
-    for await (const { state, path, error } of inheritPlaces(context, store, found.fresh, found, {})) {
+    await using sync = openInheritance(context, store, found, { onNote });
+    for await (const { state, path, error } of sync.pass()) {
       if (state === "imported") imported += 1;
       if (error !== null) onNote(`${path}: ${error.message}`);
     }
   } catch (error) {
-    onNote(`Not every session in ${found.inherit.source} was imported: ${causeText(error)}`);
+    onNote(`Not every session in ${found.source} was imported: ${causeText(error)}`);
   }
-  if (imported > 0) onNote(`Sessions imported from ${found.inherit.source}: ${imported}.`);
+  if (imported > 0) onNote(`Sessions imported from ${found.source}: ${imported}.`);
 }

@@ -61,7 +61,9 @@ const storeFolders = ["agents", "namespaces"];
 const homeFiles: readonly string[] = [
   "config.json",
   "sessions.db",
-  "inherited.json",
+  "sync.json",
+  "sync-lock-",
+  "synced-files-",
   "summarizer-breakers.json",
   "chat-history",
   "usage",

@@ -8,6 +8,7 @@ import { gatewaySettings } from "./gateway-settings.ts";
 import { mcpSettings } from "./mcp-settings.ts";
 import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";
 import { serverSettings } from "./server-settings.ts";
+import { syncSettings } from "./sync-settings.ts";
 import { tableOf, type SettingTable } from "./setting-definition.ts";
 
 export const settingTables: readonly SettingTable[] = [
@@ -25,4 +26,5 @@ export const settingTables: readonly SettingTable[] = [
   serverSettings,
   gatewaySettings,
   mcpSettings,
+  tableOf(syncSettings),
 ];

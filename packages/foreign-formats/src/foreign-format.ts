@@ -18,6 +18,8 @@ export interface ForeignFormat {
   layout(sample: FormatSample): FileLayout;
   /** Lists the program's default folders. */
   readonly places: readonly FormatPlace[];
+  /** Describes where the program stores sessions beside secrets. They are read only when a person names the program. */
+  readonly askedPlaces?: readonly FormatPlace[];
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
   detect(sample: FormatSample): FormatMatch | null;
   /**
@@ -104,9 +106,15 @@ export interface FormatPlace {
    * without one, `home` counts.
    */
   readonly variables: readonly (string | FolderVariable)[];
-  /** States the path below the user's home when no variable is set, such as `.codex`. */
-  readonly home: string;
-  /** Lists the paths of sessions below the folder. Each part is a name, or an expression that names match. */
+  /**
+   * States the path below the user's home when no variable is set, such as `.codex`. Null when the place exists only if
+   * a variable is set.
+   */
+  readonly home: string | null;
+  /**
+   * Lists the paths of sessions below the folder. Each part is a name, or an expression that names match. A path without
+   * parts is the file that the variable states.
+   */
   readonly files: readonly (readonly (string | RegExp)[])[];
 }
 

@@ -263,8 +263,8 @@ function patternsBelow(path: string): readonly PathPattern[] {
   const above = path.split(/[/\\]/);
   const places = [...foreignFormats.values()].flatMap((format) => format.places);
   const patterns = places.flatMap(({ home, files }) => {
-    const inHome = home.split("/").filter((name) => name !== "");
-    return files.flatMap((parts) => [parts, [...inHome, ...parts]]);
+    const inHome = (home ?? "").split("/").filter((name) => name !== "");
+    return files.flatMap((parts) => (parts.length === 0 ? [] : [parts, [...inHome, ...parts]]));
   });
   const found = patterns.flatMap((parts) =>
     parts.flatMap((_, depth) => {

@@ -26,7 +26,7 @@ import { importedRecords, receiptOf } from "./import-receipt.ts";
 import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { appendLine, writeNewFile } from "./node/target-files.ts";
 import { isSubAgent, resumeInPi, resumeWords } from "./resume-session.ts";
-import { piPlace, rootOf } from "./foreign/foreign-places.ts";
+import { openclawPlace, piPlace, rootOf } from "./foreign/foreign-places.ts";
 
 /** Names a program that can continue a session. */
 export type HandOffTarget = HandOffFormat | "pi" | "openclaw";
@@ -160,9 +160,10 @@ async function toFormat(
   const nowMs = systemClock.nowMs();
   const { sessionId } = options;
   const [place] = format.places;
-  const projectFolder = place === undefined ? null : await projectFolderOf(writer, rootOf(place, options), cwd);
+  const root = place === undefined ? null : rootOf(place, options);
+  const projectFolder = root === null ? null : await projectFolderOf(writer, root, cwd);
   const parts = writer.path({ sessionId, cwd, createdAtMs: nowMs, projectFolder });
-  if (parts === null || place === undefined) {
+  if (parts === null || root === null) {
     throw new ThroughlineError(
       "INPUT_INVALID",
       `${format.program} keeps the sessions of ${quote(cwd)} under a name that is not known.`,
@@ -173,7 +174,6 @@ async function toFormat(
       },
     );
   }
-  const root = rootOf(place, options);
   const path = joinPath(root, ...parts);
   const name = new ListedName(writer, state, options);
   const given = { ...written({ ...options, onRemark: name.onRemark }, cwd), to: options.to, sessionId };
@@ -245,8 +245,6 @@ async function toPi(store: SessionStore, state: SessionState, cwd: string, optio
   const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: "pi", sessionId });
   return { ...file, sessionId, cwd, command: resumeInPi(path), variables: {} };
 }
-
-const openclawPlace = { variables: ["OPENCLAW_STATE_DIR"], home: ".openclaw" };
 
 /**
  * OpenClaw finds a session by its index, which a hand-off must not change. If the agent already exists there, the

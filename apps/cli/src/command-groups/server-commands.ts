@@ -13,6 +13,7 @@ export const serverCommands: readonly CommandDefinition[] = [
       { flags: "--port <n>", description: "the port; 0 takes a free one (default: 4788)" },
       { flags: "--public-url <url>", description: "the address that clients use, behind a proxy" },
       { flags: "--token-file <file>", description: "a token that may do everything, in a file that only you can read" },
+      { flags: "--sync", description: "keep importing what the programs on this machine write" },
     ],
     settings: {
       host: "server.host",
@@ -37,6 +38,7 @@ export const serverCommands: readonly CommandDefinition[] = [
       folder,
       { flags: "--allow-notes", description: "clients may store notes" },
       { flags: "--workspace <dir>", description: "the folder whose memory files are searched (default: none)" },
+      { flags: "--no-sync", description: "import nothing from other programs while this runs" },
     ],
     settings: { keyPrefixes: "mcp.keyPrefixes", folder: "mcp.folder", workspace: "workspace" },
     examples: ["mcp", "mcp --http 127.0.0.1:0"],

@@ -64,6 +64,19 @@ export const transferCommands: readonly CommandDefinition[] = [
     load: () => import("../commands/import.ts"),
   },
   {
+    name: "sync",
+    description: "import what is new from every program on this machine; the files are never changed",
+    arguments: [{ name: "[path...]", description: "files or directories to import as well" }],
+    options: [
+      { flags: "--watch", description: "keep importing what is added, until Ctrl-C" },
+      { flags: "--programs <list>", description: "only these programs: claude-code,codex" },
+      { flags: "--dry-run", description: "say what would be done, change nothing" },
+    ],
+    afterInterrupt: "What was imported stays. Run the same command again to continue.",
+    examples: ["sync", "sync --programs claude-code,codex --json"],
+    load: () => import("../commands/sync.ts"),
+  },
+  {
     name: "export",
     description: "write sessions in a format that other programs read",
     arguments: [optionalKeyArgument],

@@ -13,6 +13,7 @@ import { usageError } from "../error-report.ts";
 import { createStoreOfCalls, type StoreOfCalls } from "../mcp/store-of-calls.ts";
 import { wantedFolder } from "../session-filter.ts";
 import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
+import { startSync } from "../sync/start-sync.ts";
 import { version } from "../version.ts";
 
 interface McpOptions {
@@ -22,6 +23,7 @@ interface McpOptions {
   readonly here?: boolean;
   readonly folder?: string;
   readonly allowNotes?: boolean;
+  readonly sync?: boolean;
 }
 
 const defaultAddress = { host: "127.0.0.1", port: 4789 };
@@ -35,6 +37,7 @@ export async function run(context: CommandContext, { options }: CommandInput): P
   if (address !== null && parseStoreUrl(context.storeUrl, context.host.workingDirectory).scheme === "http")
     throw usageError("mcp --http needs a store of its own: the tokens of its clients are in the store.");
   const store = createStoreOfCalls(context);
+  await using _sync = (options as McpOptions).sync === false ? null : startSync(context, () => store.open("write"));
   try {
     const server = serverOptions(context, store, scope);
     if (address === null) await overStdio(context, { server, scope, store });

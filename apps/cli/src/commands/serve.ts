@@ -14,6 +14,7 @@ import type { GatewayOptions, Server, ServerOptions } from "@throughline/server"
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { openStore } from "../open-store.ts";
+import { startSync } from "../sync/start-sync.ts";
 import { closeHome } from "../server/closed-home.ts";
 import {
   claimServerFile,
@@ -31,10 +32,13 @@ import { version } from "../version.ts";
 const ownLabel = "server.json";
 const everything: TokenRights = { namespace: "*", agents: "*", scopes, expiresAtMs: null };
 
-export async function run(context: CommandContext, _input: CommandInput): Promise<number> {
+export async function run(context: CommandContext, { options }: CommandInput): Promise<number> {
   const { output, signal } = context;
   const plan = await planServer(context);
   const { server, own } = await startServer(context, plan);
+  // The option is the consent. A server for a team has no home with sessions, so it is never the default.
+  const isSynced = options["sync"] === true;
+  await using _sync = isSynced ? startSync(context, () => context.openStore("write"), { isAsked: true }) : null;
   try {
     await onceReachable(context, async () => {
       await claimHome(server, plan, own);

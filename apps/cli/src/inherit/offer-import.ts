@@ -1,45 +1,47 @@
-import { answerFor, findInheritance, inheritPlaces, otherPlaces, writeInheritState } from "@throughline/agent/internal";
-import type { Inheritance } from "@throughline/agent/internal";
-import { parseStoreUrl } from "@throughline/config";
+import {
+  findInheritance,
+  isFirstTime,
+  type InheritedPlaces,
+  openInheritance,
+  openProgramSync,
+} from "@throughline/agent/internal";
+import { parseStoreUrl, sessionSettings } from "@throughline/config";
 import { maskSecrets } from "@throughline/config/internal";
-import { hasErrorCode } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import { causeText } from "@throughline/core/internal";
-import type { ForeignPlace, ProgramTranscripts } from "@throughline/transfer/internal";
+import type { SourceSync } from "@throughline/transfer/internal";
 import type { CommandContext } from "../command.ts";
-import { counted, sizeText } from "../counted.ts";
+import { counted } from "../counted.ts";
 import { ImportSummary } from "../import-summary.ts";
-
-export interface OfferOptions {
-  readonly canAsk: boolean;
-}
+import { askForSync, surveyText, undecidedPrograms } from "../sync/sync-question.ts";
+import { SyncProgress } from "../sync/sync-progress.ts";
 
 /**
- * Finds sessions of another program and offers to import them, once for each location and only on a terminal. Without a
- * terminal, an empty store prints one line. If `session.inherit.enabled` is true, new sessions are imported before a
- * conversation; if false, no location is read. New records go to Throughline's store only, and the other program's
- * files are never changed.
+ * Imports the sessions of other programs before a conversation. If `session.inherit.enabled` is true, those of its source
+ * are imported without a question; if false, no location is read. Otherwise a person on a terminal is asked once about
+ * all programs. Without a terminal, an empty store prints one line. The other program's files are never changed.
  */
 export async function offerImport(
   context: CommandContext,
   store: SessionStore,
-  { canAsk }: OfferOptions,
+  { canAsk }: { readonly canAsk: boolean },
 ): Promise<void> {
-  const inheriting = await inheritance(context);
-  const { fresh } = inheriting;
-  const { enabled } = inheriting.inherit;
-  // No setting covers the sessions of other programs, so only a user may decide about them and a script is never asked.
-  const others = enabled === null && canAsk ? otherPlaces(context, inheriting) : [];
-  if (fresh.length + others.length === 0) return;
-  if (enabled === true) {
-    await importAll(context, store, fresh, inheriting);
+  const { enabled } = sessionSettings(context.config).inherit;
+  if (enabled === true) return importAll(context, store, await inheritedPlaces(context));
+  if (enabled === false) return;
+  const surveys = await undecidedPrograms(context);
+  if (surveys === null) return;
+  if (canAsk) {
+    if (!(await askForSync(context, surveys))) return;
+    await using sync = openProgramSync(context, {}, syncOptions(context, store));
+    const summary = await importFrom(context, sync);
+    if (summary.imported > 0) await summary.printCommands(context, store);
     return;
   }
-  if (canAsk) return ask(context, store, [...fresh, ...others], inheriting);
   const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
   if (sessions.length > 0) return;
   context.output.note(
-    `There are sessions of OpenClaw: ${fresh.map(placeText).join("; ")}. \`throughline import PATH\` brings them here.`,
+    `There are sessions of other programs: ${surveyText(surveys)}. \`throughline sync\` imports them.`,
   );
 }
 
@@ -49,83 +51,55 @@ export async function offerImport(
  * sessions.
  */
 export async function importInherited(context: CommandContext, open: () => Promise<SessionStore>): Promise<void> {
-  const inheriting = await inheritance(context);
-  const { fresh } = inheriting;
-  if (fresh.length === 0 || inheriting.inherit.enabled !== true) return;
+  const places = await inheritedPlaces(context);
+  if (places.fresh.length === 0) return;
   try {
     await using store = await open();
-    await importAll(context, store, fresh, inheriting);
+    await importAll(context, store, places);
   } catch (error) {
     if (context.signal.aborted) throw error;
-    const paths = fresh.map(({ path }) => path).join(", ");
-    context.output.note(`The sessions in ${paths} were not imported: ${causeText(error)}`);
+    context.output.note(`The sessions in ${places.fresh.join(", ")} were not imported: ${causeText(error)}`);
   }
 }
 
 /**
- * Finds what may be inherited. With `enabled: true`, it prints once for a JSON Lines store that its own folders are not
- * inherited. The file of a SQLite store stays silent, because stores and other programs share documented locations.
+ * Finds what the setting names. It prints once for a JSON Lines store that its own folders are not read. The file of a
+ * SQLite store stays silent, because stores and other programs share documented locations.
  */
-async function inheritance(context: CommandContext): Promise<Inheritance> {
-  const found = await findInheritance(context);
-  const { inherit, own, state, statePath } = found;
+async function inheritedPlaces(context: CommandContext): Promise<InheritedPlaces> {
+  const places = await findInheritance(context);
   const { output, storeUrl, workingDirectory } = context;
-  const address = parseStoreUrl(storeUrl, workingDirectory);
-  const [first] = own;
-  const isReported = address.scheme !== "jsonl" || first === undefined || state[address.root] !== undefined;
-  if (inherit.enabled !== true || isReported) return found;
-  const paths = own.map(({ path }) => path).join(", ");
-  output.note(`Nothing is inherited from ${paths}: the store ${maskSecrets(storeUrl)} holds these sessions already.`);
-  const reported = { ...state, [address.root]: answerFor(first, "no") };
-  writeInheritState(statePath, reported);
-  return { ...found, state: reported };
+  const own = parseStoreUrl(storeUrl, workingDirectory).scheme === "jsonl" ? places.own.join(", ") : "";
+  if (own !== "" && isFirstTime(context, `${storeUrl} holds ${own}`))
+    output.note(`Nothing is inherited from ${own}: the store ${maskSecrets(storeUrl)} holds these sessions already.`);
+  return places;
 }
 
-async function ask(
-  context: CommandContext,
-  store: SessionStore,
-  places: readonly ForeignPlace[],
-  inheriting: Inheritance,
-): Promise<void> {
-  const { output } = context;
-  const programs = new Set(places.map(programOf));
-  const [only] = programs;
-  const whose = programs.size === 1 ? String(only) : "other programs";
-  const texts = places.map((place) =>
-    programs.size === 1 ? placeText(place) : `${programOf(place)}: ${placeText(place)}`,
-  );
-  output.note(`There are sessions of ${whose}: ${texts.join("; ")}.`);
-  try {
-    await context.confirm("Import them? Their files stay unchanged; new messages are stored here only.");
-  } catch (error) {
-    // An interrupt is no decision.
-    if (!hasErrorCode(error, "ABORTED") || context.signal.aborted) throw error;
-    const refused = Object.fromEntries(places.map((place) => [place.path, answerFor(place, "no")]));
-    writeInheritState(inheriting.statePath, { ...inheriting.state, ...refused });
-    output.note("Nothing was imported; `throughline import PATH` does it whenever it is wanted.");
-    return;
-  }
-  const summary = await importAll(context, store, places, inheriting);
-  if (summary.imported > 0) await summary.printCommands(context, store);
+async function importAll(context: CommandContext, store: SessionStore, places: InheritedPlaces): Promise<void> {
+  if (places.fresh.length === 0) return;
+  await using sync = openInheritance(context, store, places, syncOptions(context, store));
+  await importFrom(context, sync);
 }
 
-async function importAll(
-  context: CommandContext,
-  store: SessionStore,
-  places: readonly ForeignPlace[],
-  inheriting: Inheritance,
-): Promise<ImportSummary> {
-  const { output, signal } = context;
-  const [counts, refused] = [{ imported: 0, grown: 0, records: 0 }, [] as string[]];
+function syncOptions(context: CommandContext, store: SessionStore): Parameters<typeof openProgramSync>[2] {
+  const progress = new SyncProgress(context);
+  return {
+    openStore: () => Promise.resolve(store),
+    onNote: (message) => context.output.note(message),
+    onProgress: (step) => progress.take(step),
+  };
+}
+
+/** Imports what is new, and prints one line if there is something. */
+async function importFrom(context: CommandContext, sync: SourceSync): Promise<ImportSummary> {
+  const { output, signal, storeUrl } = context;
+  const counts = { imported: 0, grown: 0, records: 0 };
+  const refused: string[] = [];
   const summary = new ImportSummary();
-  const sources = inheritPlaces(context, store, places, inheriting, {
-    signal,
-    onProgress: ({ path, records }) => output.progress(`importing ${counted(records, "record")} of ${path}`),
-  });
-  for await (const source of sources) {
-    const { state: outcome, records, path, error } = source;
+  for await (const source of sync.pass(signal)) {
+    const { state, records, path, error } = source;
     summary.take(source);
-    if (outcome === "imported" || outcome === "grown") counts[outcome] += 1;
+    if (state === "imported" || state === "grown") counts[state] += 1;
     counts.records += records;
     if (error !== null) refused.push(`${path}: ${error.message}`);
   }
@@ -133,19 +107,10 @@ async function importAll(
   for (const text of refused) output.note(text);
   if (counts.imported + counts.grown + refused.length === 0) return summary;
   const grown = counts.grown === 0 ? "" : `, ${counted(counts.grown, "session")} grown`;
-  const into = maskSecrets(context.storeUrl);
   const programs = summary.imported === 0 ? "" : ` (${summary.programs})`;
+  const also = refused.length === 0 ? "" : `; ${refused.length} refused`;
   output.note(
-    `Imported ${counted(counts.imported, "session")}${grown}, ${counted(counts.records, "record")}${programs}, into ${into}${refused.length === 0 ? "" : `; ${refused.length} refused`}.`,
+    `Imported ${counted(counts.imported, "session")}${grown}, ${counted(counts.records, "record")}${programs}, into ${maskSecrets(storeUrl)}${also}.`,
   );
   return summary;
-}
-
-function programOf(place: ForeignPlace | ProgramTranscripts): string {
-  return "program" in place ? place.program : "OpenClaw";
-}
-
-function placeText({ path, files, sizeBytes }: ForeignPlace): string {
-  const what = /\.(db|sqlite)$/.test(path) ? "a database" : counted(files, "transcript");
-  return `${what} (${sizeText(sizeBytes)}) in ${path}`;
 }

@@ -13,9 +13,14 @@ export function readHomeFile(path: string): unknown {
   }
 }
 
+/** Creates the home, for this user only. A home that exists stays as it is. */
+export function makeHome(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
 /** Replaces the file in one step, because two processes may write at once and either state is valid. */
 export function writeHomeFile(path: string, value: unknown): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeHome(dirname(path));
   const temporary = `${path}.${systemRandom.uuid()}.tmp`;
   writeFileSync(temporary, `${JSON.stringify(value)}\n`, { mode: 0o600 });
   renameSync(temporary, path);

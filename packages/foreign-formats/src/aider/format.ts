@@ -8,7 +8,8 @@ export const aiderFormat: ForeignFormat = {
   program: "Aider",
   layout: () => ({ unit: "text", lists: [], sessions: null, createCutter: turnCutter }),
   // The file lies in each project, and Aider has no folder of its own.
-  places: [],
+  // The program writes into the folder that it runs in. Only a variable states one place for all sessions.
+  places: [{ variables: ["AIDER_CHAT_HISTORY_FILE"], home: null, files: [[]] }],
   detect: (sample) => (beginsChat(sample) ? "certain" : null),
   createReader: createAiderReader,
 };

@@ -10,6 +10,11 @@ export const cursorFormat: ForeignFormat = {
   layout: () => fileOfLines,
   // The store also holds keys and tokens, so it is read only when a person names it.
   places: [],
+  askedPlaces: [".config", "Library/Application Support", "AppData/Roaming"].map((home) => ({
+    variables: [],
+    home,
+    files: [["Cursor", "User", "globalStorage", "state.vscdb"]],
+  })),
   database: cursorDatabase,
   detect: () => null,
   createReader: (options) => createListReader(new CursorBubbles(), options),

@@ -19,6 +19,15 @@ export const gooseFormat: ForeignFormat = {
         ["goose", "sessions", /\.jsonl$/],
       ],
     },
+    { variables: [], home: "AppData/Roaming/Block", files: [["goose", "data", "sessions", "sessions.db"]] },
+    {
+      variables: ["GOOSE_PATH_ROOT"],
+      home: null,
+      files: [
+        ["data", "sessions", "sessions.db"],
+        ["data", "sessions", /\.jsonl$/],
+      ],
+    },
   ],
   database: gooseDatabase,
   detect: (sample) => matchOfLines(sample, matchOf),

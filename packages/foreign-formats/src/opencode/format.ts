@@ -23,10 +23,12 @@ export const opencodeFormat: ForeignFormat = {
       variables: ["XDG_DATA_HOME"],
       home: ".local/share",
       files: [
-        ["opencode", "opencode.db"],
+        // A preview version keeps a database of its own, such as `opencode-dev.db`.
+        ["opencode", /^opencode(?:-[\w.-]{1,60})?\.db$/],
         ["opencode", "storage", "session", /./, /^ses_\w{1,100}\.json$/],
       ],
     },
+    { variables: ["OPENCODE_DB"], home: null, files: [[]] },
   ],
   database: opencodeDatabase,
   tree: opencodeTree,

@@ -1,20 +1,9 @@
-import { lstatSync, readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
 import { foreignFormats } from "@throughline/foreign-formats";
 import type { FormatPlace } from "@throughline/foreign-formats/internal";
 import { joinPath } from "@throughline/openclaw-format/internal";
-
-/** Describes a location with sessions of another program, from file metadata alone. */
-export interface ForeignPlace {
-  /** Names a folder or a database that `importPaths` accepts. */
-  readonly path: string;
-  /** Counts files that are not empty. */
-  readonly files: number;
-  readonly sizeBytes: number;
-  /** Holds the time of the newest change, so that a later scan can detect that nothing changed. */
-  readonly newestMs: number;
-}
 
 /** OpenClaw and GoClaw share this state directory: it holds the agents' sessions and GoClaw's databases. */
 export function openclawState(userHome: string): string {
@@ -75,121 +64,62 @@ function foldersIn(path: string): readonly string[] {
   }
 }
 
-/** Finds the paths that hold sessions of another program. Missing and unreadable paths are left out. */
-export function foreignPlaces(paths: readonly string[]): readonly ForeignPlace[] {
-  return paths.flatMap((path) => {
-    try {
-      const place = statSync(path).isDirectory() ? folder(path) : file(path);
-      return place.files === 0 ? [] : [place];
-    } catch {
-      // The path is missing or not readable. The user did not name it, so this is no error.
-      return [];
-    }
-  });
-}
+/** The variable names the folder of the sessions themselves. */
+const piSessionsPlace: FormatPlace = { variables: ["PI_CODING_AGENT_SESSION_DIR"], home: null, files: [] };
 
-function folder(path: string): ForeignPlace {
-  const names = readdirSync(path).filter((name) => /\.jsonl(\.|$)/.test(name));
-  let [sizeBytes, newestMs, files] = [0, 0, 0];
-  for (const name of names) {
-    const { size, mtimeMs } = lstatSync(join(path, name));
-    sizeBytes += size;
-    newestMs = Math.max(newestMs, mtimeMs);
-    if (size > 0) files += 1;
-  }
-  return { path, files, sizeBytes, newestMs };
-}
-
-/** The size includes the write-ahead log, because it holds the last writes of a running program. */
-function file(path: string): ForeignPlace {
-  const facts = [path, `${path}-wal`].flatMap((each) => statSync(each, { throwIfNoEntry: false }) ?? []);
-  const sizeBytes = facts.reduce((sum, { size }) => sum + size, 0);
-  return { path, files: sizeBytes > 0 ? 1 : 0, sizeBytes, newestMs: Math.max(...facts.map(({ mtimeMs }) => mtimeMs)) };
-}
-
-/** Adds the program's name to a location. */
-export interface ProgramTranscripts extends ForeignPlace {
-  readonly program: string;
-}
-
-export const piPlace: FormatPlace = {
+export const piPlace: HomePlace = {
   variables: ["PI_CODING_AGENT_DIR"],
   home: ".pi/agent",
   files: [["sessions", /./, /\.jsonl$/]],
 };
 
-/**
- * Finds the sessions of other programs in their default locations. Only names that sessions have are examined, and a
- * location that `isWanted` rejects is not read.
- */
-export function programTranscripts(
-  user: UserPlaces,
-  isWanted: (path: string) => boolean,
-): readonly ProgramTranscripts[] {
-  const programs = [
-    ...[...foreignFormats.values()].map(({ program, places }) => ({ program, places })),
-    { program: "pi", places: [piPlace] },
-  ];
-  return programs.flatMap(({ program, places }) =>
-    places.flatMap((place) => placesOf(place, user).flatMap((found) => counted(program, found, isWanted))),
-  );
-}
+type HomePlace = FormatPlace & { readonly home: string };
 
-interface PlacedSessions {
+export const openclawPlace: HomePlace = {
+  variables: ["OPENCLAW_STATE_DIR"],
+  home: ".openclaw",
+  files: [],
+};
+
+/** Names a place where a program keeps its sessions. */
+export interface ProgramPlace {
+  /** Names the format of the sessions, such as `claude-code`. */
+  readonly format: string;
+  readonly program: string;
+  /** Names a folder or a file that `importPaths` accepts. */
   readonly path: string;
-  readonly files: readonly (readonly (string | RegExp)[])[];
 }
 
-/** Returns each folder that has a name of its own, so that no other folder of the user's home counts. */
-function placesOf(place: FormatPlace, user: UserPlaces): readonly PlacedSessions[] {
+/**
+ * Lists the places where programs keep their sessions, those that exist now.
+ *
+ * @param formats names of formats whose programs a person named; null for every program whose folder holds nothing but
+ *   its own files
+ */
+export function programPlaces(user: UserPlaces, formats: ReadonlySet<string> | null): readonly ProgramPlace[] {
+  const isWanted = (format: string): boolean => formats === null || formats.has(format);
+  const places = [...foreignFormats.values()].flatMap(({ name, program, places: own, askedPlaces = [] }) => {
+    const read = formats?.has(name) === true ? [...own, ...askedPlaces] : own;
+    return isWanted(name) ? read.map((place) => ({ format: name as string, program, place })) : [];
+  });
+  const others = [
+    { format: "pi", program: "pi", place: piPlace },
+    { format: "pi", program: "pi", place: piSessionsPlace },
+    { format: "openclaw", program: "OpenClaw", place: openclawPlace },
+  ];
+  const found = [...places, ...others.filter(({ format }) => isWanted(format))].flatMap(({ format, program, place }) =>
+    pathsOf(place, user).map((path) => ({ format, program, path })),
+  );
+  // Two rows of a program may name one folder.
+  return [...new Map(found.map((each) => [each.path, each])).values()].filter(({ path }) => isThere(path));
+}
+
+/** Returns each folder that has a name of its own, so that no other folder of the user's home is listed. */
+function pathsOf(place: FormatPlace, user: UserPlaces): readonly string[] {
   const root = rootOf(place, user);
-  const byFolder = Map.groupBy(place.files, ([folder]) => String(folder));
-  return [...byFolder].map(([folder, files]) => ({
-    path: join(root, folder),
-    files: files.map((parts) => parts.slice(1)),
-  }));
-}
-
-function counted(
-  program: string,
-  { path, files: patterns }: PlacedSessions,
-  isWanted: (path: string) => boolean,
-): readonly ProgramTranscripts[] {
-  if (!isWanted(path)) return [];
-  let [files, sizeBytes, newestMs] = [0, 0, 0];
-  for (const parts of patterns) {
-    for (const file of filesBelow(path, parts)) {
-      const facts = lstatSync(file, { throwIfNoEntry: false });
-      if (facts === undefined || !facts.isFile() || facts.size === 0) continue;
-      files += 1;
-      sizeBytes += facts.size;
-      newestMs = Math.max(newestMs, facts.mtimeMs);
-    }
-  }
-  return files === 0 ? [] : [{ program, path, files, sizeBytes, newestMs }];
-}
-
-function* filesBelow(folder: string, [part, ...others]: readonly (string | RegExp)[]): Generator<string> {
-  if (part === undefined) return;
-  for (const { name, isDirectory } of namesIn(folder)) {
-    const isLast = others.length === 0;
-    if (isDirectory === isLast || !(typeof part === "string" ? part === name : part.test(name))) continue;
-    const path = join(folder, name);
-    if (isLast) yield path;
-    else yield* filesBelow(path, others);
-  }
-}
-
-function namesIn(folder: string): readonly { readonly name: string; readonly isDirectory: boolean }[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).map((entry) => ({
-      name: entry.name,
-      isDirectory: entry.isDirectory(),
-    }));
-  } catch {
-    // The folder is missing or not readable. The user did not name it, so this is no error.
-    return [];
-  }
+  if (root === null) return [];
+  if (place.files.length === 0) return [root];
+  return place.files.map(([first]) => (first === undefined || typeof first !== "string" ? root : join(root, first)));
 }
 
 interface UserPlaces {
@@ -197,10 +127,11 @@ interface UserPlaces {
   readonly userHome: string;
 }
 
-export function rootOf(
-  { variables, home }: Pick<FormatPlace, "variables" | "home">,
+/** Returns the folder that a variable states, else the one in the user's home; null when there is neither. */
+export function rootOf<Home extends string | null>(
+  { variables, home }: { readonly variables: FormatPlace["variables"]; readonly home: Home },
   { environment, userHome }: UserPlaces,
-): string {
+): string | (null extends Home ? null : never) {
   for (const variable of variables) {
     const { name, below } = typeof variable === "string" ? { name: variable, below: "" } : variable;
     const value = environment[name];
@@ -208,5 +139,5 @@ export function rootOf(
     const folder = value === "~" || value.startsWith("~/") ? joinPath(userHome, value.slice(1)) : value;
     return below === "" ? folder : joinPath(folder, below);
   }
-  return joinPath(userHome, home);
+  return (home === null ? null : joinPath(userHome, home)) as string | (null extends Home ? null : never);
 }

@@ -49,6 +49,7 @@ export class KnownFiles implements SearchLook {
   readonly #titled = new Map<string, boolean>();
   readonly #refused = new Set<string>();
   readonly #read = new Set<string>();
+  readonly #entered = new Set<string>();
   readonly #onFolder: (path: string) => void;
   #folders = new Set<string>();
   #changed: ChangedFolders | null = null;
@@ -87,6 +88,7 @@ export class KnownFiles implements SearchLook {
     this.#opened.clear();
     this.#refused.clear();
     this.#titled.clear();
+    this.#entered.clear();
     this.#slices = createWorkSlices();
     this.unchanged = 0;
     this.#seen = changed === null ? new Set() : null;
@@ -137,9 +139,12 @@ export class KnownFiles implements SearchLook {
   }
 
   entersFolder(path: string): boolean {
+    // A search may ask for one folder several times.
+    if (this.#entered.has(path)) return true;
     const isEntered =
       this.#changed === null || this.#changed.has(path) || this.#above.has(path) || !this.#folders.has(path);
     if (!isEntered) return false;
+    this.#entered.add(path);
     this.#folders.add(path);
     this.#onFolder(path);
     return true;

@@ -1,4 +1,4 @@
-import { type Clock, type RandomSource, sessionRef, type SessionStore } from "@throughline/core";
+import { type Clock, hasErrorCode, type RandomSource, sessionRef, type SessionStore } from "@throughline/core";
 import { causeText, isFields, monotonicMs, systemClock, systemRandom } from "@throughline/core/internal";
 import { type FolderPatterns, folderPatterns } from "../folder-patterns.ts";
 import { HandOffSearch } from "../handed-off.ts";
@@ -17,6 +17,10 @@ export interface SourceSyncOptions {
   readonly places: () => readonly string[] | Promise<readonly string[]>;
   /** Sets how sources are read and where sessions get their place. */
   readonly options: Omit<ImportOptions, "signal" | "onProgress">;
+  /** Lists the places that a person named. What cannot be read there is reported, also an empty folder. @default none */
+  readonly named?: readonly string[];
+  /** True if the memory holds files of other places, too. @default false */
+  readonly isPartial?: boolean;
   /** Lists patterns of folders whose sessions are left out. @default none */
   readonly excludes?: readonly string[];
   /** Names the user's home, which `~` in a pattern stands for. */
@@ -91,26 +95,31 @@ export class SourceSync implements AsyncDisposable {
     const memory = { look: this.#known, handOffs: this.#handOffsOf(store), excludes: this.#excludes };
     let last: ImportSource | null = null;
     try {
-      for await (const source of importChanged(store, await this.#options.places(), given, memory)) {
+      const places = await this.#options.places();
+      for await (const source of importChanged(store, places, given, memory)) {
+        if (this.#isEmptyPlace(source, places, changed)) continue;
         this.#known.took(source.path, source.state === "refused");
         last = laterWitness(last, source);
         yield source;
         if (monotonicMs() - this.#savedAtMs >= saveEveryMs) await this.#save(store, last);
       }
       this.#known.keep("all");
-      if (changed === null) this.#known.forgetMissing();
+      if (changed === null && this.#options.isPartial !== true) this.#known.forgetMissing();
     } finally {
       await this.#save(store, last);
     }
   }
 
-  /** Imports what is new, and then what is added, until the signal aborts. */
-  async *watch(signal: AbortSignal): AsyncGenerator<ImportSource> {
+  /**
+   * Yields a pass at once, and further ones when something changed, until the signal aborts. The caller reads each pass
+   * to its end.
+   */
+  async *passes(signal: AbortSignal): AsyncGenerator<AsyncGenerator<ImportSource>> {
     this.#changes.begin();
     let changed: ChangedFolders | null = null;
     while (!signal.aborted) {
       const beganMs = monotonicMs();
-      yield* this.pass(signal, changed);
+      yield this.pass(signal, changed);
       this.#changes.tookMs(monotonicMs() - beganMs);
       changed = await this.#changes.next(this.#known, signal);
     }
@@ -119,6 +128,12 @@ export class SourceSync implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#changes[Symbol.dispose]();
     await this.#write();
+  }
+
+  /** A program whose folder has no sessions is no problem. */
+  #isEmptyPlace({ path, error }: ImportSource, places: readonly string[], changed: ChangedFolders | null): boolean {
+    if (!hasErrorCode(error, "FORMAT_UNKNOWN", "FILE_NOT_FOUND") || !places.includes(path)) return false;
+    return changed !== null || this.#options.named?.includes(path) !== true;
   }
 
   async #readMemory(store: SessionStore): Promise<void> {

@@ -1,0 +1,40 @@
+import { type ProgramSurvey, readSyncConsent, surveyPrograms, writeSyncConsent } from "@throughline/agent/internal";
+import { hasErrorCode } from "@throughline/core";
+import type { CommandContext } from "../command.ts";
+import { counted, sizeText } from "../counted.ts";
+
+/**
+ * Asks once for each home whether the sessions of other programs may be imported, and remembers the answer. An interrupt
+ * is no answer. Returns whether they may.
+ */
+export async function askForSync(context: CommandContext, surveys: readonly ProgramSurvey[]): Promise<boolean> {
+  try {
+    await context.confirm(`${surveyText(surveys)}. Import them? Files stay unchanged; nothing leaves this machine.`);
+  } catch (error) {
+    if (!hasErrorCode(error, "ABORTED") || context.signal.aborted) throw error;
+    writeSyncConsent(context, "no");
+    context.output.note("Nothing was imported; `throughline sync` does it whenever it is wanted.");
+    return false;
+  }
+  writeSyncConsent(context, "yes");
+  return true;
+}
+
+/** Returns for example `Claude Code 214 sessions, opencode 1 database: 1.2 GB`. */
+export function surveyText(surveys: readonly ProgramSurvey[]): string {
+  const parts = surveys.map(({ program, files, databases }) => {
+    const counts = [
+      ...(files > 0 ? [counted(files, "session")] : []),
+      ...(databases > 0 ? [counted(databases, "database")] : []),
+    ];
+    return `${program} ${counts.join(" and ")}`;
+  });
+  return `${parts.join(", ")}: ${sizeText(surveys.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0))}`;
+}
+
+/** Finds what a person who was never asked may decide about; null when there is nothing, or the answer is known. */
+export async function undecidedPrograms(context: CommandContext): Promise<readonly ProgramSurvey[] | null> {
+  if (readSyncConsent(context) !== null) return null;
+  const surveys = await surveyPrograms(context);
+  return surveys.length === 0 ? null : surveys;
+}
