@@ -52,7 +52,7 @@ export const layouts: Readonly<Record<string, (folder: string) => Promise<Layout
   "home is the workspace": async (folder) => {
     const workspace = workspaceWith(join(folder, "home"), { "key.md": "../config.json" });
     await fill(workspace);
-    const beside = ["config.json.bak", "sessions.db-journal", "sessions.db-wal", "sessions.db-shm", "inherited.json"];
+    const beside = ["config.json.bak", "sessions.db-journal", "sessions.db-wal", "sessions.db-shm", "sync.json"];
     return {
       home: workspace,
       workspace,

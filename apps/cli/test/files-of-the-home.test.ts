@@ -19,7 +19,7 @@ function pipe(name: string): string {
 }
 
 describe("a pipe that nobody writes to", () => {
-  it.each(["inherited.json", "summarizer-breakers.json", "chat-history-main.jsonl"])(
+  it.each(["sync.json", "summarizer-breakers.json", "chat-history-main.jsonl"])(
     "in the place of %s keeps nobody from a chat",
     { tags: ["slow"] },
     async (name) => {

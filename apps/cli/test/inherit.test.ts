@@ -101,8 +101,7 @@ describe("sessions of another program at the first run", () => {
       const before = stateOf(folder);
       {
         await using terminal = chat();
-        await terminal.waitFor("1 transcript");
-        expect(terminal.text()).toContain(folder);
+        await terminal.waitFor("OpenClaw 1 session");
         await terminal.waitFor("[y/N] ");
         terminal.write("\r");
         await terminal.waitFor("Nothing was imported");
@@ -117,7 +116,7 @@ describe("sessions of another program at the first run", () => {
         expect(again.text()).not.toContain("OpenClaw");
       }
       // Whoever never answered is asked again.
-      writeFileSync(join(home, "inherited.json"), "{");
+      writeFileSync(join(home, "sync.json"), "{");
       {
         await using interrupted = chat();
         await interrupted.waitFor("[y/N] ");
@@ -155,16 +154,16 @@ describe("sessions of another program at the first run", () => {
   });
 
   it("are told of in one line where nobody can be asked, and nothing is imported", { tags: ["slow"] }, async () => {
-    const folder = openclawSession();
+    openclawSession();
     const { code, stderr } = await run(["chat", "--model", "offline", "--once", "hello"]);
     expect(code).toBe(0);
     expect(stderr.split("\n").filter((line) => line.includes("OpenClaw"))).toEqual([
-      expect.stringContaining(`in ${folder}. \`throughline import PATH\` brings them here.`),
+      expect.stringMatching(/OpenClaw 1 session: \d+ B\. `throughline sync` imports them\./),
     ]);
     expect(await sessionKeys()).not.toContain(key);
     const later = await run(["chat", "--model", "offline", "--once", "hello"]);
     expect(later.stderr).not.toContain("OpenClaw");
-    expect(existsSync(join(home, "inherited.json"))).toBe(false);
+    expect(existsSync(join(home, "sync.json"))).toBe(false);
   });
 
   it("are not looked for where the setting says no, and imported without a question where it says yes, under another key if wanted", async () => {
@@ -207,15 +206,14 @@ describe("the state directory of another program", () => {
     "is seen where it holds nothing but an agent's database, and asked for on a terminal",
     { tags: ["slow"] },
     async () => {
-      const path = openclawDatabase("main", key, "s1");
+      openclawDatabase("main", key, "s1");
       const told = await run(["chat", "--model", "offline", "--key", "mine", "--once", "hello"], {
         environment: { THROUGHLINE_HOME: join(directory.path, "other") },
       });
-      expect(told.stderr).toContain(`a database (`);
-      expect(told.stderr).toContain(`in ${path}. \`throughline import PATH\` brings them here.`);
+      expect(told.stderr).toMatch(/OpenClaw 1 database: .+\. `throughline sync` imports them\./);
       await using terminal = chat();
       await terminal.waitFor("[y/N] ");
-      expect(terminal.text()).toContain(path);
+      expect(terminal.text()).toContain("OpenClaw 1 database");
       expect(await sessionKeys()).toEqual([]);
       terminal.write("y\r");
       await terminal.waitFor("Imported 1 session, 3 records");
@@ -381,7 +379,7 @@ describe("the setting session.inherit.enabled in commands other than chat", () =
       expect(stderr, args.join(" ")).not.toContain("Imported");
     }
     expect((await run(["sessions"])).stderr).not.toContain("Imported");
-    expect(existsSync(join(home, "inherited.json"))).toBe(false);
+    expect(existsSync(join(home, "sync.json"))).toBe(false);
   });
 
   it("prints what could not be imported, and the command works all the same", async () => {

@@ -98,7 +98,7 @@ export class SourceReading {
     this.#start = start;
     this.#reader = createSourceReader(source, { key: ref.key, maxLineBytes: store.capabilities.limits.recordBytes });
     this.#pieces = supersededPieces(receipt);
-    this.#handOff = receipt.handOff === undefined ? null : new HandedOffLines(receipt.handOff);
+    this.#handOff = receipt.handOff === undefined ? null : new HandedOffLines(receipt.handOff, source);
     this.#receipt = receipt;
     this.#redactions = redactions;
     this.#batch = this.#newBatch(notes);

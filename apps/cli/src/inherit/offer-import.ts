@@ -1,6 +1,7 @@
 import {
   findInheritance,
   isFirstTime,
+  isSourceNamed,
   type InheritedPlaces,
   openInheritance,
   openProgramSync,
@@ -13,7 +14,7 @@ import type { SourceSync } from "@throughline/transfer/internal";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 import { ImportSummary } from "../import-summary.ts";
-import { askForSync, surveyText, undecidedPrograms } from "../sync/sync-question.ts";
+import { askForSync, isConfirmed, surveyText, undecidedPrograms } from "../sync/sync-question.ts";
 import { SyncProgress } from "../sync/sync-progress.ts";
 
 /**
@@ -29,6 +30,8 @@ export async function offerImport(
   const { enabled } = sessionSettings(context.config).inherit;
   if (enabled === true) return importAll(context, store, await inheritedPlaces(context));
   if (enabled === false) return;
+  // A user who configures a source means only that source.
+  if (isSourceNamed(context.config)) return offerSource(context, store, canAsk);
   const surveys = await undecidedPrograms(context);
   if (surveys === null) return;
   if (canAsk) {
@@ -43,6 +46,22 @@ export async function offerImport(
   context.output.note(
     `There are sessions of other programs: ${surveyText(surveys)}. \`throughline sync\` imports them.`,
   );
+}
+
+/** Asks once about the configured source. */
+async function offerSource(context: CommandContext, store: SessionStore, canAsk: boolean): Promise<void> {
+  const places = await inheritedPlaces(context);
+  const where = places.fresh.join(", ");
+  if (where === "") return;
+  if (canAsk) {
+    if (!isFirstTime(context, `asked about ${where}`)) return;
+    const question = `There are sessions in ${where}. Import them? Files stay unchanged.`;
+    if (await isConfirmed(context, question)) await importAll(context, store, places);
+    return;
+  }
+  const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
+  if (sessions.length === 0)
+    context.output.note(`There are sessions in ${where}. \`throughline import PATH\` imports them.`);
 }
 
 /**
@@ -70,7 +89,7 @@ async function inheritedPlaces(context: CommandContext): Promise<InheritedPlaces
   const places = await findInheritance(context);
   const { output, storeUrl, workingDirectory } = context;
   const own = parseStoreUrl(storeUrl, workingDirectory).scheme === "jsonl" ? places.own.join(", ") : "";
-  if (own !== "" && isFirstTime(context, `${storeUrl} holds ${own}`))
+  if (own !== "" && isFirstTime(context, `inherits nothing: ${maskSecrets(storeUrl)}`))
     output.note(`Nothing is inherited from ${own}: the store ${maskSecrets(storeUrl)} holds these sessions already.`);
   return places;
 }

@@ -4,20 +4,26 @@ import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 
 /**
- * Asks once for each home whether the sessions of other programs may be imported, and remembers the answer. An interrupt
- * is no answer. Returns whether they may.
+ * Asks once for each home whether the sessions of other programs may be imported, and remembers the answer. Returns
+ * whether they may.
  */
 export async function askForSync(context: CommandContext, surveys: readonly ProgramSurvey[]): Promise<boolean> {
+  const question = `${surveyText(surveys)}. Import them? Files stay unchanged; nothing leaves this machine.`;
+  const isAgreed = await isConfirmed(context, question);
+  writeSyncConsent(context, isAgreed ? "yes" : "no");
+  return isAgreed;
+}
+
+/** Asks, and says what a person who refused can do later. An interrupt is no answer. */
+export async function isConfirmed(context: CommandContext, question: string): Promise<boolean> {
   try {
-    await context.confirm(`${surveyText(surveys)}. Import them? Files stay unchanged; nothing leaves this machine.`);
+    await context.confirm(question);
+    return true;
   } catch (error) {
     if (!hasErrorCode(error, "ABORTED") || context.signal.aborted) throw error;
-    writeSyncConsent(context, "no");
     context.output.note("Nothing was imported; `throughline sync` does it whenever it is wanted.");
     return false;
   }
-  writeSyncConsent(context, "yes");
-  return true;
 }
 
 /** Returns for example `Claude Code 214 sessions, opencode 1 database: 1.2 GB`. */

@@ -22,6 +22,9 @@ export class FolderChanges implements Disposable {
   readonly #clock: Clock;
   #watch: FolderWatch | null = null;
   #changed = new Map<string, Set<string> | "any">();
+  /** Holds the folders that were listed, and files that are places by themselves. */
+  readonly #folders = new Set<string>();
+  readonly #files = new Set<string>();
   #bell: (() => void) | null = null;
   #firstAtMs = 0;
   #lastAtMs = 0;
@@ -33,15 +36,20 @@ export class FolderChanges implements Disposable {
     this.#clock = clock;
   }
 
-  /** Starts to watch the folders that `see` receives. */
+  /** Starts to watch what `see` receives. */
   begin(): void {
     this.#watch ??= new FolderWatch((folder, name) => this.#note(folder, name));
     this.#searchedAtMs = this.#polledAtMs = this.#clock.nowMs();
   }
 
-  /** Receives a folder before it is listed, so that no change falls between the list and the watch. */
-  see(folder: string): void {
-    this.#watch?.add(folder);
+  /** Receives a folder before it is listed, or a place that is a file, so that no change falls between the list and the watch. */
+  see(path: string): void {
+    if (this.#watch === null) return;
+    const isFile = fileFacts(path)?.isFolder === false;
+    const folder = isFile ? dirname(path) : path;
+    if (!isFile) this.#folders.add(folder);
+    else this.#files.add(path);
+    this.#watch.add(folder);
   }
 
   /** Receives how long the last pass took. */
@@ -73,6 +81,10 @@ export class FolderChanges implements Disposable {
   }
 
   #note(folder: string, name: string | null): void {
+    // The other files beside a place that is a file are not of interest.
+    const isOfFile =
+      name === null || this.#files.has(join(folder, name)) || this.#files.has(join(folder, changedName(name)));
+    if (!this.#folders.has(folder) && !isOfFile) return;
     const nowMs = this.#clock.nowMs();
     if (this.#changed.size === 0) this.#firstAtMs = nowMs;
     this.#lastAtMs = nowMs;

@@ -141,9 +141,9 @@ export class KnownFiles implements SearchLook {
   entersFolder(path: string): boolean {
     // A search may ask for one folder several times.
     if (this.#entered.has(path)) return true;
-    const isEntered =
-      this.#changed === null || this.#changed.has(path) || this.#above.has(path) || !this.#folders.has(path);
-    if (!isEntered) return false;
+    const isListed = this.#folders.has(path) && this.#changed?.has(path) === false && !this.#above.has(path);
+    // A place may be a file, and a folder may have been replaced.
+    if (isListed && !this.#mayHaveChanged(path)) return false;
     this.#entered.add(path);
     this.#folders.add(path);
     this.#onFolder(path);

@@ -5,6 +5,7 @@ import { HandOffSearch } from "../handed-off.ts";
 import { importChanged } from "../import-paths.ts";
 import { receiptOf } from "../import-receipt.ts";
 import type { ImportOptions, ImportSource } from "../import-types.ts";
+import { fileFacts } from "../node/source-files.ts";
 import { FolderChanges } from "./folder-changes.ts";
 import { type ChangedFolders, KnownFiles } from "./known-files.ts";
 import { readMemory, writeMemory } from "./memory-file.ts";
@@ -133,6 +134,7 @@ export class SourceSync implements AsyncDisposable {
   /** A program whose folder has no sessions is no problem. */
   #isEmptyPlace({ path, error }: ImportSource, places: readonly string[], changed: ChangedFolders | null): boolean {
     if (!hasErrorCode(error, "FORMAT_UNKNOWN", "FILE_NOT_FOUND") || !places.includes(path)) return false;
+    if (fileFacts(path)?.isFolder === false) return false;
     return changed !== null || this.#options.named?.includes(path) !== true;
   }
 
