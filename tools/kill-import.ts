@@ -9,9 +9,10 @@ import { listSessions } from "../packages/core/src/internal.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { copySessions, importPaths } from "../packages/transfer/src/index.ts";
+import { SourceSync } from "../packages/transfer/src/internal.ts";
 import { writeScaleDirectory, type ScalePlan } from "../lab/import-scale.ts";
 
-/** Imports and copies that are killed at random moments and taken up, against those that nobody disturbed. */
+/** Imports, copies and syncs that are killed at random moments and taken up, against those that nobody disturbed. */
 export interface KillReport {
   readonly kills: number;
   /** How many of them struck a process that had begun to write. */
@@ -20,7 +21,7 @@ export interface KillReport {
   readonly problems: readonly string[];
 }
 
-type Work = "import" | "copy";
+type Work = "import" | "copy" | "sync";
 
 function openStore(url: string): SessionStore {
   const path = url.slice(url.indexOf(":") + 1);
@@ -35,6 +36,19 @@ async function workHere(work: Work, source: string, target: string, say: (fields
   };
   if (work === "import") {
     for await (const { error } of importPaths(to, [source], { onProgress: () => say({}) })) refuse(error);
+    return;
+  }
+  if (work === "sync") {
+    await using sync = new SourceSync({
+      openStore: () => Promise.resolve(to),
+      places: () => [source],
+      options: {},
+      userHome: source,
+      memoryPath: `${target.slice(target.indexOf(":") + 1)}.memory`,
+      identity: target,
+      onProgress: () => say({}),
+    });
+    for await (const { error } of sync.pass()) refuse(error);
     return;
   }
   await using from = openStore(source);
@@ -125,7 +139,7 @@ function problemsOf(name: string, endings: readonly Ending[]): readonly string[]
   return endings.flatMap(({ refused }) => refused.map((message) => `${name}: refused: ${message}`));
 }
 
-/** @param kills how many of each work, import and copy */
+/** @param kills how many of each work: import, copy and sync */
 export async function runKills(plan: ScalePlan, kills: number, tell: (line: string) => void): Promise<KillReport> {
   const folder = mkdtempSync(join(tmpdir(), "throughline-kill-import-"));
   try {
@@ -135,13 +149,13 @@ export async function runKills(plan: ScalePlan, kills: number, tell: (line: stri
     const problems: string[] = [...problemsOf("import", [await undisturbed("import", source, calm)])];
     const expected = await fingerprint(calm);
     let [done, struck] = [0, 0];
-    for (const work of ["import", "copy"] as const) {
+    for (const work of ["import", "copy", "sync"] as const) {
       for (let round = 0, left = kills; left > 0; round++) {
         const target =
           round % 2 === 0
             ? `sqlite:${join(folder, `${work}-${round}.db`)}`
             : `jsonl:${join(folder, `${work}-${round}`)}`;
-        const endings = await killed(work, work === "import" ? source : calm, target, Math.min(left, 5));
+        const endings = await killed(work, work === "copy" ? calm : source, target, Math.min(left, 5));
         const here = endings.filter(({ wasKilled }) => wasKilled).length;
         struck += endings.filter(({ wasKilled, hasBegun }) => wasKilled && hasBegun).length;
         left -= Math.max(1, here);
@@ -165,7 +179,7 @@ export async function runKills(plan: ScalePlan, kills: number, tell: (line: stri
 if (import.meta.main) {
   const [first, work, source = "", target = ""] = process.argv.slice(2);
   if (first === "--work")
-    await workHere(work === "copy" ? "copy" : "import", source, target, (fields) =>
+    await workHere(work === "copy" || work === "sync" ? work : "import", source, target, (fields) =>
       process.stdout.write(`${JSON.stringify(fields)}\n`),
     );
   else {

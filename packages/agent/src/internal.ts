@@ -23,3 +23,4 @@ export { serverSummaries } from "./server-summaries.ts";
 export { forkFields } from "./fork-fields.ts";
 export { continued, startingSession } from "./starting-session.ts";
 export { memorySearchTool } from "./workspace-tools.ts";
+export { isSourceNamed } from "./inherited-session.ts";

@@ -17,7 +17,11 @@ const continued: Readonly<Record<"claude-code" | "codex" | "gemini" | "pi", (lin
   "claude-code": (lines) => {
     const last = lines.findLast(({ uuid }) => typeof uuid === "string") ?? {};
     const line = (type: string, uuid: string, parentUuid: unknown, content: unknown): Fields => ({
-      ...{ parentUuid, isSidechain: false, userType: "external", cwd: "/srv/app", sessionId: last["sessionId"] },
+      parentUuid,
+      isSidechain: false,
+      userType: "external",
+      cwd: "/srv/app",
+      sessionId: last["sessionId"],
       ...{ version: "2.1.0", type, uuid, timestamp: "2026-11-30T12:00:00.000Z", message: { role: type, content } },
     });
     const [one, two] = ["5e0b1b5e-0000-4000-8000-000000000001", "5e0b1b5e-0000-4000-8000-000000000002"];
@@ -42,7 +46,11 @@ const continued: Readonly<Record<"claude-code" | "codex" | "gemini" | "pi", (lin
     ].map(([type, content], at) => ({ id: `new-${at}`, timestamp: "2026-11-30T12:00:00.000Z", type, content })),
   pi: (lines) => {
     const line = (id: string, parentId: unknown, message: Fields): Fields => ({
-      ...{ type: "message", id, parentId, timestamp: "2026-11-30T12:00:00.000Z", message },
+      type: "message",
+      id,
+      parentId,
+      timestamp: "2026-11-30T12:00:00.000Z",
+      message,
     });
     return [
       line("new-1", lines.at(-1)?.["id"], { role: "user", content: "and the harbor?" }),
