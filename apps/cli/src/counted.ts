@@ -8,8 +8,9 @@ export function grouped(count: number): string {
   return count.toLocaleString("en");
 }
 
-/** Returns for example `950 B`, `1.2 kB` or `3.4 MB`. */
+/** Returns for example `950 B`, `1.2 kB`, `3.4 MB` or `5.6 GB`. */
 export function sizeText(sizeBytes: number): string {
   if (sizeBytes < 1000) return `${sizeBytes} B`;
+  if (sizeBytes >= 1_000_000_000) return `${(sizeBytes / 1_000_000_000).toFixed(1)} GB`;
   return sizeBytes < 1_000_000 ? `${(sizeBytes / 1000).toFixed(1)} kB` : `${(sizeBytes / 1_000_000).toFixed(1)} MB`;
 }

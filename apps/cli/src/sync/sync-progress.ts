@@ -1,9 +1,13 @@
 import type { ImportOptions } from "@throughline/transfer";
 import type { ImportSource } from "@throughline/transfer/internal";
+import { monotonicMs } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 
 type Step = Parameters<NonNullable<ImportOptions["onProgress"]>>[0];
+
+/** A terminal shows no more, and small files come by the hundred. */
+const printEveryMs = 100;
 
 /** Prints one line about all sources of a sync, which the next one overwrites. */
 export class SyncProgress {
@@ -13,6 +17,7 @@ export class SyncProgress {
   #sessions = 0;
   #records = 0;
   #bytes = 0;
+  #printedAtMs = 0;
 
   constructor({ output }: CommandContext) {
     this.#output = output;
@@ -36,6 +41,9 @@ export class SyncProgress {
   }
 
   #print(path: string): void {
+    const nowMs = monotonicMs();
+    if (nowMs - this.#printedAtMs < printEveryMs) return;
+    this.#printedAtMs = nowMs;
     let [records, bytes] = [this.#records, this.#bytes];
     for (const step of this.#open.values()) {
       records += step.records;
