@@ -86,9 +86,9 @@ export const worldAllowances: readonly WorldAllowance[] = [
   {
     path: "packages/transfer/src/**",
     uses: ["node:fs"],
-    maxFiles: 6,
+    maxFiles: 8,
     reason:
-      "reads and writes foreign directories, reads foreign databases, finds the places of other programs, and keeps long results in a file",
+      "reads, watches and writes foreign directories, reads foreign databases, finds the places of other programs, and keeps long results and the list of read files in files",
   },
   {
     path: "packages/config/src/node/**",

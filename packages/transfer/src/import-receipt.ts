@@ -48,8 +48,8 @@ export interface ImportReceipt {
   /** Holds the time when the source archived the session, ISO 8601. */
   readonly archivedAt?: string;
   /**
-   * States that the file began as a hand-off of another session, which this one is a fork of: how many of its lines are
-   * the other session's, and the record that what follows them comes behind. @default none
+   * Describes a file that began as a hand-off of another session. This session is a fork of the other one. `lineCount`
+   * lines are the other session's, and the lines after them follow the record `headId`. @default none
    */
   readonly handOff?: { readonly lineCount: number; readonly headId: string | null };
   /** Holds the receipt of an import before this one. */

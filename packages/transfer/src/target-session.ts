@@ -71,8 +71,8 @@ export async function findTarget(
 }
 
 /**
- * Compares a file with what the hand-off wrote. `none` when it is the same; `other` when the program has written it
- * anew, so that it is imported like any file.
+ * Compares a file with what the hand-off wrote. `none` when it is the same; `other` when the program rewrote it, so
+ * that it is imported like any file.
  */
 async function growthOfHandOff(source: TranscriptSource, noted: HandedOff): Promise<"none" | "grown" | "other"> {
   // The file of a hand-off that is not noted to its end is being written.

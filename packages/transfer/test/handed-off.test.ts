@@ -22,7 +22,11 @@ const continued: Readonly<Record<"claude-code" | "codex" | "gemini" | "pi", (lin
       userType: "external",
       cwd: "/srv/app",
       sessionId: last["sessionId"],
-      ...{ version: "2.1.0", type, uuid, timestamp: "2026-11-30T12:00:00.000Z", message: { role: type, content } },
+      version: "2.1.0",
+      type,
+      uuid,
+      timestamp: "2026-11-30T12:00:00.000Z",
+      message: { role: type, content },
     });
     const [one, two] = ["5e0b1b5e-0000-4000-8000-000000000001", "5e0b1b5e-0000-4000-8000-000000000002"];
     return [

@@ -47,7 +47,7 @@ async function keepInSync(
     await using sync = openProgramSync(context, {}, { openStore, onNote });
     while (!signal.aborted) {
       try {
-        // The results are in the store; nobody reads them here.
+        // The command prints no results, because its output belongs to its clients.
         for await (const pass of sync.passes(signal)) for await (const _source of pass) continue;
       } catch (error) {
         if (signal.aborted || hasErrorCode(error, "STORE_READ_ONLY", "STORE_VERSION_UNSUPPORTED")) throw error;

@@ -15,8 +15,8 @@ const recentMs = 24 * 60 * 60 * 1000;
 const searchEveryMs = 10 * 60 * 1000;
 
 /**
- * Finds out in which folders something changed: by the events of the system, and for folders that have none by a look
- * every ten seconds at the folder and at its files of the last day. Every ten minutes all places are searched.
+ * Finds out in which folders something changed, by the events of the system. A folder without events is checked every
+ * ten seconds, with its files of the last day. Every ten minutes all places are searched.
  */
 export class FolderChanges implements Disposable {
   readonly #clock: Clock;

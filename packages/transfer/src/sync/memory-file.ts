@@ -48,6 +48,7 @@ async function removeLeftovers(path: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(`${basename(path)}.`) || !name.endsWith(".tmp")) continue;
     const facts = await stat(join(folder, name)).catch(() => null);
-    if (facts !== null && systemClock.nowMs() - facts.mtimeMs > 60_000) await unlink(join(folder, name)).catch(() => undefined);
+    if (facts !== null && systemClock.nowMs() - facts.mtimeMs > 60_000)
+      await unlink(join(folder, name)).catch(() => undefined);
   }
 }

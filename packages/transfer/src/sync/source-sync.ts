@@ -206,10 +206,8 @@ const memoryVersion = 1;
 function witnessIn(value: unknown): Witness | null {
   if (!isFields(value)) return null;
   const { agentId, key, sessionId, sizeBytes } = value;
-  const texts = [agentId, key, sessionId];
-  return texts.every((text) => typeof text === "string") && typeof sizeBytes === "number"
-    ? (value as unknown as Witness)
-    : null;
+  if (typeof agentId !== "string" || typeof key !== "string" || typeof sessionId !== "string") return null;
+  return typeof sizeBytes === "number" ? { agentId, key, sessionId, sizeBytes } : null;
 }
 
 /** A session that was written says more than one that was only looked at. */
