@@ -23,6 +23,9 @@ interface Cost {
   readonly seconds: number;
   readonly cpuSeconds: number;
   readonly peakMb: number;
+  /** Holds how late timers ran: one in a thousand by more than this, and the latest. */
+  readonly mostMs: number;
+  readonly longestMs: number;
   readonly output: string;
 }
 
@@ -68,8 +71,11 @@ function writeSessions(): void {
 
 function begin(bin: string, args: readonly string[]): ChildProcess {
   // The process prints its own costs at its end, because the system keeps only the sum of all children.
-  const script = `process.on("exit", () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
-    require("node:fs").writeSync(2, "\\n#" + JSON.stringify([(userCPUTime + systemCPUTime) / 1e6, maxRSS / 1024])); });`;
+  const script = `const delay = require("node:perf_hooks").monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    process.on("exit", () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+      const costs = [(userCPUTime + systemCPUTime) / 1e6, maxRSS / 1024, delay.percentile(99.9) / 1e6, delay.max / 1e6];
+      require("node:fs").writeSync(2, "\\n#" + JSON.stringify(costs)); });`;
   const meter = join(root, "meter.cjs");
   writeFileSync(meter, script);
   const env = { PATH: process.env["PATH"], HOME: root };
@@ -84,14 +90,17 @@ async function runToEnd(bin: string, args: readonly string[]): Promise<Cost> {
   child.stderr?.on("data", (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)));
   const code = await new Promise((resolve) => child.on("close", resolve));
   if (code !== 0) throw new Error(`${args.join(" ")} ended with ${String(code)}: ${errors}`);
-  const [cpuSeconds = 0, peakMb = 0] = JSON.parse(errors.slice(errors.lastIndexOf("#") + 1)) as number[];
-  return { seconds: (performance.now() - startedMs) / 1000, cpuSeconds, peakMb, output };
+  const [cpuSeconds = 0, peakMb = 0, mostMs = 0, longestMs = 0] = JSON.parse(
+    errors.slice(errors.lastIndexOf("#") + 1),
+  ) as number[];
+  return { seconds: (performance.now() - startedMs) / 1000, cpuSeconds, peakMb, mostMs, longestMs, output };
 }
 
-function print(what: string, { seconds, cpuSeconds, peakMb, output }: Cost): void {
+function print(what: string, { seconds, cpuSeconds, peakMb, mostMs, longestMs, output }: Cost): void {
   const totals = /"totals":(\{[^}]*\})/.exec(output)?.[1] ?? "";
   const costs = `${seconds.toFixed(2)} s, ${cpuSeconds.toFixed(2)} s of processor, ${Math.round(peakMb)} MB at most`;
-  process.stdout.write(`${what}: ${costs} ${totals}\n`);
+  const delays = `event loop held ${Math.round(mostMs)} ms (99.9 %), ${Math.round(longestMs)} ms at most`;
+  process.stdout.write(`${what}: ${costs}; ${delays} ${totals}\n`);
 }
 
 async function watched(bin: string): Promise<void> {

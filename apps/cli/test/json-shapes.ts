@@ -35,6 +35,22 @@ const totals: Shape = {
   lost: count,
 };
 
+const importShape: Shape = {
+  ...kind,
+  sources: listOf({
+    path: text,
+    format: text,
+    key: or(text),
+    sessionId: or(text),
+    state: one("imported", "grown", "unchanged", "skipped", "refused"),
+    records: count,
+    derived: count,
+    repaired: count,
+    lost: listOf({ line: count, bytes: count, reason: text }),
+  }),
+  totals: object(totals),
+};
+
 const shapes: Readonly<Record<string, Shape>> = {
   end: { ...kind, count, nextCursor: or(text) },
   error: {
@@ -89,21 +105,8 @@ const shapes: Readonly<Record<string, Shape>> = {
   hit: hitShape,
   hitGroup: { ...kind, session: object(sessionShape), hits: listOf(hitShape), total: count, isTotalExact: flag },
   changedFile: { ...kind, path: text, changes: count, firstSeq: count, lastSeq: count },
-  import: {
-    ...kind,
-    sources: listOf({
-      path: text,
-      format: text,
-      key: or(text),
-      sessionId: or(text),
-      state: one("imported", "grown", "unchanged", "skipped", "refused"),
-      records: count,
-      derived: count,
-      repaired: count,
-      lost: listOf({ line: count, bytes: count, reason: text }),
-    }),
-    totals: object(totals),
-  },
+  import: importShape,
+  sync: importShape,
   finding: {
     ...kind,
     code: text,

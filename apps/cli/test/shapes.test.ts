@@ -81,6 +81,7 @@ const cases: readonly Case[] = [
   { command: "append", args: ["new"], stdin: '{"type":"note"}\n{oops\n', code: 1, stdout: ["ack"], stderr: ["error"] },
   { command: "import", args: ["transcripts"], stdout: ["import"] },
   { command: "import", args: ["broken.jsonl", "--dry-run"], code: 3, stdout: ["import"], stderr: ["finding"] },
+  { command: "sync", args: ["transcripts", "--dry-run"], stdout: ["sync"] },
   { command: "export", args: ["notes", "-o", "notes.jsonl"], stdout: ["export", "end"] },
   { command: "handoff", args: ["notes", "--to", "pi"], stdout: ["handoff"] },
   { command: "resume", args: ["notes"], stdout: ["resume"] },

@@ -58,7 +58,7 @@ describe("the blocks of the documents", () => {
     const store = createMemoryStore();
     await using agent = await folder.open({ config: migrationBlock, store, environment: { THROUGHLINE_HOME: home } });
     expect((await agent.sessions.list()).sessions).toHaveLength(2);
-    expect(folder.notes.join("\n")).toContain("Not every session in");
+    expect(folder.notes.join("\n")).toContain("The list of read files cannot be written");
   });
 
   it("deny an answer by their send policy", async () => {
