@@ -1,4 +1,5 @@
-import { kind, sessionNames, count, number, one, or, text, type Shape } from "./shape-checks.ts";
+import { kind, sessionNames, count, number, object, one, or, text, type Shape } from "./shape-checks.ts";
+import { spendShape } from "./usage-shapes.ts";
 
 /** What `sessions` prints. */
 export const sessionShape: Shape = {
@@ -19,6 +20,7 @@ export const sessionShape: Shape = {
   updatedAtMs: count,
   incomplete: or(one("copy", "fork", "import")),
   pendingApprovals: count,
+  spend: or(object(spendShape)),
 };
 
 /** What `search` prints. */

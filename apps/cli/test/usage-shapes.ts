@@ -50,3 +50,15 @@ export const usageShapes: Readonly<Record<string, Shape>> = {
     days: listOf({ day: text, sessions: count, messages: count, toolCalls: count }),
   },
 };
+
+/** What the turns of a session used. */
+export const spendShape: Shape = {
+  calls: count,
+  input: count,
+  output: count,
+  cacheRead: count,
+  cacheWrite: count,
+  cacheWrite1h: count,
+  reasoning: count,
+  costUsd: or(number),
+};

@@ -79,6 +79,10 @@ export class SessionsByModel implements AgentSessions {
     return this.#main.rename(...session);
   }
 
+  usage(...query: Parameters<AgentSessions["usage"]>): ReturnType<AgentSessions["usage"]> {
+    return this.#main.usage(...query);
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#main, ...this.#others.values()].map((sessions) => sessions.close()));
   }

@@ -1,4 +1,5 @@
 import type { Clock, Finding, SessionRef, SessionStore } from "@throughline/core";
+import type { UsageQueue } from "@throughline/usage/internal";
 import type { BodyBudget } from "@throughline/gateway/internal";
 import type { TurnRules } from "@throughline/session/internal";
 import type { Hub } from "./events/hub.ts";
@@ -24,6 +25,8 @@ export interface ApiContext {
   readonly tokens: TokenStore;
   readonly audit: AuditLog;
   readonly usage: UsageMeter;
+  /** Adds up the tokens and the cost of the calls in sessions. */
+  readonly callUsage: UsageQueue;
   readonly summaries: Summaries;
   readonly turnRules: TurnRules;
   document(): string;

@@ -45,10 +45,13 @@ export function stopServing({ context, readiness }: ApiParts): void {
 }
 
 /** Ends what runs in the background, once the last request is answered. */
-export async function closeParts({ context: { streams, hub, usage, summaries }, metrics }: ApiParts): Promise<void> {
+export async function closeParts({
+  context: { streams, hub, usage, callUsage, summaries },
+  metrics,
+}: ApiParts): Promise<void> {
   streams.close();
   hub.close();
   usage.close();
   metrics.close();
-  await Promise.all([summaries.checkpointer.close(), summaries.retries.close()]);
+  await Promise.all([callUsage.close(), summaries.checkpointer.close(), summaries.retries.close()]);
 }

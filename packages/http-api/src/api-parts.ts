@@ -13,6 +13,7 @@ import type { Findings } from "./operations/findings.ts";
 import { createReadinessCheck, type ReadinessCheck } from "./operations/readiness.ts";
 import { createServerLog, type ServerLog } from "./operations/request-log.ts";
 import { createServerMetrics, type ServerMetrics } from "./operations/server-metrics.ts";
+import { createUsageQueue } from "@throughline/usage/internal";
 import { createUsageMeter } from "./operations/usage-meter.ts";
 import { isCallerId } from "./security/api-caller.ts";
 import { createAuditLog } from "./security/audit-log.ts";
@@ -71,6 +72,8 @@ export function createServices(options: ServiceOptions): ApiServices {
     bodies: createBodyBudget(limits),
     audit: createAuditLog(store, nowMs, auditDays),
     usage,
+    // As above, a count of all calls would hide what the requests ask of the store.
+    callUsage: createUsageQueue(options.store),
     summaries: createSummaries(store, clock, options.summaries, (error) =>
       log.failed("A summary could not be made again.", error),
     ),

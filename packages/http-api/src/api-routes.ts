@@ -20,6 +20,7 @@ import { storeRoutes } from "./routes/store-routes.ts";
 import { summaryRoutes } from "./routes/summary-routes.ts";
 import { transferRoutes } from "./routes/transfer-routes.ts";
 import { turnRoutes } from "./routes/turn-routes.ts";
+import { usageRoutes } from "./routes/usage-routes.ts";
 import { version } from "./version.ts";
 
 export const apiRoutes: readonly RouteDefinition[] = [
@@ -39,6 +40,7 @@ export const apiRoutes: readonly RouteDefinition[] = [
   ...rewindRoutes,
   ...partialRoutes,
   ...searchRoutes,
+  ...usageRoutes,
   ...eventRoutes,
   ...attachRoutes,
   ...adminRoutes,

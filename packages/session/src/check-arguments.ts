@@ -14,9 +14,10 @@ import type {
   RenameSessionOptions,
   SessionName,
   SessionQuery,
+  SessionsUsageQuery,
 } from "./sessions.ts";
 
-const { filledText, flag, integer, number, objectOf, oneOf, required, signal, text } = optionKinds;
+const { filledText, flag, integer, listOf, number, objectOf, oneOf, required, signal, text } = optionKinds;
 
 /** The types require a row for each option, so an option without a check does not compile. */
 export const sessionsCalls: {
@@ -26,6 +27,7 @@ export const sessionsCalls: {
   readonly "sessions.delete": OptionTable<DeleteSessionOptions>;
   readonly "sessions.fork": OptionTable<ForkSessionOptions>;
   readonly "sessions.rename": OptionTable<RenameSessionOptions>;
+  readonly "sessions.usage": OptionTable<SessionsUsageQuery>;
 } = {
   "sessions.open": { create: flag, signal },
   "sessions.find": { signal },
@@ -48,6 +50,15 @@ export const sessionsCalls: {
     signal,
   },
   "sessions.rename": { key: filledText, label: text, waitMs: number({ min: 0 }), signal },
+  "sessions.usage": {
+    by: listOf(oneOf(["day", "week", "month", "session", "model", "program", "folder", "agent"])),
+    sinceMs: number(),
+    untilMs: number(),
+    timeZone: text,
+    model: text,
+    allAgents: flag,
+    signal,
+  },
 };
 
 /** @throws {ThroughlineError} INPUT_INVALID */

@@ -9,6 +9,7 @@ import {
 import type { SessionRow } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import { attachTable, attachTurn, type AttachedTurn, type AttachOptions } from "./attach-turn.ts";
+import type { UsageReport } from "@throughline/usage";
 import { abandonedTurns, processOwners } from "./process-owners.ts";
 import { checkOptions } from "./check-arguments.ts";
 import { SessionDirectory } from "./session-directory.ts";
@@ -26,6 +27,7 @@ import type {
   SessionName,
   SessionQuery,
   Sessions,
+  SessionsUsageQuery,
 } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
 
@@ -144,6 +146,11 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
     return this.#directory.rename(session, options);
   }
 
+  async usage(query: SessionsUsageQuery = {}): Promise<UsageReport> {
+    this.#assertOpen();
+    return this.#directory.usage(query);
+  }
+
   async #closeHandles(ref: SessionRef): Promise<void> {
     const of = sessionRefText(ref);
     const handles = [...this.#open].filter((handle) => sessionRefText(handle.ref) === of);
@@ -159,6 +166,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
     this.#isClosed = true;
     this.#closing.abort(new ThroughlineError("SESSION_CLOSED", "These sessions were closed."));
     await Promise.all([...this.#open].map((handle) => handle.close()));
+    await this.#directory.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

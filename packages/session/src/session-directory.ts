@@ -21,6 +21,8 @@ import {
   sessionRow,
   type SessionRow,
 } from "@throughline/core/internal";
+import type { UsageReport } from "@throughline/usage";
+import type { UsageQueue } from "@throughline/usage/internal";
 import { checkSessionName, checkOptions } from "./check-arguments.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {
@@ -31,6 +33,7 @@ import type {
   SessionList,
   SessionName,
   SessionQuery,
+  SessionsUsageQuery,
 } from "./sessions.ts";
 import type { SharedParts } from "./shared-parts.ts";
 import { plainQueue } from "./turn-queue.ts";
@@ -55,6 +58,7 @@ export interface LocatedSession {
 /** Runs the operations on whole sessions of a store. */
 export class SessionDirectory {
   readonly #parts: SessionDirectoryOptions;
+  #usage: Promise<UsageQueue> | null = null;
   readonly #scope: { readonly namespace: string; readonly agentId: string; readonly isAgentGiven: false };
 
   constructor(parts: SessionDirectoryOptions) {
@@ -84,6 +88,23 @@ export class SessionDirectory {
     const scope = allAgents ? { namespace } : { namespace, agentId };
     const { sessions, nextCursor } = await this.#parts.options.store.list({ ...rest, ...scope });
     return { sessions: sessions.map(sessionRow), nextCursor };
+  }
+
+  async usage(query: SessionsUsageQuery): Promise<UsageReport> {
+    checkOptions("sessions.usage", query, "query");
+    const { allAgents = false, ...rest } = query;
+    const { namespace, agentId } = this.#scope;
+    const { options, shared } = this.#parts;
+    // The package is loaded on use, because most programs never ask.
+    this.#usage ??= import("@throughline/usage/internal").then(({ createUsageQueue }) =>
+      createUsageQueue(options.store),
+    );
+    const scope = allAgents ? { namespace } : { namespace, agentId };
+    return (await this.#usage).report({ timeZone: shared.timeZone, ...given(rest), ...scope });
+  }
+
+  async close(): Promise<void> {
+    await (await this.#usage)?.close();
   }
 
   async delete(address: SessionName, options: DeleteSessionOptions): Promise<SessionRow | null> {

@@ -6,12 +6,11 @@ import {
   costOf,
   freshThresholds,
   type ModelName,
-  nothingSpent,
   readCalibration,
   readThresholds,
   type ThresholdState,
 } from "@throughline/tokens/internal";
-import type { CallUsage } from "@throughline/core/internal";
+import { type CallUsage, nothingSpent, readSpend } from "@throughline/core/internal";
 import { emptyCalibration, type Spend } from "@throughline/tokens";
 
 /**
@@ -39,18 +38,18 @@ const known = new WeakMap<object, SessionLearning>();
 export function readLearning(entry: SessionEntry): SessionLearning {
   const kept = entry["throughline"];
   if (typeof kept !== "object" || kept === null) return nothing;
-  const learning = known.get(kept) ?? readKept(kept);
+  const learning = known.get(kept) ?? readKept(kept, readSpend(entry));
   known.set(kept, learning);
   return learning;
 }
 
-function readKept(kept: object): SessionLearning {
-  const { calibration, limits, thresholds, spend } = kept as Readonly<Record<string, unknown>>;
+function readKept(kept: object, spend: Spend | null): SessionLearning {
+  const { calibration, limits, thresholds } = kept as Readonly<Record<string, unknown>>;
   return {
     calibration: readCalibration(calibration) ?? emptyCalibration,
     limits: readLimits(limits) ?? nothingLearned,
     thresholds: readThresholds(thresholds) ?? freshThresholds,
-    spend: readSpend(spend),
+    spend: spend ?? nothingSpent,
   };
 }
 
@@ -70,13 +69,4 @@ export function keptLearning(learning: SessionLearning): object {
 
 export function spendMore(spend: Spend, usage: CallUsage, model: ModelName): Spend {
   return addSpend(spend, usage, costOf(usage, model));
-}
-
-function readSpend(value: unknown): Spend {
-  if (typeof value !== "object" || value === null) return nothingSpent;
-  const fields = value as Readonly<Record<string, unknown>>;
-  const isNumber = (field: string): boolean => typeof fields[field] === "number" && Number.isFinite(fields[field]);
-  const counts = ["calls", "input", "output", "cacheRead", "cacheWrite", "cacheWrite1h", "reasoning"];
-  const isRead = counts.every(isNumber) && (fields["costUsd"] === null || isNumber("costUsd"));
-  return isRead ? (value as Spend) : nothingSpent;
 }

@@ -1,6 +1,8 @@
 import type { ListQuery } from "@throughline/core";
 import type { SessionAddress, SessionRow } from "@throughline/core/internal";
 import type { AttachedTurn, AttachOptions } from "./attach-turn.ts";
+import type { UsageReport } from "@throughline/usage";
+import type { UsageQuery } from "@throughline/usage/internal";
 import type { Session } from "./session.ts";
 
 /**
@@ -36,6 +38,15 @@ export interface SessionList {
   readonly sessions: readonly SessionRow[];
   /** Holds the `cursor` of the next page, for the same query; null after the last page. */
   readonly nextCursor: string | null;
+}
+
+/** Selects the calls that `sessions.usage` adds up, and how they are grouped. */
+export interface SessionsUsageQuery extends Pick<
+  UsageQuery,
+  "by" | "sinceMs" | "untilMs" | "timeZone" | "model" | "signal"
+> {
+  /** Includes the sessions of every agent in the namespace. @default false: only the agent of this `Sessions` */
+  readonly allAgents?: boolean;
 }
 
 /** Sets how `sessions.delete` removes a session. */
@@ -155,6 +166,17 @@ export interface Sessions extends AsyncDisposable {
    *   SESSION_CLOSED, and what the store throws
    */
   rename(session: SessionName, options: RenameSessionOptions): Promise<SessionRow>;
+  /**
+   * Adds up the tokens and the cost of the calls in all sessions, archived and imported ones included. Each call counts
+   * once, also if forks share it. The first call reads every session of the namespace; later ones read new records only.
+   * It needs `node:sqlite` for the sums, which it keeps in memory.
+   *
+   * @throws {ThroughlineError} INPUT_INVALID, CAPABILITY_UNSUPPORTED without `node:sqlite`, ABORTED, SESSION_CLOSED, and
+   *   what the store throws
+   * @example
+   * const { rows, total } = await sessions.usage({ by: ["day", "model"], sinceMs: Date.now() - 7 * 86_400_000 });
+   */
+  usage(query?: SessionsUsageQuery): Promise<UsageReport>;
   /** Closes all open sessions. The store stays open. The method may be called again. */
   close(): Promise<void>;
 }

@@ -1,14 +1,8 @@
 import type { SessionEntry } from "@throughline/core";
 import type { LearnedLimits } from "@throughline/guard/internal";
-import {
-  type Actual,
-  beginCycle,
-  crossThresholds,
-  nothingSpent,
-  type TokenCounter,
-} from "@throughline/tokens/internal";
+import { type Actual, beginCycle, crossThresholds, type TokenCounter } from "@throughline/tokens/internal";
 import { type ContextEstimate, type Gauge, observe, type Spend } from "@throughline/tokens";
-import { type CallUsage, readUsage } from "@throughline/core/internal";
+import { type CallUsage, nothingSpent, readUsage } from "@throughline/core/internal";
 import type { CallFacts } from "./call-record.ts";
 import type { SessionLog } from "./session-log.ts";
 import { keptLearning, readLearning, spendMore, type SessionLearning } from "./session-learning.ts";

@@ -5,6 +5,6 @@ export { contextLine } from "./gauge-text.ts";
 export { gaugeOf } from "./gauge.ts";
 export type { Gauge } from "./gauge.ts";
 export { lastActual } from "./occupancy.ts";
-export type { Spend } from "./spend.ts";
+export type { Spend } from "@throughline/core/internal";
 export { createTokenEstimator } from "./token-estimator.ts";
 export type { TokenEstimator, TokenEstimatorOptions } from "./token-estimator.ts";

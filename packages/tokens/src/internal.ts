@@ -13,7 +13,7 @@ export { isPossibleCount } from "./possible-count.ts";
 export { promptSteps } from "./price-snapshot.ts";
 export { pricesAsOf } from "./price-table.ts";
 export type { ModelPrices } from "./price-table.ts";
-export { addSpend, costOf, nothingSpent } from "./spend.ts";
+export { addSpend, costOf } from "./spend.ts";
 export { beginCycle, crossThresholds, freshThresholds, readThresholds, rearmThreshold } from "./threshold-crossings.ts";
 export type { ThresholdPhase, ThresholdState } from "./threshold-crossings.ts";
 export type { CountMethod, TokenCounter } from "./token-counter.ts";

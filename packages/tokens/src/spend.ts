@@ -1,4 +1,4 @@
-import type { CallUsage } from "@throughline/core/internal";
+import type { CallUsage, Spend } from "@throughline/core/internal";
 import type { ModelName } from "./model-name.ts";
 import { findPrice, type ModelPrices, type TokenPrices } from "./price-table.ts";
 
@@ -42,41 +42,6 @@ function costAt(price: TokenPrices, usage: PricedUsage): Cost {
   const totalUsd = inputUsd + outputUsd + cacheReadUsd + cacheWriteUsd;
   return { inputUsd, outputUsd, cacheReadUsd, cacheWriteUsd, totalUsd };
 }
-
-/**
- * Adds up the usage of a session, call by call. It is plain JSON that the caller stores. `Occupancy` states how full
- * the window is; a spend does not.
- */
-export interface Spend {
-  /** Counts the calls. */
-  readonly calls: number;
-  /** Counts prompt tokens that no cache served. */
-  readonly input: number;
-  /** Counts the tokens that models wrote. */
-  readonly output: number;
-  /** Counts prompt tokens that a cache served. */
-  readonly cacheRead: number;
-  /** Counts the tokens written to a cache. */
-  readonly cacheWrite: number;
-  /** Counts the tokens written to a cache for one hour. They are part of `cacheWrite`. */
-  readonly cacheWrite1h: number;
-  /** Counts the reasoning tokens. They are part of `output`. */
-  readonly reasoning: number;
-  /** Holds the cost in US dollars. Null as soon as the cost of one call is unknown. */
-  readonly costUsd: number | null;
-}
-
-/** Holds a spend without calls, to which `addSpend` adds. */
-export const nothingSpent: Spend = {
-  calls: 0,
-  input: 0,
-  output: 0,
-  cacheRead: 0,
-  cacheWrite: 0,
-  cacheWrite1h: 0,
-  reasoning: 0,
-  costUsd: 0,
-};
 
 /**
  * Adds a call and returns the new spend. An aborted call counts too if its provider reports usage, because the provider

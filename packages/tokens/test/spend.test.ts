@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { addSpend, costOf, nothingSpent } from "../src/spend.ts";
+import { nothingSpent } from "@throughline/core/internal";
+import { addSpend, costOf } from "../src/spend.ts";
 import { catalogNames, pricesAsOf } from "../src/price-table.ts";
 import { occupancyAfter } from "../src/occupancy.ts";
 import { readUsage } from "@throughline/core/internal";

@@ -1,6 +1,7 @@
-import type { SessionState, SessionStore } from "@throughline/core";
+import type { SessionState, SessionStore, ThroughlineError } from "@throughline/core";
 import {
   assertKnownOptions,
+  createWorkSlices,
   optionKinds,
   type OptionTable,
   sessionRow,
@@ -10,10 +11,10 @@ import { pricesAsOf, type ModelPrices } from "@throughline/tokens/internal";
 import { usageBlocks, type UsageBlock } from "./usage-blocks.ts";
 import { UsageLedger, type LedgerSums } from "./ledger.ts";
 import { refreshLedger, scopeOf } from "./refresh-ledger.ts";
-import { quarterOf, startOf, timeLabel } from "./time-labels.ts";
+import { quarterOf, startOf, timeLabels } from "./time-labels.ts";
 import { UsageSum, type UsageTotals } from "./usage-sums.ts";
 
-/** Names what sums are grouped by. Days, weeks and months are those of the local time zone. */
+/** Names what sums are grouped by. Days, weeks and months are those of the query's time zone. */
 export type UsageKey = "day" | "week" | "month" | "session" | "model" | "program" | "folder" | "agent";
 
 /** Sets which calls are counted, and how they are grouped. */
@@ -28,6 +29,8 @@ export interface UsageQuery {
   readonly sinceMs?: number;
   /** Leaves out calls at or after this time, in UTC milliseconds, rounded down to a quarter of an hour. */
   readonly untilMs?: number;
+  /** Names the IANA time zone of days, weeks and months. @default the system's */
+  readonly timeZone?: string;
   /** Limits the sums to calls of models whose name starts with this text. */
   readonly model?: string;
   /** Limits the sums to some sessions. @default all sessions */
@@ -60,7 +63,7 @@ export interface UsageReport {
   /** States the day of the prices, as `YYYY-MM-DD`. */
   readonly pricesAsOf: string;
   /** Lists the sessions that cannot be read as a whole, by key, with the error. */
-  readonly unread: readonly { readonly key: string; readonly error: Error }[];
+  readonly unread: readonly { readonly agentId: string; readonly key: string; readonly error: ThroughlineError }[];
   /** States what was read for this answer. */
   readonly read: {
     /** Counts the sessions that were listed. */
@@ -128,6 +131,7 @@ const queryTable: OptionTable<UsageQuery> = {
   by: listOf(oneOf(["day", "week", "month", "session", "model", "program", "folder", "agent"])),
   sinceMs: number(),
   untilMs: number(),
+  timeZone: text,
   model: text,
   isWanted: callback,
   activeSinceMs: number(),
@@ -204,13 +208,16 @@ async function reportOf(
   query: UsageQuery,
   prices: ModelPrices,
 ): Promise<UsageReport> {
-  const { by = [] } = query;
+  const { by = [], timeZone } = query;
+  const label = labeller(timeZone);
   const { sessions, read } = await readGroups(store, ledger, query);
   const total = new UsageSum();
   const rows = new Map<string, { readonly head: Pick<UsageRow, "group" | "name">; readonly sum: UsageSum }>();
-  const label = labeller();
   const unpriced = new Set<string | null>();
+  const slices = createWorkSlices();
   for (const { state, groups } of sessions) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
     const row = by.some(isOfSession) ? sessionRow(state) : null;
     // An archived session may have the key of another one.
     const ownId = by.includes("session") ? [state.sessionId] : [];
@@ -259,7 +266,10 @@ function headOf(
 }
 
 /** Many sums have the same quarter of an hour, whose name takes a while to compute. */
-function labeller(): (key: UsageKey, row: SessionRow | null, sums: LedgerSums) => string | null {
+function labeller(
+  timeZone: string | undefined,
+): (key: UsageKey, row: SessionRow | null, sums: LedgerSums) => string | null {
+  const timeLabel = timeLabels(timeZone);
   const labels = { day: new Map<number, string>(), week: new Map<number, string>(), month: new Map<number, string>() };
   return (key, row, { quarter, model }) => {
     if (key === "model") return model;

@@ -10,12 +10,18 @@ export interface ListedSession {
   readonly state: SessionState;
 }
 
+interface UnreadSession {
+  readonly agentId: string;
+  readonly key: string;
+  readonly error: ThroughlineError;
+}
+
 /** Holds the sessions of a namespace, and what counting them took. */
 export interface RefreshedLedger {
   readonly sessions: readonly ListedSession[];
   readonly recordsRead: number;
   /** Lists the sessions of which some record cannot be read. */
-  readonly unread: readonly { readonly key: string; readonly error: ThroughlineError }[];
+  readonly unread: readonly UnreadSession[];
 }
 
 const pageSessions = 1000;
@@ -31,7 +37,7 @@ export async function refreshLedger(
 ): Promise<RefreshedLedger> {
   const scope = scopeOf(query);
   const sessions = await sessionsByAge(store, query);
-  const unread: { readonly key: string; readonly error: ThroughlineError }[] = [];
+  const unread: UnreadSession[] = [];
   const isWhole = query.sinceMs === undefined;
   const ids = isWhole ? null : sessions.map(({ id }) => id);
   const left = new Set<string>();
@@ -53,7 +59,10 @@ export async function refreshLedger(
         if (!ThroughlineError.isInstance(error) || query.signal?.aborted === true) throw error;
         left.add(session.id);
         // A session that was purged meanwhile has no usage.
-        if (!hasErrorCode(error, "SESSION_NOT_FOUND")) unread.push({ key: session.state.ref.key, error });
+        if (!hasErrorCode(error, "SESSION_NOT_FOUND")) {
+          const { agentId, key } = session.state.ref;
+          unread.push({ agentId, key, error });
+        }
       }
     }
   }

@@ -1,15 +1,35 @@
+import { ThroughlineError } from "@throughline/core";
+
 const quarterMs = 15 * 60 * 1000;
 
-/** Names the day, the week or the month of a quarter of an hour in the local time zone. A week begins on Monday. */
-export function timeLabel(unit: "day" | "week" | "month", quarter: number): string {
-  const date = new Date(startOf(quarter));
-  if (unit === "week") date.setDate(date.getDate() - ((date.getDay() + 6) % 7));
-  const month = `${date.getFullYear()}-${padded(date.getMonth() + 1)}`;
-  return unit === "month" ? month : `${month}-${padded(date.getDate())}`;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Returns a function that names the day, the week or the month of a quarter of an hour. A week begins on Monday.
+ *
+ * @param timeZone the IANA name of the zone. Default: that of the system
+ * @throws {ThroughlineError} INPUT_INVALID for an unknown zone
+ */
+export function timeLabels(timeZone?: string): (unit: "day" | "week" | "month", quarter: number) => string {
+  const format = dateFormat(timeZone);
+  return (unit, quarter) => {
+    // Swedish dates are written as YYYY-MM-DD.
+    const day = format.format(startOf(quarter));
+    if (unit === "month") return day.slice(0, 7);
+    if (unit === "day") return day;
+    const atMs = Date.parse(`${day}T00:00:00Z`);
+    const sinceMonday = (new Date(atMs).getUTCDay() + 6) % 7;
+    return new Date(atMs - sinceMonday * dayMs).toISOString().slice(0, 10);
+  };
 }
 
-function padded(part: number): string {
-  return String(part).padStart(2, "0");
+function dateFormat(timeZone: string | undefined): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeZone });
+  } catch {
+    const message = `There is no time zone ${JSON.stringify(timeZone)}.`;
+    throw new ThroughlineError("INPUT_INVALID", message, { details: { timeZone } });
+  }
 }
 
 /** Returns the start of a quarter of an hour, in milliseconds since 1970. */

@@ -1,7 +1,6 @@
 import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
-import { createHttpClient, readFailure } from "@throughline/store-http/internal";
 import {
   createAuditLog,
   createTokenStore,
@@ -14,7 +13,7 @@ import { isGatewayMode } from "@throughline/server";
 import { tokenJson } from "@throughline/http-api/internal/json";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { findToken } from "../server/server-access.ts";
+import { createAskServer } from "../server/ask-server.ts";
 import { timeText } from "../time-text.ts";
 
 interface TokenOptions {
@@ -115,9 +114,9 @@ function wordsOf(text: string): readonly string[] {
 }
 
 async function openTokens(context: CommandContext, purpose: "read" | "write"): Promise<Tokens> {
-  const { host, storeUrl, signal, tokenPlaces } = context;
+  const { host, storeUrl } = context;
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
-  if (address.scheme === "http") return remoteTokens(address.url, findToken(address.url, tokenPlaces), signal);
+  if (address.scheme === "http") return remoteTokens(address.url, context);
   if (address.scheme === "memory") throw usageError("A store in memory keeps no tokens.");
   const store = await context.openStore(purpose);
   const nowMs = (): number => systemClock.nowMs();
@@ -150,16 +149,8 @@ function unknownToken(id: string): ThroughlineError {
 type WireToken = TokenInfo & { readonly secret: string | null };
 
 /** Manages tokens through the routes of a server that another process runs. */
-function remoteTokens(url: string, token: string | undefined, signal: AbortSignal): Tokens {
-  const client = createHttpClient({ url, ...(token === undefined ? {} : { token }) });
-  const ask = async <Answer>(request: Parameters<typeof client.json>[0]): Promise<Answer> => {
-    try {
-      return await client.json<Answer>({ ...request, signal });
-    } catch (error) {
-      signal.throwIfAborted();
-      throw readFailure(error, url).error;
-    }
-  };
+function remoteTokens(url: string, context: CommandContext): Tokens {
+  const ask = createAskServer(url, context);
   return {
     list: async () => (await ask<{ readonly items: readonly WireToken[] }>({ path: "/admin/tokens" })).items,
     create: async (rights, label) => {

@@ -1,5 +1,4 @@
 import { quote } from "@throughline/core/internal";
-import type { UsageReport } from "@throughline/usage";
 import type { UsageKey, UsageQuery, UsageReader } from "@throughline/usage/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
@@ -7,6 +6,7 @@ import { usageError } from "../error-report.ts";
 import { rowFilter, type SessionFilter } from "../session-filter.ts";
 import { timeText } from "../time-text.ts";
 import { printStatusLine } from "../usage/status-line.ts";
+import { type PrintedReport, remoteUsage } from "../usage/remote-usage.ts";
 import { openStoreUsage } from "../usage/usage-file.ts";
 import { groupCells, totalCells, usageColumns, usdText } from "../usage/usage-table.ts";
 
@@ -26,11 +26,22 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     await printStatusLine(context);
     return 0;
   }
+  const query = queryOf(context, options);
+  const remote = options.blocks === true ? null : await remoteUsage(context, query, options);
+  if (remote !== null) {
+    await printReport(context, remote, query.by);
+    return 0;
+  }
   const store = await context.openStore("read");
   const reader = openStoreUsage(context, store);
   try {
-    if (options.blocks === true) await printBlocks(context, reader, queryOf(context, options));
-    else await printReport(context, reader, queryOf(context, options));
+    if (options.blocks === true) await printBlocks(context, reader, query);
+    else {
+      context.output.progress("counting the calls of new records");
+      const report = await reader.report(query);
+      context.output.clearProgress();
+      await printReport(context, report, query.by);
+    }
   } finally {
     reader.close();
   }
@@ -61,12 +72,9 @@ function queryOf(context: CommandContext, options: UsageOptions): UsageQuery & {
 
 async function printReport(
   { output, host }: CommandContext,
-  reader: UsageReader,
-  query: UsageQuery & { readonly by: readonly UsageKey[] },
+  report: PrintedReport,
+  by: readonly UsageKey[],
 ): Promise<void> {
-  output.progress("counting the calls of new records");
-  const report = await reader.report(query);
-  output.clearProgress();
   const { rows, total, unpricedModels, pricesAsOf } = report;
   for (const { key, error } of report.unread) output.note(`${quote(key)} is not counted: ${error.message}`);
   if (output.isJson) {
@@ -74,16 +82,16 @@ async function printReport(
     await output.object({ kind: "usageTotal", ...total, unpricedModels, pricesAsOf });
     return output.end(rows.length + 1);
   }
-  const columns = usageColumns(query.by.map((key) => key.toUpperCase()));
-  const cells = rows.map((row) => [...groupCells(row, query.by, host.userHome), ...totalCells(row)]);
-  const names = query.by.map((_, index) => (index === 0 ? "total" : ""));
+  const columns = usageColumns(by.map((key) => key.toUpperCase()));
+  const cells = rows.map((row) => [...groupCells(row, by, host.userHome), ...totalCells(row)]);
+  const names = by.map((_, index) => (index === 0 ? "total" : ""));
   await output.table(columns, [...cells, [...names, ...totalCells(total)]]);
   await output.flush();
   for (const text of remarks(report)) output.note(text);
 }
 
 /** Explains what the sums cannot show. */
-function remarks({ total, unpricedModels, pricesAsOf }: UsageReport): readonly string[] {
+function remarks({ total, unpricedModels, pricesAsOf }: PrintedReport): readonly string[] {
   const { calls, statedUsd, unpricedCalls, doubtfulCalls } = total;
   if (calls === 0) return ["No calls of models. `throughline import` reads the transcripts of other programs."];
   const models = unpricedModels.map((model) => model ?? "a model that is not named").join(", ");

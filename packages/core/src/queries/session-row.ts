@@ -1,4 +1,5 @@
 import type { SessionEntry } from "../session-entry.ts";
+import { readSpend, type Spend } from "../session-spend.ts";
 import type { SessionState } from "../session-state.ts";
 import { countWaitingCalls } from "../waiting-calls.ts";
 
@@ -60,6 +61,11 @@ export interface SessionRow {
   readonly incomplete: "copy" | "fork" | "import" | null;
   /** Counts the tool calls that wait for a decision whose deadline is not over. A session with such calls waits for an answer of its user. */
   readonly pendingApprovals: number;
+  /**
+   * Adds up the calls that turns of the session made: tokens by class and their cost. Null without such calls. Calls of
+   * other programs are not counted.
+   */
+  readonly spend: Spend | null;
 }
 
 /** Returns a session in the form that lists and JSON output show. */
@@ -93,6 +99,7 @@ export function sessionRow(state: SessionState): SessionRow {
     updatedAtMs: state.updatedAtMs,
     incomplete: incompleteBy(entry),
     pendingApprovals: state.archived || head.turn !== null ? 0 : countWaitingCalls(state),
+    spend: readSpend(entry),
   };
 }
 

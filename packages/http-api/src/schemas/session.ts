@@ -54,6 +54,19 @@ export const sessionSchema: z.ZodObject = z
     updatedAtMs: atMs,
     incomplete: z.enum(["copy", "fork", "import"]).nullable(),
     pendingApprovals: z.int().min(0).describe("tool calls that wait for a decision"),
+    spend: z
+      .strictObject({
+        calls: z.int().min(0),
+        input: z.number(),
+        output: z.number(),
+        cacheRead: z.number(),
+        cacheWrite: z.number(),
+        cacheWrite1h: z.number().describe("part of `cacheWrite`"),
+        reasoning: z.number().describe("part of `output`"),
+        costUsd: z.number().nullable().describe("null as soon as the price of one call is unknown"),
+      })
+      .nullable()
+      .describe("tokens and cost of the calls that turns made; null without any"),
     revision: z.int().min(1).describe("of the entry"),
     head: headSchema,
     entry: openObject.exactOptional().describe("with `entry=true`"),

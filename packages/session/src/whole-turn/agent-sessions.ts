@@ -6,6 +6,7 @@ import { isSilentReply, mayBecomeSilent } from "@throughline/compaction/internal
 import { createTokenEstimator } from "@throughline/tokens";
 import type { SessionRow } from "@throughline/core/internal";
 import type { AttachedTurn, AttachOptions } from "../attach-turn.ts";
+import type { UsageReport } from "@throughline/usage";
 import { OpenSessions } from "../open-sessions.ts";
 import { processOwners } from "../process-owners.ts";
 import type { SessionsOptions } from "../session-options.ts";
@@ -19,6 +20,7 @@ import type {
   SessionName,
   SessionQuery,
   Sessions,
+  SessionsUsageQuery,
 } from "../sessions.ts";
 import { BackgroundCompactions } from "./background-compactions.ts";
 import { checkpointStep } from "./checkpoint-step.ts";
@@ -127,6 +129,10 @@ class OpenAgentSessions implements AgentSessions {
 
   rename(session: SessionName, options: RenameSessionOptions): Promise<SessionRow> {
     return this.#sessions.rename(session, options);
+  }
+
+  usage(query?: SessionsUsageQuery): Promise<UsageReport> {
+    return this.#sessions.usage(query);
   }
 
   async close(): Promise<void> {
