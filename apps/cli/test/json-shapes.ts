@@ -20,6 +20,8 @@ import {
 import { ownerShapes } from "./owner-shapes.ts";
 import { hitShape, sessionShape } from "./session-shapes.ts";
 import { serverShapes } from "./server-shapes.ts";
+import { approvalShapes } from "./approval-shapes.ts";
+import { deletionShapes } from "./deletion-shapes.ts";
 import { usageShapes } from "./usage-shapes.ts";
 
 const ofSession: Shape = { ...kind, key: text, sessionId: text };
@@ -218,18 +220,6 @@ const shapes: Readonly<Record<string, Shape>> = {
     names: listOfTexts,
     snippet: text,
   },
-  approval: {
-    ...ofSession,
-    name: text,
-    callId: text,
-    tool: text,
-    arguments: anything,
-    facts: anything,
-    askedAtMs: or(count),
-    expiresAtMs: or(count),
-    turnId: text,
-  },
-  decision: { ...ofSession, callId: text, isAllowed: flag, words: or(text), replayed: flag },
   policy: {
     ...ofSession,
     action: one("allow", "deny"),
@@ -278,7 +268,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     freedBytes: count,
     excessBytes: count,
   },
-  removed: { ...kind, agentId: text, key: text, sessionId: text },
+  ...deletionShapes,
   redaction: {
     ...ofSession,
     ids: list,
@@ -360,6 +350,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   ...serverShapes,
   ...ownerShapes,
   ...usageShapes,
+  ...approvalShapes,
   completion: { ...kind, shell: one("bash", "zsh", "fish"), script: text },
 };
 

@@ -67,6 +67,10 @@ export class SessionsByModel implements AgentSessions {
     return this.#main.delete(...session);
   }
 
+  deleteUser(...user: Parameters<AgentSessions["deleteUser"]>): ReturnType<AgentSessions["deleteUser"]> {
+    return this.#main.deleteUser(...user);
+  }
+
   restore(archiveId: string): Promise<SessionRow> {
     return this.#main.restore(archiveId);
   }

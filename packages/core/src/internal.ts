@@ -97,6 +97,8 @@ export {
   sessionRow,
 } from "./queries/session-row.ts";
 export type { SessionRow } from "./queries/session-row.ts";
+export { deleteUser } from "./queries/delete-user.ts";
+export type { DeleteUserOptions, UserDeletion } from "./queries/delete-user.ts";
 export { nothingSpent, readSpend } from "./session-spend.ts";
 export type { Spend } from "./session-spend.ts";
 export { sessionTotals } from "./queries/session-totals.ts";

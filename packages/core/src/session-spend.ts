@@ -47,5 +47,6 @@ export function readSpend({ throughline }: SessionEntry): Spend | null {
   if (!isFields(spend)) return null;
   const isNumber = (name: string): boolean => Number.isFinite(spend[name]);
   const isSpend = countNames.every(isNumber) && (spend["costUsd"] === null || isNumber("costUsd"));
+  // The cast is safe: every field was checked.
   return isSpend && spend["calls"] !== 0 ? (spend as unknown as Spend) : null;
 }

@@ -8,6 +8,7 @@ import {
 } from "@throughline/core/internal";
 import type {
   DeleteSessionOptions,
+  DeleteUserOptions,
   FindSessionOptions,
   ForkSessionOptions,
   OpenSessionOptions,
@@ -25,6 +26,7 @@ export const sessionsCalls: {
   readonly "sessions.find": OptionTable<FindSessionOptions>;
   readonly "sessions.list": OptionTable<SessionQuery>;
   readonly "sessions.delete": OptionTable<DeleteSessionOptions>;
+  readonly "sessions.deleteUser": OptionTable<DeleteUserOptions>;
   readonly "sessions.fork": OptionTable<ForkSessionOptions>;
   readonly "sessions.rename": OptionTable<RenameSessionOptions>;
   readonly "sessions.usage": OptionTable<SessionsUsageQuery>;
@@ -43,6 +45,7 @@ export const sessionsCalls: {
     signal,
   },
   "sessions.delete": { purge: flag, waitMs: number({ min: 0 }), signal },
+  "sessions.deleteUser": { dryRun: flag, waitMs: number({ min: 0 }), signal },
   "sessions.fork": {
     at: optionKinds.either(filledText, integer({ min: 1 })),
     key: filledText,
@@ -74,6 +77,16 @@ const address: OptionTable<SessionAddress> = {
 };
 const addressKind = objectOf(address);
 const sessionName: OptionKind = { ...optionKinds.either(text, addressKind), expected: "a label, a key or an address" };
+
+const user: OptionTable<{ readonly namespace?: string; readonly keyPrefix?: string }> = {
+  namespace: text,
+  keyPrefix: filledText,
+};
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+export function checkUser(call: string, given: unknown): void {
+  assertKnownOptions(call, given, user, "user");
+}
 
 /** @throws {ThroughlineError} INPUT_INVALID */
 export function checkSessionName(call: string, name: unknown): asserts name is SessionName {

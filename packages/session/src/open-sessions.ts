@@ -6,7 +6,7 @@ import {
   systemClock,
   systemRandom,
 } from "@throughline/core/internal";
-import type { SessionRow } from "@throughline/core/internal";
+import type { SessionRow, UserDeletion } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import { attachTable, attachTurn, type AttachedTurn, type AttachOptions } from "./attach-turn.ts";
 import type { UsageReport } from "@throughline/usage";
@@ -19,6 +19,7 @@ import { targetName, type CompactionTokens, type SessionLog } from "./session-lo
 import type { SessionsOptions } from "./session-options.ts";
 import type {
   DeleteSessionOptions,
+  DeleteUserOptions,
   FindSessionOptions,
   ForkSessionOptions,
   OpenSessionOptions,
@@ -28,6 +29,7 @@ import type {
   SessionQuery,
   Sessions,
   SessionsUsageQuery,
+  SessionsUser,
 } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
 
@@ -129,6 +131,11 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   async delete(session: SessionName, options: DeleteSessionOptions = {}): Promise<SessionRow | null> {
     this.#assertOpen();
     return this.#directory.delete(session, options);
+  }
+
+  async deleteUser(user: SessionsUser, options: DeleteUserOptions = {}): Promise<UserDeletion> {
+    this.#assertOpen();
+    return this.#directory.deleteUser(user, options);
   }
 
   async restore(archiveId: string): Promise<SessionRow> {

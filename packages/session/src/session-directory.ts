@@ -9,6 +9,7 @@ import {
 import {
   assertArgument,
   assertMayEnd,
+  deleteUser,
   forkToNewSession,
   loadExisting,
   locateSession,
@@ -20,13 +21,15 @@ import {
   type SessionAddress,
   sessionRow,
   type SessionRow,
+  type UserDeletion,
 } from "@throughline/core/internal";
 import type { UsageReport } from "@throughline/usage";
 import type { UsageQueue } from "@throughline/usage/internal";
-import { checkSessionName, checkOptions } from "./check-arguments.ts";
+import { checkSessionName, checkOptions, checkUser } from "./check-arguments.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {
   DeleteSessionOptions,
+  DeleteUserOptions,
   FindSessionOptions,
   ForkSessionOptions,
   RenameSessionOptions,
@@ -34,6 +37,7 @@ import type {
   SessionName,
   SessionQuery,
   SessionsUsageQuery,
+  SessionsUser,
 } from "./sessions.ts";
 import type { SharedParts } from "./shared-parts.ts";
 import { plainQueue } from "./turn-queue.ts";
@@ -41,6 +45,11 @@ import { TurnWait } from "./turn-wait.ts";
 
 /** Limits the wait for a running turn before a session is deleted or renamed, in milliseconds. */
 const defaultWaitMs = 15_000;
+
+interface UserNames {
+  readonly namespace: string;
+  readonly keyPrefix: string;
+}
 
 interface SessionDirectoryOptions {
   readonly options: Pick<SessionsOptions, "store" | "agentId" | "namespace">;
@@ -119,6 +128,24 @@ export class SessionDirectory {
       if (ref.archiveId === undefined) await this.#parts.closeHandles(ref);
     });
     return purge ? null : sessionRow(await loadExisting(store, { ...ref, archiveId: ref.archiveId ?? sessionId }));
+  }
+
+  async deleteUser(user: SessionsUser, options: DeleteUserOptions): Promise<UserDeletion> {
+    checkUser("sessions.deleteUser", user);
+    checkOptions("sessions.deleteUser", options);
+    const { dryRun, waitMs: timeoutMs = defaultWaitMs, signal } = options;
+    const { keyPrefix = null, namespace = keyPrefix === null ? "" : this.#scope.namespace } =
+      user as Partial<UserNames>;
+    return deleteUser(
+      this.#parts.options.store,
+      { namespace, keyPrefix },
+      {
+        ...given({ dryRun, signal }),
+        timeoutMs,
+        clock: this.#parts.shared.clock,
+        onDeleted: ({ ref }) => (ref.archiveId === undefined ? this.#parts.closeHandles(ref) : undefined),
+      },
+    );
   }
 
   async restore(archiveId: string): Promise<SessionRow> {

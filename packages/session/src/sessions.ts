@@ -1,5 +1,5 @@
 import type { ListQuery } from "@throughline/core";
-import type { SessionAddress, SessionRow } from "@throughline/core/internal";
+import type { SessionAddress, SessionRow, UserDeletion } from "@throughline/core/internal";
 import type { AttachedTurn, AttachOptions } from "./attach-turn.ts";
 import type { UsageReport } from "@throughline/usage";
 import type { UsageQuery } from "@throughline/usage/internal";
@@ -47,6 +47,32 @@ export interface SessionsUsageQuery extends Pick<
 > {
   /** Includes the sessions of every agent in the namespace. @default false: only the agent of this `Sessions` */
   readonly allAgents?: boolean;
+}
+
+/**
+ * Names the sessions of a user: by a namespace that is the user's alone, or by whole parts of a key. A prefix takes the
+ * key itself and keys that continue it with a colon.
+ */
+export type SessionsUser =
+  | {
+      /** Names the namespace of the user; not "". */
+      readonly namespace: string;
+    }
+  | {
+      /** Holds the beginning of the keys, such as `agent:main:web:direct:user-42`. */
+      readonly keyPrefix: string;
+      /** Names the namespace of the keys. @default that of this `Sessions` */
+      readonly namespace?: string;
+    };
+
+/** Sets whether `sessions.deleteUser` removes anything, and how it waits for turns. */
+export interface DeleteUserOptions {
+  /** Counts what would be removed, and removes nothing. @default false */
+  readonly dryRun?: boolean;
+  /** Limits the wait for a running turn of each session, in milliseconds; then SESSION_BUSY. @default 15000 */
+  readonly waitMs?: number;
+  /** Aborts the deletion. What was deleted stays deleted. */
+  readonly signal?: AbortSignal;
 }
 
 /** Sets how `sessions.delete` removes a session. */
@@ -141,6 +167,20 @@ export interface Sessions extends AsyncDisposable {
    *   SESSION_CLOSED, and what the store throws
    */
   delete(session: SessionName, options?: DeleteSessionOptions): Promise<SessionRow | null>;
+  /**
+   * Purges all sessions of a user: current and archived ones, their forks, and those that they spawned, with partial
+   * replies, notes, wire frames and rows of the search. With `dryRun` it counts them only. After an interruption the
+   * same call deletes the rest.
+   *
+   * @returns what was removed, and where copies may remain that the store cannot reach
+   * @throws {ThroughlineError} INPUT_INVALID for a user that would be everybody, SESSION_PROTECTED for a prefix that
+   *   reaches the main session of an agent, SESSION_BUSY, ABORTED, SESSION_CLOSED, and what the store throws
+   * @example
+   * const { counts } = await sessions.deleteUser({ namespace: "user-42" }, { dryRun: true });
+   * console.log(`${counts.sessions} sessions with ${counts.messages} messages`);
+   * await sessions.deleteUser({ namespace: "user-42" });
+   */
+  deleteUser(user: SessionsUser, options?: DeleteUserOptions): Promise<UserDeletion>;
   /**
    * Makes an archived session the current one of its key again.
    *

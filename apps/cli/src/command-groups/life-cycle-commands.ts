@@ -56,10 +56,21 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
   },
   {
     name: "delete",
-    description: "archive a session, or delete it for good with --purge --yes",
-    arguments: [exactKeyArgument],
-    options: [purge],
-    examples: ["delete agent:main:cli:direct:second", "delete agent:main:cli:direct:notes-fork --purge --yes"],
+    description: "archive a session, or delete it for good with --purge --yes; delete all sessions of a user",
+    arguments: [{ ...exactKeyArgument, name: "[key]" }],
+    options: [
+      purge,
+      {
+        flags: "--user <prefix>",
+        description: "delete for good: the sessions whose keys begin with these whole parts",
+      },
+      { flags: "--whole-namespace", description: "delete for good: all sessions of --namespace" },
+      { flags: "--dry-run", description: "with one of them: count only, and delete nothing" },
+    ],
+    examples: [
+      "delete agent:main:cli:direct:notes-fork --purge --yes",
+      "delete --user agent:main:web:direct:ada --dry-run",
+    ],
     load: () => import("../commands/delete.ts"),
   },
   {

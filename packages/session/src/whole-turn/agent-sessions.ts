@@ -4,7 +4,7 @@ import { type Clock, hasErrorCode, type RecordIds, type SessionRef } from "@thro
 import { systemClock, systemRandom, systemRecordIds, tellListener } from "@throughline/core/internal";
 import { isSilentReply, mayBecomeSilent } from "@throughline/compaction/internal";
 import { createTokenEstimator } from "@throughline/tokens";
-import type { SessionRow } from "@throughline/core/internal";
+import type { SessionRow, UserDeletion } from "@throughline/core/internal";
 import type { AttachedTurn, AttachOptions } from "../attach-turn.ts";
 import type { UsageReport } from "@throughline/usage";
 import { OpenSessions } from "../open-sessions.ts";
@@ -12,6 +12,7 @@ import { processOwners } from "../process-owners.ts";
 import type { SessionsOptions } from "../session-options.ts";
 import type {
   DeleteSessionOptions,
+  DeleteUserOptions,
   FindSessionOptions,
   ForkSessionOptions,
   OpenSessionOptions,
@@ -21,6 +22,7 @@ import type {
   SessionQuery,
   Sessions,
   SessionsUsageQuery,
+  SessionsUser,
 } from "../sessions.ts";
 import { BackgroundCompactions } from "./background-compactions.ts";
 import { checkpointStep } from "./checkpoint-step.ts";
@@ -117,6 +119,10 @@ class OpenAgentSessions implements AgentSessions {
 
   delete(session: SessionName, options?: DeleteSessionOptions): Promise<SessionRow | null> {
     return this.#sessions.delete(session, options);
+  }
+
+  deleteUser(user: SessionsUser, options?: DeleteUserOptions): Promise<UserDeletion> {
+    return this.#sessions.deleteUser(user, options);
   }
 
   restore(archiveId: string): Promise<SessionRow> {
