@@ -235,7 +235,7 @@ export interface SummaryRequest {
    * about `text`. A summarizer without a model rejects such a request.
    * @default the summarizer's own instruction for a summary
    */
-  readonly instruction?: string;
+  readonly instruction?: string | undefined;
   /**
    * Returns the reason why a text may not replace the conversation, or null when it may. With a reason, a chain of
    * summarizers asks its next summarizer.

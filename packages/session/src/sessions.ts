@@ -46,7 +46,7 @@ export interface SessionsUsageQuery extends Pick<
   "by" | "sinceMs" | "untilMs" | "timeZone" | "model" | "signal"
 > {
   /** Includes the sessions of every agent in the namespace. @default false: only the agent of this `Sessions` */
-  readonly allAgents?: boolean;
+  readonly allAgents?: boolean | undefined;
 }
 
 /**
@@ -62,17 +62,17 @@ export type SessionsUser =
       /** Holds the beginning of the keys, such as `agent:main:web:direct:user-42`. */
       readonly keyPrefix: string;
       /** Names the namespace of the keys. @default that of this `Sessions` */
-      readonly namespace?: string;
+      readonly namespace?: string | undefined;
     };
 
 /** Sets whether `sessions.deleteUser` removes anything, and how it waits for turns. */
 export interface DeleteUserOptions {
   /** Counts what would be removed, and removes nothing. @default false */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /** Limits the wait for a running turn of each session, in milliseconds; then SESSION_BUSY. @default 15000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Aborts the deletion. What was deleted stays deleted. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sets how `sessions.delete` removes a session. */

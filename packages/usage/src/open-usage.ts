@@ -30,7 +30,7 @@ export interface UsageQuery {
   /** Leaves out calls at or after this time, in UTC milliseconds, rounded down to a quarter of an hour. */
   readonly untilMs?: number;
   /** Names the IANA time zone of days, weeks and months. @default the system's */
-  readonly timeZone?: string;
+  readonly timeZone?: string | undefined;
   /** Limits the sums to calls of models whose name starts with this text. */
   readonly model?: string;
   /** Limits the sums to some sessions. @default all sessions */

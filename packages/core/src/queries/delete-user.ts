@@ -45,9 +45,9 @@ export interface UserDeletion {
 /** Sets whether anything is removed, and how the deletion waits for turns. */
 export interface DeleteUserOptions extends WaitForTurnOptions {
   /** Counts only, and removes nothing. @default false */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /** Runs after each removed session. */
-  readonly onDeleted?: (session: UserSession) => void | Promise<void>;
+  readonly onDeleted?: ((session: UserSession) => void | Promise<void>) | undefined;
 }
 
 const notReached: readonly string[] = [
