@@ -1,5 +1,6 @@
-import { ThroughlineError, type Clock } from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { type Clock, type ErrorCode, ThroughlineError } from "@throughline/core";
+import { assertKnownOptions, errorCodes, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { readTurnMark, type TurnMark } from "./turn-mark.ts";
 import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
 /** Sets the timing and the content of a response that `toResponse` creates. */
@@ -125,35 +126,53 @@ function frameOf({
   return `${id === null ? "" : `id: ${id}\n`}event: ${event}\n${lines.join("")}\n`;
 }
 
-/** Leaves out what earlier events already sent. An error is reduced to its code and its message. */
+/** Leaves out what earlier events already sent, the words of errors, and the names of processes. */
 function eventData(event: TurnStreamEvent): unknown {
   if (event.name === "turn.result") {
     const { messages: _messages, calls: _calls, ...turn } = event.turn;
     return { name: event.name, turn };
   }
+  if (event.name === "record.appended") {
+    const { record } = event.record;
+    return { ...event, record: { ...event.record, record: { ...record, ...shownMark(readTurnMark(record)) } } };
+  }
+  if (event.name === "turn.interrupted")
+    return { ...event, interruptedTurn: { ...event.interruptedTurn, owner: anotherProcess } };
   return "cause" in event ? { ...event, cause: errorData(event.cause) } : event;
 }
 
+/** The mark of a failed turn holds the message of its error, and that of an open turn the name of its process. */
+function shownMark(mark: TurnMark | null): { readonly data?: object } {
+  if (mark === null) return {};
+  const { owner, error, ...shown } = mark;
+  return {
+    data: {
+      ...shown,
+      ...(owner === undefined ? {} : { owner: anotherProcess }),
+      ...(error === undefined ? {} : { error: { code: error.code, message: sentenceOf(error.code) } }),
+    },
+  };
+}
+
+function sentenceOf(code: string): string {
+  return Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode].summary : failedSentence;
+}
+
+const failedSentence = "The turn failed.";
+
 /**
- * The messages of foreign errors may contain secrets, so they are replaced. Messages of Throughline name the process
- * that holds a turn, and the name is removed.
+ * The sentences are those of the code, which every error of the code has. The message of an error may quote a provider, a
+ * path, a process or the words of another user.
  */
 function errorData(error: unknown): Readonly<Record<string, unknown>> {
-  if (!ThroughlineError.isInstance(error)) return { code: "INTERNAL", message: "The turn failed.", retryable: false };
-  const { code, message, remedy, retryable, outcome, details } = error;
-  const { owner } = details;
-  const plain = (text: string): string => {
-    const named = typeof owner === "string" && owner !== "" ? text.replaceAll(owner, anotherProcess) : text;
-    return named.replace(processName, anotherProcess).replace(processNumber, "");
-  };
-  return { code, message: plain(message), remedy: plain(remedy), retryable, outcome };
+  if (!ThroughlineError.isInstance(error)) return { code: "INTERNAL", message: failedSentence, retryable: false };
+  const { code, retryable, outcome } = error;
+  const { summary: message, remedy } = errorCodes[code];
+  return { code, message, remedy, retryable, outcome };
 }
 
 const anotherProcess = "another process";
 /** Matches the owner name that `processOwners` creates, with process number and machine. */
-const processName = /pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}/g;
-/** Matches the process number that `turnHolder` prints for people on the same machine. */
-const processNumber = / \(pid \d{1,10}\)/g;
 const wholeProcessName = /^pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}$/;
 
 /** The process number and the machine must not reach a browser. */

@@ -4,7 +4,10 @@ import type { Turn } from "./turn.ts";
 
 /** Describes the events that the reader of a turn stream receives. */
 export type TurnStreamEvent =
-  /** Begins the events of `attach`, and is sent again when the model is asked again. */
+  /**
+   * Begins the events of `attach`, and is sent again when the model is asked again. It also holds the whole text of a
+   * turn that an `idempotencyKey` repeats.
+   */
   | {
       readonly name: "text.snapshot";
       /** Holds the text so far. It replaces all text of earlier events. */

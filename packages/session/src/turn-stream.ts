@@ -57,7 +57,11 @@ class RunningStream implements TurnStream {
       },
     });
     this.result.then(
-      (turn) => this.#buffer.finish({ name: "turn.result", turn }),
+      (turn) => {
+        // A turn that ran before sends no pieces, so its text comes at once.
+        if (turn.replayed) this.#buffer.push({ name: "text.snapshot", text: turn.text });
+        this.#buffer.finish({ name: "turn.result", turn });
+      },
       (error: unknown) => this.#buffer.fail(error),
     );
   }

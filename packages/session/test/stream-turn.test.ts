@@ -1,6 +1,8 @@
 import type { Session, TurnStream } from "@throughline/session";
 import type { TurnStreamEvent } from "../src/turn-stream-event.ts";
 import { describe, expect, it } from "vitest";
+import { ThroughlineError } from "@throughline/core";
+import { errorCodes } from "@throughline/core/internal";
 import { until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, outline } from "./session-fixture.ts";
@@ -256,6 +258,42 @@ describe("toResponse", () => {
     await store.close();
     const closed = (await framesOf(session.streamTurn("Hello").toResponse())).at(-1);
     expect(JSON.parse(closed?.["data"] ?? "")).toMatchObject({ code: "STORE_CLOSED" });
+  });
+
+  it("sends a fixed sentence for each code, whatever the message of the error says", async () => {
+    const hostile = "pid 4711 on build-host started 99: key sk-live-1 of ada@example.com in /home/ada/.env";
+    const codes = ["STORE_UNREACHABLE", "SESSION_BUSY", "TURN_FENCED", "CONFIG_INVALID", "PATH_UNSAFE"] as const;
+    for (const code of codes) {
+      const error = new ThroughlineError(code, hostile, { remedy: hostile, details: { owner: "x", note: hostile } });
+      const script = createScriptedModel("one");
+      const { sessions } = createFixture({
+        script,
+        steps: [{ name: "own", when: "before-call", run: () => Promise.reject(error) }],
+      });
+      const session = await sessions.open("hostile");
+      const frames = await framesOf(session.streamTurn("Hello").toResponse());
+      const failed = frames.at(-1);
+      expect([failed?.["event"], JSON.stringify(frames).includes("4711")]).toEqual(["turn.failed", false]);
+      expect(JSON.stringify(failed)).not.toMatch(/pid|build-host|sk-live|ada/);
+      const { message, remedy, retryable } = JSON.parse(failed?.["data"] ?? "") as Readonly<Record<string, unknown>>;
+      expect([message, remedy]).toEqual([errorCodes[code].summary, errorCodes[code].remedy]);
+      expect(retryable).toBe(error.retryable);
+      await sessions.close();
+    }
+  });
+
+  it("sends the text of a turn that ran before at once", async () => {
+    const script = createScriptedModel({ text: "The whole answer.", pieceLength: 3 });
+    const { session } = await open(script);
+    const options = { idempotencyKey: "request-1" };
+    const first = await allOf(session.streamTurn("Hello", options));
+    expect(first.map(({ name }) => name)).not.toContain("text.snapshot");
+    const again = await allOf(session.streamTurn("Hello", options));
+    expect(again.map(({ name }) => name)).toEqual(["text.snapshot", "turn.result"]);
+    expect(again[0]).toEqual({ name: "text.snapshot", text: "The whole answer." });
+    const frames = await framesOf(session.streamTurn("Hello", options).toResponse());
+    expect(frames.map((frame) => frame["event"])).toEqual(["text.snapshot", "turn.result"]);
+    expect(script.requests).toHaveLength(1);
   });
 
   it("names no process and no machine, in a failure and in events", async () => {
