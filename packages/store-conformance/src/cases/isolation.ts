@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hasErrorCode } from "@throughline/core";
 import { assertRefused, createSession, readTexts, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
@@ -57,6 +58,35 @@ export const isolationCases: readonly ConformanceCase[] = [
       assert.deepEqual([await readTexts(store, one), await readTexts(store, two)], [[], ["two"]]);
       assert.equal((await store.list()).sessions.length, 1);
       assert.equal(await store.load(refOf("a", { namespace: "third" })), null);
+    },
+  },
+  {
+    id: "isolation/second-page",
+    demand:
+      "later pages of a list hold sessions of the query's namespace alone, and a cursor of another one leaks none",
+    async run({ store }) {
+      for (const namespace of ["", "tenant"])
+        for (const name of ["a", "b", "c", "d"]) await createSession(store, `${name}${namespace}`, { namespace });
+      for (const sort of ["updated", "key"] as const)
+        for (const namespace of ["", "tenant"]) {
+          const query = { namespace, sort, limit: 2, state: "any" } as const;
+          const first = await store.list(query);
+          assert.notEqual(first.nextCursor, null);
+          const cursor = first.nextCursor ?? "";
+          const second = await store.list({ ...query, cursor });
+          const seen = [...first.sessions, ...second.sessions];
+          assert.deepEqual(
+            seen.map(({ ref }) => ref.namespace),
+            Array.from({ length: 4 }, () => namespace),
+          );
+          assert.equal(new Set(seen.map(({ sessionId }) => sessionId)).size, 4);
+          const other = namespace === "" ? "tenant" : "";
+          const leaked = await store.list({ ...query, namespace: other, cursor }).catch((error: unknown) => {
+            assert.ok(hasErrorCode(error, "CURSOR_INVALID"), String(error));
+            return { sessions: [] };
+          });
+          assert.ok(leaked.sessions.every(({ ref }) => ref.namespace === other));
+        }
     },
   },
   {

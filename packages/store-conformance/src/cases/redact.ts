@@ -38,6 +38,24 @@ export const redactCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "redact/message-count",
+    demand: "a redacted message counts no more, in a state and in a list, and other records count as before",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r2" }), noteDraft("three")]);
+      const counts = async (): Promise<readonly unknown[]> => {
+        const [listed] = (await store.list()).sessions;
+        return [(await store.load(ref))?.messageCount, listed?.messageCount, listed?.head.lastSeq];
+      };
+      assert.deepEqual(await counts(), [2, 2, 3]);
+      await store.redact(ref, ["r2"], { reason: "test" });
+      assert.deepEqual(await counts(), [1, 1, 3]);
+      await store.redact(ref, ["r2"], { reason: "again" });
+      await store.append(ref, [userDraft("four")]);
+      assert.deepEqual(await counts(), [2, 2, 4]);
+    },
+  },
+  {
     id: "redact/source",
     demand: "the line of an imported record goes too",
     async run({ store }) {

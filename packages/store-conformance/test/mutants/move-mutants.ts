@@ -207,6 +207,24 @@ export const redactMutants: readonly Mutant[] = [
     },
   },
   {
+    name: "counts redacted messages",
+    foundBy: "redact/message-count",
+    handle: (inner, world) => {
+      const gone = noted(world, "redacted", () => new Set<string>());
+      return {
+        redact: async (ref, ids, options) => {
+          const result = await inner.redact(ref, ids, options);
+          ids.forEach((id) => gone.add(id));
+          return result;
+        },
+        load: async (ref, options) => {
+          const state = await inner.load(ref, options);
+          return state === null ? null : { ...state, messageCount: state.messageCount + gone.size };
+        },
+      };
+    },
+  },
+  {
     name: "redact removes the record",
     foundBy: "redact/tombstone",
     handle: (inner, world) => {

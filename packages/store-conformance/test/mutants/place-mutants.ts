@@ -220,6 +220,19 @@ export const isolationMutants: readonly Mutant[] = [
     handle: (inner) => addressed(inner, (ref) => ({ ...ref, namespace: "" })),
   },
   {
+    name: "leaks another namespace in the second page",
+    foundBy: "isolation/second-page",
+    handle: (inner) => ({
+      list: async (query = {}) => {
+        const page = await inner.list(query);
+        if (query.cursor === undefined) return page;
+        const { cursor: _cursor, ...first } = query;
+        const other = await inner.list({ ...first, namespace: query.namespace === "" ? "tenant" : "" });
+        return { ...page, sessions: [...page.sessions, ...other.sessions] };
+      },
+    }),
+  },
+  {
     name: "folds the case of keys",
     foundBy: "isolation/keys-differing-by-case",
     handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.toLowerCase() })),
