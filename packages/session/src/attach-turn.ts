@@ -40,7 +40,7 @@ export interface AttachedTurn extends AsyncIterable<TurnStreamEvent, void, void>
 /** Sets the signal of `attach`. */
 export interface AttachOptions {
   /** Ends the events of this reader. The turn continues. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export const attachTable: OptionTable<AttachOptions> = { signal: optionKinds.signal };
