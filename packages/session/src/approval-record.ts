@@ -101,7 +101,7 @@ function isTime(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= lastMs;
 }
 
-/** Returns what the model reads of a call that nobody decided on in time. */
+/** Builds the text that tells the model that nobody decided on a call in time. */
 export function expiredText(expiresAtMs: number): string {
   return `Nobody decided on this call before ${new Date(expiresAtMs).toISOString()}. It was not run.`;
 }
