@@ -72,7 +72,7 @@ export function createServices(options: ServiceOptions): ApiServices {
     bodies: createBodyBudget(limits),
     audit: createAuditLog(store, nowMs, auditDays),
     usage,
-    // As above, a count of all calls would hide what the requests ask of the store.
+    // The count reads whole sessions, so the metrics of the store leave it out, too.
     callUsage: createUsageQueue(options.store),
     summaries: createSummaries(store, clock, options.summaries, (error) =>
       log.failed("A summary could not be made again.", error),

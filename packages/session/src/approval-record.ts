@@ -101,7 +101,7 @@ function isTime(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= lastMs;
 }
 
-/** Builds the text that tells the model that nobody decided on a call in time. */
+/** Returns the text that the model reads about a call without a decision in time. */
 export function expiredText(expiresAtMs: number): string {
   return `Nobody decided on this call before ${new Date(expiresAtMs).toISOString()}. It was not run.`;
 }

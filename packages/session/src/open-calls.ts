@@ -52,7 +52,7 @@ export class OpenCalls {
     return this.#waiting.get(callId) ?? null;
   }
 
-  /** Gives the deadline of a question that nobody answered before it, or null for every other call. */
+  /** Returns the deadline of a question if it is over and has no answer. Null for every other call. */
   expiredAtMs(callId: string, nowMs: number): number | null {
     const expiresAtMs = this.#decisions.has(callId) ? null : (this.#waiting.get(callId)?.expiresAtMs ?? null);
     return expiresAtMs !== null && expiresAtMs <= nowMs ? expiresAtMs : null;

@@ -34,7 +34,9 @@ export interface UserCounts {
 
 /** Describes what a deletion of a user would remove, or removed. */
 export interface UserDeletion {
+  /** States whether the sessions are still there. */
   readonly state: "planned" | "deleted";
+  /** Counts what the sessions hold or held. */
   readonly counts: UserCounts;
   /** Lists the sessions, each after the one that it was made from. */
   readonly sessions: readonly UserSession[];
@@ -65,9 +67,9 @@ const mostRounds = 8;
  * Purges the sessions of a user one by one, forks and spawned sessions first. After an interruption the same call
  * deletes the rest, because what a session was made from goes last.
  *
- * @throws {ThroughlineError} INPUT_INVALID for a user that would be everybody; SESSION_PROTECTED for the main session of
- *   an agent, unless the whole namespace is the user's; SESSION_BUSY for a session whose turn does not end in time; what
- *   the store throws. Sessions that were deleted before the error stay deleted.
+ * @throws {ThroughlineError} INPUT_INVALID for a user that would be everybody. SESSION_PROTECTED for the main session of
+ *   an agent, unless the whole namespace is the user's. SESSION_BUSY when a turn does not end in time, and what the store
+ *   throws. Sessions that were deleted before the error stay deleted.
  */
 export async function deleteUser(
   store: SessionStore,

@@ -19,7 +19,9 @@ export interface UserSessions {
 
 /** Names a session of a user, and how it was found. */
 export interface UserSession {
+  /** States the address of the session. */
   readonly ref: SessionRef;
+  /** States the id of the session. */
   readonly sessionId: string;
   /** States that the key fits, or that the session is a fork of such a session, or was spawned by one. */
   readonly because: "key" | "fork" | "spawned";
