@@ -1,4 +1,5 @@
-// A process of its own that streams an answer and says on stdout how many characters were shown, and when.
+// A process of its own that streams an answer and says on stdout how many characters were shown, and when. It says how
+// late its timers are, too: a busy machine delays what it writes.
 // node test/stream-process.ts <store> <path> <provider> <simulator url> <text> [leaseMs]
 import { flushCompileCache } from "node:module";
 import { writeSync } from "node:fs";
@@ -22,13 +23,19 @@ await using sessions = createSessions({
 });
 await using session = await sessions.open(key);
 let shown = "";
+let lateMs = 0;
+let tickedAtMs = Date.now();
+setInterval(() => {
+  lateMs = Math.max(lateMs, Date.now() - tickedAtMs - 10);
+  tickedAtMs = Date.now();
+}, 10).unref();
 await session.runTurn(text, {
   whenBusy: "queue",
   onDelta: (delta) => {
     if (delta.type !== "text") return;
     shown += delta.text;
     // Written at once: a kill must not lose what was shown before it.
-    writeSync(1, `${JSON.stringify({ atMs: Date.now(), characters: shown.length })}\n`);
+    writeSync(1, `${JSON.stringify({ atMs: Date.now(), characters: shown.length, lateMs })}\n`);
   },
 });
 writeSync(1, `${JSON.stringify({ atMs: Date.now(), characters: shown.length, isDone: true })}\n`);
