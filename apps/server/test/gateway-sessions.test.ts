@@ -153,7 +153,8 @@ const shapes: readonly (readonly [
     "Claude Code: a title and a probe of the quota, asked before the main agent asks anything",
     async () => {
       const headers = { "x-claude-code-session-id": "cc-5" };
-      const titled = { tools: [], output_config: { format: { type: "json_schema", schema: { type: "object" } } } };
+      const schema = { type: "object", properties: { title: { type: "string" } }, additionalProperties: false };
+      const titled = { tools: [], output_config: { format: { type: "json_schema", schema } } };
       return [
         ...(await talk(["<session>one</session>"], { headers, body: titled })),
         ...(await talk(["quota"], { headers, body: { max_tokens: 1 } })),
