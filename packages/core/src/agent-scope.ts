@@ -3,7 +3,7 @@ import { assertAgentId, assertNamespace, quote } from "./session-id.ts";
 import { parseSessionKey } from "./session-key.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { ListQuery, SessionStore } from "./session-store.ts";
-import type { PartialsFacet, SearchQuery } from "./store-facets.ts";
+import type { FilesFacet, FileScope, PartialsFacet, SearchQuery } from "./store-facets.ts";
 import { readWindow } from "./read-window.ts";
 import { refused } from "./refused.ts";
 
@@ -46,7 +46,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
     if (isOther || (query.namespace ?? namespace) !== namespace) throw outside(agentId, { ...query });
     return { ...query, agentId, namespace };
   };
-  const { search, watch, fork, partials } = store;
+  const { search, watch, fork, partials, files } = store;
   return {
     capabilities: Object.freeze({ ...store.capabilities, maintenance: false }),
     ...(search === undefined
@@ -64,6 +64,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
           },
         }),
     ...(partials === undefined ? {} : { partials: scopedPartials(partials, inScope) }),
+    ...(files === undefined ? {} : { files: scopedFiles(files, { agentId, namespace }) }),
     // The methods are async, so that a refusal is a rejection and not an error thrown past the caller's `catch`.
     append: async (ref, drafts, given) => store.append(inScope(ref), drafts, given),
     read: (ref, given) => store.read(inScope(ref), given),
@@ -89,6 +90,20 @@ function scopedPartials(partials: PartialsFacet, inScope: (ref: SessionRef) => S
     write: async (ref, partial) => partials.write(inScope(ref), partial),
     read: async (ref) => partials.read(inScope(ref)),
     remove: async (ref, fence) => partials.remove(inScope(ref), fence),
+  };
+}
+
+function scopedFiles(files: FilesFacet, { agentId, namespace }: FileScope): FilesFacet {
+  const inScope = (scope: FileScope): FileScope => {
+    if (scope.agentId === agentId && scope.namespace === namespace) return scope;
+    throw outside(agentId, { agentId: scope.agentId, namespace: scope.namespace });
+  };
+  return {
+    put: async (scope, content, given) => files.put(inScope(scope), content, given),
+    get: (scope, id, given) => files.get(inScope(scope), id, given),
+    stat: async (scope, id) => files.stat(inScope(scope), id),
+    delete: async (scope, id) => files.delete(inScope(scope), id),
+    list: (scope, given) => files.list(inScope(scope), given),
   };
 }
 

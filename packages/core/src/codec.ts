@@ -4,15 +4,18 @@ export interface CodecContext {
   readonly namespace: string;
   /** Names the agent of the session. */
   readonly agentId: string;
-  /** States the id of the session, which a rename keeps. */
+  /** States the id of the session, which a rename keeps; empty for a file, which belongs to no session. */
   readonly sessionId: string;
-  /** States the record's id. For an entry it is the session's key, for a partial the id of its turn. */
+  /**
+   * States the record's id. For an entry it is the session's key, for a partial the id of its turn, for a chunk of a file
+   * the id of its upload with the number of the chunk.
+   */
   readonly id: string;
   /**
-   * States the type of the payload: a record's JSON, the line that the record came from, an entry, a blob, or an open
-   * reply.
+   * States the type of the payload: a record's JSON, the line that the record came from, an entry, a blob, an open
+   * reply, or a chunk of a file.
    */
-  readonly part: "record" | "source" | "entry" | "blob" | "partial";
+  readonly part: "record" | "source" | "entry" | "blob" | "partial" | "file";
 }
 
 /**

@@ -76,9 +76,14 @@ const table = {
     remedy: "Name another file or remove that one; an export never overwrites.",
   },
   FILE_NOT_FOUND: {
-    summary: "A named file or directory does not exist.",
+    summary: "A named file or directory, or a file with this id, does not exist.",
     retryable: false,
-    remedy: "Check the path.",
+    remedy: "Check the path or the id; a store finds a file only for the agent and namespace that put it.",
+  },
+  FILE_TOO_LARGE: {
+    summary: "A file has more bytes than the store or the caller allows.",
+    retryable: false,
+    remedy: "Send a smaller file, or raise `limits.fileBytes` of the store.",
   },
   FILE_UNREADABLE: {
     summary: "A named file exists but cannot be read.",

@@ -65,6 +65,7 @@ export type {
 } from "./session-store.ts";
 export type { Durability, StoreCapabilities } from "./store-capabilities.ts";
 export type {
+  FilesFacet,
   ForkFacet,
   MaintenanceFacet,
   PartialReply,

@@ -32,6 +32,7 @@ export {
 } from "./entry-bounds.ts";
 export { errorCodes } from "./error-codes.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
+export { fileIdsOf, isFileId, isFileReference } from "./file-blocks.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
 export { createFinding, findingCodes } from "./finding.ts";
 export type { FindingCode, FindingPlace } from "./finding.ts";
@@ -143,7 +144,15 @@ export type { SettingField, SettingFragment, SettingKind, SettingValue } from ".
 export { sha256Hex } from "./sha256.ts";
 export { bulkBatchOf, defaultStoreLimits } from "./store-capabilities.ts";
 export type { StoreLimits } from "./store-capabilities.ts";
-export type { RebuiltFile, SharedRecords } from "./store-facets.ts";
+export type {
+  FileScope,
+  GetFileOptions,
+  ListedFile,
+  PutFileOptions,
+  RebuiltFile,
+  SharedRecords,
+  StoredFile,
+} from "./store-facets.ts";
 export { assertStoreOptions, storeFactoryKinds, storeOptionTables } from "./store-option-tables.ts";
 export type { StoreMethodName } from "./store-option-tables.ts";
 export type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "./stored-records.ts";

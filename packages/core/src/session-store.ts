@@ -1,7 +1,14 @@
 import type { SessionEntry } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { AppendDraft } from "./record-draft.ts";
-import type { ForkFacet, MaintenanceFacet, PartialsFacet, SearchFacet, WatchFacet } from "./store-facets.ts";
+import type {
+  FilesFacet,
+  ForkFacet,
+  MaintenanceFacet,
+  PartialsFacet,
+  SearchFacet,
+  WatchFacet,
+} from "./store-facets.ts";
 import type { Durability, StoreCapabilities } from "./store-capabilities.ts";
 import type { TurnRequest } from "./turn-lease.ts";
 import type { ReadPayload, StoredRecord, RecordPage } from "./stored-records.ts";
@@ -29,6 +36,8 @@ export interface SessionStore extends AsyncDisposable {
   readonly maintenance?: MaintenanceFacet;
   /** Keeps open replies. Present exactly when `capabilities.partials` is true. */
   readonly partials?: PartialsFacet;
+  /** Keeps files. Present exactly when `capabilities.files` is true. */
+  readonly files?: FilesFacet;
 
   /**
    * Appends all drafts or none, and resolves once they are as durable as requested. An empty list of drafts is allowed

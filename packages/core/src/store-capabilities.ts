@@ -19,6 +19,8 @@ export interface StoreLimits {
    * its page ends after at least one session.
    */
   readonly pageBytes: number;
+  /** Limits the bytes of a file. Stores older than this part of the contract lack the field, and keep no files. */
+  readonly fileBytes?: number;
 }
 
 /** States what a store can do. The object is declared once, frozen, and the same for the life of the handle. */
@@ -47,6 +49,8 @@ export interface StoreCapabilities {
    * means false.
    */
   readonly partials?: boolean;
+  /** States whether the store keeps files. Stores older than this part of the contract lack the field. */
+  readonly files?: boolean;
   /** Holds the limits that the store accepts. */
   readonly limits: StoreLimits;
   /** States how long keyed appends are remembered. */
@@ -64,13 +68,14 @@ export interface StoreCapabilities {
 const mebibyte = 1024 * 1024;
 
 /** Holds the limits of a store that sets no smaller limits. */
-export const defaultStoreLimits: StoreLimits = Object.freeze({
+export const defaultStoreLimits: Readonly<Required<StoreLimits>> = Object.freeze({
   recordBytes: 16 * mebibyte,
   batchRecords: 1000,
   batchBytes: 32 * mebibyte,
   pageRecords: 500,
   pageBytes: 2 * mebibyte,
-});
+  fileBytes: 100_000_000,
+} satisfies Required<StoreLimits>);
 
 /**
  * One append of a bulk writer (import, copy, fork by copy) holds at most this much. A torn end then takes one batch at

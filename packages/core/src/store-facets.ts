@@ -192,6 +192,77 @@ export interface PartialsFacet {
   remove(ref: SessionRef, fence: number): Promise<void>;
 }
 
+/** Names the namespace and the agent whose sessions may refer to a file. */
+export type FileScope = Pick<SessionRef, "namespace" | "agentId">;
+
+/** Describes a file of a store. */
+export interface StoredFile {
+  /** States the id: the SHA-256 of the bytes, as 64 hex digits. */
+  readonly id: string;
+  /** Counts the bytes. */
+  readonly bytes: number;
+  /** States when the file was put last, in UTC milliseconds of the store's clock. */
+  readonly storedAtMs: number;
+}
+
+/** Describes a file in a list, which also has the files that records name and the store lacks. */
+export interface ListedFile extends Pick<StoredFile, "id"> {
+  /** Counts the bytes; null when records refer to the file and the store does not have it. */
+  readonly bytes: number | null;
+  /** States when the file was put last; null when the store does not have it. */
+  readonly storedAtMs: number | null;
+  /** Counts the records that refer to the file; a record that sessions share counts once for each of them. */
+  readonly references: number;
+}
+
+/** Sets the bound and the signal of a put. */
+export interface PutFileOptions {
+  /** Limits the bytes of the file. @default `capabilities.limits.fileBytes`, which it cannot exceed */
+  readonly maxBytes?: number;
+  /** Aborts the put, which then keeps nothing and throws ABORTED. */
+  readonly signal?: AbortSignal;
+}
+
+/** Sets the range and the signal of a get. */
+export interface GetFileOptions {
+  /** Sets the first byte. @default 0 */
+  readonly from?: number;
+  /** Sets the byte before which the read ends. @default the end of the file */
+  readonly to?: number;
+  /** Aborts the read, which then throws ABORTED. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Keeps files beside the records. A file belongs to one namespace and agent, and is named by the SHA-256 of its bytes:
+ * the same bytes are kept once in a scope. Nothing of a scope can be seen in another one.
+ *
+ * A message refers to a file by a block `{ type: "file", fileId }`. The purge of a session and the redaction of a record
+ * also delete each file to which only they referred. A file without any reference stays until `delete`. The bytes pass
+ * through the codec; id, size and time stay plain.
+ */
+export interface FilesFacet {
+  /**
+   * Keeps the bytes and resolves once they are durable at the store's default. Nobody sees any of a file before that,
+   * also when the process ends. Bytes that the scope has already are not kept again; their time is renewed.
+   * @throws {ThroughlineError} FILE_TOO_LARGE, INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID, ABORTED, CODEC_FAILED,
+   *   and what the content throws
+   */
+  put(scope: FileScope, content: AsyncIterable<Uint8Array>, options?: PutFileOptions): Promise<StoredFile>;
+  /**
+   * Yields the bytes piece by piece, each read when it is requested. A whole file is compared with its id.
+   * @throws {ThroughlineError} FILE_NOT_FOUND, also when the file is deleted meanwhile, INPUT_INVALID for a range outside
+   *   of the file, STORE_CORRUPT, CODEC_FAILED, ABORTED
+   */
+  get(scope: FileScope, id: string, options?: GetFileOptions): AsyncIterable<Uint8Array>;
+  /** Returns the file, or null without one. */
+  stat(scope: FileScope, id: string): Promise<StoredFile | null>;
+  /** Deletes the file, also when records refer to it. Returns whether there was one. */
+  delete(scope: FileScope, id: string): Promise<boolean>;
+  /** Yields all files of the scope and all missing ones, in pages, by id. */
+  list(scope: FileScope, options?: { readonly signal?: AbortSignal }): AsyncIterable<readonly ListedFile[]>;
+}
+
 /** Describes a derived file that was rebuilt. */
 export interface RebuiltFile {
   /** States the path of the file that was written. */

@@ -215,5 +215,6 @@ export const storeFactoryKinds: OptionTable<CommonFactoryOptions> = {
     batchBytes: integer({ min: 1 }),
     pageRecords: integer({ min: 1 }),
     pageBytes: integer({ min: 1 }),
+    fileBytes: integer({ min: 1 }),
   }),
 };

@@ -75,9 +75,25 @@ const attempts: Readonly<Record<string, ((scope: SessionStore, ref: SessionRef) 
       async (scope, ref) => scope.partials?.read(ref) ?? refuse(),
       async (scope, ref) => scope.partials?.remove(ref, 1) ?? refuse(),
     ],
+    files: [
+      async (scope, ref) => scope.files?.put(filesOf(ref), oneByte()) ?? refuse(),
+      async (scope, ref) => Array.fromAsync(scope.files?.get(filesOf(ref), "0".repeat(64)) ?? refuse()),
+      async (scope, ref) => scope.files?.stat(filesOf(ref), "0".repeat(64)) ?? refuse(),
+      async (scope, ref) => scope.files?.delete(filesOf(ref), "0".repeat(64)) ?? refuse(),
+      async (scope, ref) => Array.fromAsync(scope.files?.list(filesOf(ref)) ?? refuse()),
+    ],
     readWindow: [async (scope, ref) => scope.readWindow?.(ref) ?? refuse()],
     close: "harmless",
   };
+
+async function* oneByte(): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(1);
+}
+
+/** Files have no key, so an address whose key is another agent's stands for that agent. */
+function filesOf({ namespace, agentId, key }: SessionRef): Pick<SessionRef, "namespace" | "agentId"> {
+  return { namespace, agentId: key.startsWith("agent:codex:") ? "codex" : agentId };
+}
 
 /** A facet that is not there reaches nothing; the stores' own conformance runs them where they are. */
 function refuse(): never {

@@ -9,6 +9,8 @@ import { errorCases, signalCases } from "./cases/errors.ts";
 import { eventCases } from "./cases/events.ts";
 import { exclusivelyCases } from "./cases/exclusively.ts";
 import { expectCases, sidesCases } from "./cases/expect.ts";
+import { fileCases } from "./cases/files.ts";
+import { fileReferenceCases } from "./cases/file-references.ts";
 import { forkCases } from "./cases/fork.ts";
 import { headCases } from "./cases/heads.ts";
 import { idempotencyCases } from "./cases/idempotency.ts";
@@ -80,6 +82,8 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...watchCases,
   ...partialCases,
   ...partialRemovalCases,
+  ...fileCases,
+  ...fileReferenceCases,
   ...maintenanceCases,
   ...modelCases,
 ];

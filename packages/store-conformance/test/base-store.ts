@@ -120,6 +120,7 @@ export function delegate(inner: SessionStore, members: Partial<SessionStore>): S
     ...(inner.fork === undefined ? {} : { fork: inner.fork }),
     ...(inner.watch === undefined ? {} : { watch: inner.watch }),
     ...(inner.partials === undefined ? {} : { partials: inner.partials }),
+    ...(inner.files === undefined ? {} : { files: inner.files }),
     close: () => inner.close(),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
     ...members,

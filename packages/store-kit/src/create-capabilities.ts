@@ -6,7 +6,9 @@ interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabiliti
   /** Sets the durability of a write that names none. @default the strongest of `durabilities` */
   readonly defaultDurability?: StoreCapabilities["defaultDurability"];
   /** Lists the optional parts of the contract that the store has. @default none */
-  readonly facets?: Partial<Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials">>;
+  readonly facets?: Partial<
+    Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials" | "files">
+  >;
   /** Sets the limits that differ from the usual ones. @default `defaultStoreLimits` */
   readonly limits?: Partial<StoreLimits> | undefined;
 }
@@ -38,6 +40,7 @@ export function createCapabilities(options: CapabilityOptions): StoreCapabilitie
     fork: facets.fork ?? false,
     maintenance: facets.maintenance ?? false,
     partials: facets.partials ?? false,
+    files: facets.files ?? false,
     limits,
     idempotency: defaultIdempotency,
   });

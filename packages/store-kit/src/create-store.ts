@@ -8,6 +8,7 @@ import {
   type StoreLimits,
   type StoreLockOptions,
   systemClock,
+  systemRandom,
   systemRecordIds,
   withStored,
 } from "@throughline/core/internal";
@@ -15,12 +16,15 @@ import { assertRedaction, assertRef } from "./assert-arguments.ts";
 import { type Awaitable, chain, isPending } from "./awaitable.ts";
 import { ask, BackendSessions } from "./backend-sessions.ts";
 import { createCapabilities } from "./create-capabilities.ts";
+import type { FileBackend } from "./file-backend.ts";
+import { createFilesFacet } from "./files-facet.ts";
 import { createHandleLife, type HandleLife } from "./handle-life.ts";
 import { holdLock, lockedAgent } from "./hold-lock.ts";
 import { isBehind, planList, sessionsBehind, withinBytes } from "./list-page.ts";
 import { ListedStates } from "./list-states.ts";
 import { purgedAtMs } from "./namespace-fields.ts";
 import { assertFence, preparePartial, readPartial } from "./partial-reply.ts";
+import { createPayloadCoder } from "./payload-coder.ts";
 import { prepareAppend, writeDurability } from "./plan-append.ts";
 import { type PageRange, pageRows, readPages } from "./read-pages.ts";
 import { SessionCoder } from "./session-coder.ts";
@@ -62,6 +66,7 @@ export function createStore(backend: StoreBackend, options: BackendStoreOptions)
 class BackendStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
   readonly partials: core.PartialsFacet;
+  readonly files?: core.FilesFacet;
   readonly search?: core.SearchFacet;
   readonly watch?: core.WatchFacet;
   readonly fork?: core.ForkFacet;
@@ -83,7 +88,10 @@ class BackendStore implements core.SessionStore {
       fork: fork !== undefined,
       maintenance: maintenance !== undefined,
     };
-    this.capabilities = createCapabilities({ ...declared, facets: { ...has, partials: true } });
+    this.capabilities = createCapabilities({
+      ...declared,
+      facets: { ...has, partials: true, files: backend.files !== undefined },
+    });
     this.#backend = backend;
     this.#ids = ids ?? systemRecordIds;
     this.#clock = clock ?? systemClock;
@@ -93,6 +101,7 @@ class BackendStore implements core.SessionStore {
     this.#writes = new SessionWrites(this.#sessions, this.#coder);
     this.#listed = new ListedStates((event) => this.#life.announce(event));
     this.partials = this.#partialsFacet();
+    if (backend.files !== undefined) this.files = this.#filesFacet(backend.files, codec);
     Object.assign(this, facets);
   }
 
@@ -270,6 +279,17 @@ class BackendStore implements core.SessionStore {
         return this.#sessions.write(ref, (found) => this.#writes.removePartial(found, fence));
       },
     };
+  }
+
+  #filesFacet(backend: FileBackend, codec: core.PayloadCodec | undefined): core.FilesFacet {
+    return createFilesFacet({
+      backend,
+      coder: createPayloadCoder(codec),
+      life: this.#life,
+      limits: this.capabilities.limits,
+      clock: this.#clock,
+      newId: () => systemRandom.uuid(),
+    });
   }
 
   /** Runs work under the lock of an agent, for a store that has one. */

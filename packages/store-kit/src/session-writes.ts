@@ -8,10 +8,11 @@ import type {
   RemoveOptions,
   SaveOptions,
   SessionEntry,
+  SessionRecord,
   SessionRef,
   SessionState,
 } from "@throughline/core";
-import { earlierResult, entrySourceDigest, sessionNotFound } from "@throughline/core/internal";
+import { earlierResult, entrySourceDigest, fileIdsOf, sessionNotFound } from "@throughline/core/internal";
 import { type Awaitable, chain, isPending } from "./awaitable.ts";
 import type { BackendSessions, PlannedWrite } from "./backend-sessions.ts";
 import { appendField, keptAppend, planRemembered } from "./keyed-appends.ts";
@@ -47,6 +48,13 @@ function messagesIn(rows: readonly KeptRecord[]): number {
 
 function bytesOf(rows: readonly KeptRecord[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** Lists the files of a record in its row, where the backend finds them also under a codec. */
+function withFiles(row: KeptRecord, record: SessionRecord): KeptRecord {
+  const files = fileIdsOf(record);
+  // Nearly every record has none, and then the row is not copied.
+  return files.length === 0 ? row : { ...row, files };
 }
 
 const none: readonly never[] = [];
@@ -137,7 +145,7 @@ export class SessionWrites {
     const { lastSeq } = row.head;
     const place = { ref, sessionId };
     const append = linked.map((item, index) =>
-      this.#coder.encode(place, item, { seq: lastSeq + index + 1, storedAtMs: nowMs }),
+      withFiles(this.#coder.encode(place, item, { seq: lastSeq + index + 1, storedAtMs: nowMs }), item.record),
     );
     // The fields are named one by one for speed, because this is the path of every append.
     const after: SessionRow = {
@@ -257,7 +265,9 @@ export class SessionWrites {
     const rows = await this.#rowsAt(row, seqs);
     const replaced = rows.flatMap((old) => {
       const redacted = this.#coder.redact(row, old, { reason, redactedAtMs: nowMs, texts });
-      return redacted === null ? [] : [{ old, redacted }];
+      if (redacted === null) return [];
+      if (old.files === undefined) return [{ old, redacted }];
+      return [{ old, redacted: withFiles(redacted, this.#coder.decode(row, redacted, "record").record) }];
     });
     const old = replaced.map((one) => one.old);
     const replace = replaced.map(({ redacted }) => redacted);

@@ -1,6 +1,7 @@
 import type { Durability, SessionRef } from "@throughline/core";
 import type { RecordHead } from "@throughline/core/internal";
 import type { Awaitable } from "./awaitable.ts";
+import type { FileBackend } from "./file-backend.ts";
 import type { ListPosition } from "./list-page.ts";
 import type { SessionFrame } from "./session-frame.ts";
 
@@ -49,6 +50,11 @@ export interface KeptRecord extends RecordHead {
   readonly source: string | null;
   /** States whether the imported line is text. */
   readonly isSourceText: boolean;
+  /**
+   * Lists the ids of the files that the record refers to; absent without any. A backend with `files` deletes a file in
+   * the commit that removes the last record of its namespace and agent that lists it.
+   */
+  readonly files?: readonly string[];
 }
 
 /** Lists pairs of a name and its new value; null removes the name. */
@@ -162,6 +168,8 @@ export interface StoreBackend {
     readonly namespace: string;
     readonly agentId: string;
   }): Awaitable<(() => void | Promise<void>) | null>;
+  /** Keeps files. Absent when the database keeps none, and the store then has no files. */
+  readonly files?: FileBackend;
   /** Frees the resources of the backend, after the last operation. */
   close?(): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { createMemoryFileBackend, createMemoryFiles, type MemoryFiles, noteReferences } from "./memory-files.ts";
 import type { KeptRecord, SessionRow, StoreBackend, StoreChange } from "@throughline/store-kit";
 
 type SessionRef = SessionRow["ref"];
@@ -26,11 +27,19 @@ export interface MemoryData {
   readonly fields: Map<string, Map<string, string>>;
   /** Holds the agents whose lock is taken. */
   readonly locked: Set<string>;
+  /** Holds the files and what refers to them. */
+  readonly files: MemoryFiles;
 }
 
 /** Creates data that can outlive the stores over it. */
 export function createMemoryData(): MemoryData {
-  return { sessions: new Map(), sessionById: new Map(), fields: new Map(), locked: new Set() };
+  return {
+    sessions: new Map(),
+    sessionById: new Map(),
+    fields: new Map(),
+    locked: new Set(),
+    files: createMemoryFiles(),
+  };
 }
 
 /** Returns the text of an address. */
@@ -56,6 +65,7 @@ export function createMemoryBackend(data: MemoryData): StoreBackend {
     // The store filters, sorts and cuts what it gets.
     list: () => [...sessions.values()],
     commit: (change) => commit(data, change),
+    files: createMemoryFileBackend(data.files),
     tryLock({ namespace, agentId }) {
       const agent = JSON.stringify([namespace, agentId]);
       if (data.locked.has(agent)) return null;
@@ -83,13 +93,15 @@ function commit(data: MemoryData, change: StoreChange): boolean {
 }
 
 function writeSession(
-  { sessions, sessionById }: MemoryData,
+  { sessions, sessionById, files }: MemoryData,
   { before, after, entry, append, replace, fields }: StoreChange["sessions"][number],
 ): void {
   const session = before === null ? undefined : sessionById.get(before.id);
   if (before !== null && before.ref !== after?.ref) sessions.delete(addressText(before.ref));
   if (after === null) {
-    if (before !== null) sessionById.delete(before.id);
+    if (before === null) return;
+    noteReferences(files, before.ref, { added: [], removed: session?.records ?? [] });
+    sessionById.delete(before.id);
     return;
   }
   const written: MemorySession = session ?? emptySession(after);
@@ -99,6 +111,8 @@ function writeSession(
     written.records.push(record);
     written.seqById.set(record.id, record.seq);
   }
+  const replaced = replace.map(({ seq }) => written.records[seq - 1]).filter((record) => record !== undefined);
+  noteReferences(files, after.ref, { added: [...append, ...replace], removed: replaced });
   for (const record of replace) written.records[record.seq - 1] = record;
   writeFields(written.fields, fields);
   if (before?.ref === after.ref) return;

@@ -4,6 +4,7 @@ import type { AppendResult, SessionRef } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/store-kit/internal";
 import { planAppend } from "@throughline/store-kit/internal";
 import { lineBytes, storedRecord } from "@throughline/core/internal";
+import { enterReferences } from "./file-references.ts";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";
@@ -50,6 +51,8 @@ export function appendRecords(
   const hasSource = request.options.entry !== undefined && Object.hasOwn(request.options.entry, "importedFrom");
   const session = plan.entry === null || !hasSource ? found : placeInSource(statements, found, plan.entry);
   for (const each of coded) insertRecord(statements, session.session, each);
+  for (const [index, { record }] of plan.linked.entries())
+    enterReferences(context.connection, session.session, session.last_seq + index + 1, record);
   let seq = session.last_seq;
   if (isPlain) for (const item of plan.linked) insertPlainRecord(statements, session.session, item, ++seq, nowMs);
   const isIdIndexed = hasGivenIds(request);

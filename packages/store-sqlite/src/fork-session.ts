@@ -4,6 +4,7 @@ import { forkBound, planSave } from "@throughline/store-kit/internal";
 import { refused, serializeRecord } from "@throughline/core/internal";
 import type { PayloadPlace, RowCoder } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
+import { shareReferences } from "./file-references.ts";
 import { dropPayloads, recordOf, replaceRecord, rowOf } from "./record-rows.ts";
 import { assertNewIds, insertSession, stateNow } from "./session-changes.ts";
 import { placeOf, refOf, purgedNamespace } from "./rows.ts";
@@ -57,6 +58,7 @@ function forkSession(context: WriteContext, from: SessionRef, target: ForkTarget
   const fork = { origin: owner.session, origin_seq: atSeq, message_count: messages, ids_to_seq: atSeq };
   const row = writeEntry(statements, rows, insertSession(context, frame, atSeq === 0 ? {} : fork), plan.entry);
   storeSession(statements, row);
+  shareReferences(connection, origin.session, row.session, atSeq);
   context.announce(...plan.events);
   return stateNow(context, row);
 }

@@ -1,4 +1,4 @@
-import type { MaintenanceFacet } from "@throughline/core";
+import type { FilesFacet, MaintenanceFacet } from "@throughline/core";
 import { assertPurges, assertStoreOptions } from "@throughline/core/internal";
 import { backupStore } from "./backup-store.ts";
 import type { OpenOptions } from "./connection.ts";
@@ -9,19 +9,19 @@ import type { StoreHandle } from "./store-handle.ts";
  * Creates the facet that checks, repairs and backs up a store. The code of checks and repairs is loaded on use: few
  * programs need it, and no other part of the store imports it.
  */
-export function createMaintenance(handle: StoreHandle, options: OpenOptions): MaintenanceFacet {
+export function createMaintenance(handle: StoreHandle, files: FilesFacet, options: OpenOptions): MaintenanceFacet {
   return {
     async *verify(asked = {}) {
       assertStoreOptions("verify", asked);
       handle.life.begin(asked.signal);
       const { verifyStore } = await import("./maintenance/verify-store.ts");
-      yield* verifyStore(handle, options.driver, asked);
+      yield* verifyStore(handle, { driver: options.driver, files }, asked);
     },
     async *repair(asked = {}) {
       assertStoreOptions("repair", asked);
       handle.life.begin(asked.signal);
       const { repairStore } = await import("./maintenance/repair-store.ts");
-      yield* repairStore(handle, options, asked.signal);
+      yield* repairStore(handle, { ...options, files }, asked.signal);
     },
     backup: async (path, asked = {}) => {
       assertStoreOptions("backup", asked);

@@ -4,6 +4,7 @@ import type { SessionRef } from "@throughline/core";
 import { planRemove } from "@throughline/store-kit/internal";
 import { settleChildren } from "./child-index.ts";
 import type { Connection } from "./connection.ts";
+import { deleteFilesSlice, dropReferences, hasOutFiles } from "./file-references.ts";
 import { copyToForks } from "./fork-session.ts";
 import type { IndexFiller } from "./index-filler.ts";
 import { notePurge } from "./purged-sources.ts";
@@ -31,8 +32,11 @@ const tables = [
   { table: "store_children", key: "parent_id, seq" },
 ] as const;
 
-/** Names the rest of a purge: a session that no reader sees any more, or the index that its words were removed from. */
-type Remnant = Session | "index";
+/**
+ * Names the rest of a purge: a session that no reader sees any more, the index that its words were removed from, or the
+ * files to which nothing refers.
+ */
+type Remnant = Session | "index" | "files";
 
 interface Remnants {
   /** Holds what cannot be deleted, because it stands on damaged pages. */
@@ -56,6 +60,7 @@ function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnant
   if (isBegunAnew && !search.beginAnew(connection)) return false;
   copyToForks(context, row);
   context.partials.drop(connection, row.session);
+  dropReferences(connection, row);
   notePurge(connection, row, context.clock.nowMs());
   markPurged(connection, row);
   // Most sessions fit into this first slice.
@@ -73,9 +78,10 @@ function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
   remnants.current = null;
   const session = purgedSession(connection, remnants.stuck);
   if (session === undefined) {
-    if (remnants.stuck.has("index") || !hasOldIndex(connection)) return false;
-    remnants.current = "index";
-    return deleteOldIndexSlice(connection);
+    const isIndexLeft = !remnants.stuck.has("index") && hasOldIndex(connection);
+    if (!isIndexLeft && remnants.stuck.has("files")) return false;
+    remnants.current = isIndexLeft ? "index" : "files";
+    return isIndexLeft ? deleteOldIndexSlice(connection) : deleteFilesSlice(connection);
   }
   remnants.current = session;
   deleteSlice(context, session);
@@ -84,7 +90,7 @@ function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
 
 /** Returns whether a purge is unfinished. The words of a session may outlast its row, in the renamed index. */
 function hasPurged(connection: Connection): boolean {
-  return purgedSession(connection, new Set()) !== undefined || hasOldIndex(connection);
+  return purgedSession(connection, new Set()) !== undefined || hasOldIndex(connection) || hasOutFiles(connection);
 }
 
 function purgedSession({ database }: Connection, stuck: ReadonlySet<Remnant>): Session | undefined {
@@ -148,6 +154,11 @@ function deleteRecords(context: WriteContext, session: Session): boolean {
 }
 
 const durable = { durability: "disk" } as const;
+
+const remnantNames = {
+  index: "An index that purged sessions were taken out of",
+  files: "A file that was deleted",
+} as const;
 
 /** Deletes sessions for good, a few milliseconds at a time, and finishes the purges of killed processes. */
 export class PurgeKeeper {
@@ -218,8 +229,7 @@ export class PurgeKeeper {
     if (this.#told.has(remnant)) return;
     this.#told.add(remnant);
     const { path } = this.#handle.context;
-    const what =
-      remnant === "index" ? "An index that purged sessions were taken out of" : "The rest of a purged session";
+    const what = typeof remnant === "number" ? "The rest of a purged session" : remnantNames[remnant];
     const message = `${what} stands on damaged pages of ${path} and cannot be deleted; it is shown to nobody.`;
     this.#handle.tell(createFinding("STORE_DAMAGED", message, { path }));
   }

@@ -1,9 +1,10 @@
 import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
 import { planFieldRemoval, planRedaction } from "@throughline/store-kit/internal";
-import { quote, refused } from "@throughline/core/internal";
+import { fileIdsOf, quote, refused } from "@throughline/core/internal";
 import type { RedactionInfo } from "@throughline/store-kit/internal";
+import { dropReferencesOfRecord } from "./file-references.ts";
 import { idFinder } from "./record-ids.ts";
-import { dropPayloads, replaceRecord, rowOf } from "./record-rows.ts";
+import { dropPayloads, recordOf, replaceRecord, rowOf } from "./record-rows.ts";
 import { placeOf, refOf } from "./rows.ts";
 import { entryOf, foundSession, frameOf, sealSession, storeSession, withFrame, writeEntry } from "./session-rows.ts";
 import type { SessionRow } from "./rows.ts";
@@ -70,7 +71,11 @@ function redactRecord(
   replaceRecord(statements, owner.session, redacted);
   dropPayloads(statements, [found]);
   context.search?.indexRecord(context.connection, owner, before);
-  for (const sharer of statements.sharersOf.all(owner.session, seq)) {
+  const sharers = statements.sharersOf.all(owner.session, seq);
+  dropReferencesOfRecord(context.connection, session, { seq, sharers }, () =>
+    fileIdsOf(recordOf(context.rows, placeOf(owner), redacted, "record").record),
+  );
+  for (const sharer of sharers) {
     if (before.type === "message" && redacted.type !== "message") {
       statements.addMessages.run(-1, sharer.session);
       sealSession(statements, sharer.session);

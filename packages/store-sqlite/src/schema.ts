@@ -5,7 +5,7 @@ import { views } from "./schema-views.ts";
 export const applicationId = 0x546c6e65;
 
 /** The version of the schema below. It changes with every change of a table, an index or a view. */
-export const schemaVersion = 8;
+export const schemaVersion = 9;
 
 /**
  * Each append writes the row of its session, so that row stays small: the entry, which may be large, has a table of its
@@ -157,6 +157,47 @@ const recordTables = [
   index("store_records_source_payload", "store_records", "(source_payload) WHERE source_payload IS NOT NULL"),
 ];
 
+/**
+ * A file has an id once all of it is there. Without an id and a size it is an upload that arrives. With a size and
+ * without an id it is being deleted. A reference belongs to each session that shows its record, so a fork has its own.
+ */
+const fileTables = [
+  table(
+    "store_files",
+    `CREATE TABLE store_files (
+  file INTEGER PRIMARY KEY,
+  namespace TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  upload TEXT NOT NULL UNIQUE,
+  file_id TEXT,
+  bytes INTEGER,
+  stored_at_ms INTEGER NOT NULL
+) STRICT`,
+  ),
+  index("store_files_id", "store_files", "(namespace, agent_id, file_id) WHERE file_id IS NOT NULL", "UNIQUE INDEX"),
+  index("store_files_out", "store_files", "(stored_at_ms) WHERE file_id IS NULL"),
+  table(
+    "store_file_chunks",
+    `CREATE TABLE store_file_chunks (
+  chunk INTEGER PRIMARY KEY,
+  file INTEGER NOT NULL REFERENCES store_files,
+  number INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  UNIQUE (file, number)
+) STRICT`,
+  ),
+  table(
+    "store_file_references",
+    `CREATE TABLE store_file_references (
+  session INTEGER NOT NULL REFERENCES store_sessions ON DELETE CASCADE,
+  seq INTEGER NOT NULL,
+  file_id TEXT NOT NULL,
+  PRIMARY KEY (session, seq, file_id)
+) STRICT, WITHOUT ROWID`,
+  ),
+  index("store_file_references_file", "store_file_references", "(file_id)"),
+];
+
 /** Numbers the rules by which core makes words and stems. Other rules require a new index. */
 export const searchRules = 2;
 
@@ -226,7 +267,7 @@ const storeInfo = table(
 const statementsOf = (objects: readonly SchemaObject[]): string => objects.map(({ sql }) => `${sql};\n`).join("");
 
 /** Creates the whole schema with its first rows in an empty database. */
-export const createSchemaText: string = `${statementsOf([storeInfo, ...sessionTables, ...recordTables])}${createSearchIndex}
+export const createSchemaText: string = `${statementsOf([storeInfo, ...sessionTables, ...recordTables, ...fileTables])}${createSearchIndex}
 ${statementsOf([...derivedTables, ...views])}INSERT INTO store_search_state VALUES (1, 0, ${searchRules}, 0);
 INSERT INTO store_children_state VALUES (1, 0);`;
 
@@ -246,9 +287,12 @@ export const schemaObjects: readonly SchemaObject[] = [
   ...sessionTables,
   table("sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"),
   ...recordTables,
+  ...fileTables,
   constraintIndex("store_purged_sources"),
   constraintIndex("store_records"),
   constraintIndex("store_payloads"),
+  constraintIndex("store_files"),
+  constraintIndex("store_file_chunks"),
   searchIndex,
   searchTable("store_search_data", "(id INTEGER PRIMARY KEY, block BLOB)"),
   searchTable("store_search_idx", "(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID"),

@@ -14,6 +14,7 @@ import {
   assertRef,
   createCapabilities,
   createHandleLife,
+  createPayloadCoder,
   createRowCoder,
   lockedAgent,
   prepareAppend,
@@ -31,6 +32,8 @@ import { defaultDriver, type SqliteDriver } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { catchUpSlice, isFarBehind } from "./record-ids.ts";
+import { deleteFilesSlice } from "./file-references.ts";
+import { createFiles } from "./files-facet.ts";
 import { PartialRows } from "./partial-rows.ts";
 import { createPartials } from "./partials-facet.ts";
 import { PurgeKeeper } from "./purge-session.ts";
@@ -66,7 +69,7 @@ export function sqliteCapabilities({
     defaultDurability,
     persistent: true,
     writers: "one-host",
-    facets: { search: hasSearch, watch: true, fork: true, maintenance: true, partials: true },
+    facets: { search: hasSearch, watch: true, fork: true, maintenance: true, partials: true, files: true },
     limits,
   });
 }
@@ -79,6 +82,7 @@ class SqliteStore implements core.SessionStore {
   readonly fork: core.ForkFacet;
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
+  readonly files: core.FilesFacet;
   readonly entriesMark: () => Promise<string>;
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
@@ -118,8 +122,9 @@ class SqliteStore implements core.SessionStore {
     this.#lists = new SessionLists(this.#handle);
     this.watch = createWatch(this.#handle);
     this.partials = createPartials(this.#handle, this.#durability(undefined));
+    this.files = createFiles(this.#handle, createPayloadCoder(codec), this.#durability(undefined));
     this.fork = createFork(this.#handle);
-    this.maintenance = createMaintenance(this.#handle, open);
+    this.maintenance = createMaintenance(this.#handle, this.files, open);
     this.entriesMark = createEntriesMark(this.#handle);
     const filler = new IndexFiller(this.#handle, search, options.searchFill ?? "background");
     this.#handle.follow(() => filler.poke());
@@ -218,7 +223,11 @@ class SqliteStore implements core.SessionStore {
     this.#handle.life.begin();
     assertRedaction(ids, options);
     await this.#catchUp(ref);
-    return this.#handle.remove((context) => redactSession(context, ref, ids, options), durable);
+    return this.#handle.remove(
+      (context) => redactSession(context, ref, ids, options),
+      durable,
+      ({ connection }) => deleteFilesSlice(connection),
+    );
   }
 
   async exclusively<Result>(

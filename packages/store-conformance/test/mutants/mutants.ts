@@ -9,6 +9,8 @@ import { searchMutants } from "./search-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
 import { idempotencyMutants, turnMutants } from "./keyed-mutants.ts";
 import { maintenanceMutants } from "./maintenance-mutants.ts";
+import { fileMutants } from "./file-mutants.ts";
+import { fileReferenceMutants } from "./file-reference-mutants.ts";
 import { moveMutants, redactMutants } from "./move-mutants.ts";
 import {
   concurrencyMutants,
@@ -51,6 +53,8 @@ export const mutants: readonly Mutant[] = [
   ...redactMutants,
   ...textCopyMutants,
   ...partialMutants,
+  ...fileMutants,
+  ...fileReferenceMutants,
   ...sourceMutants,
   ...limitMutants,
   ...refusalMutants,

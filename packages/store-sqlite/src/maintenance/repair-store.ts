@@ -1,12 +1,14 @@
 import { createFinding, refused, serializeRecord, throughlineDraft } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
-import type { Finding } from "@throughline/core";
+import type { FilesFacet, Finding } from "@throughline/core";
 import { leaveLog } from "../backup-store.ts";
 import { checkDatabase } from "../check-pages.ts";
 import type { Connection, OpenOptions } from "../connection.ts";
 import { openConnection } from "../open-connection.ts";
+import { shareReferences } from "../file-references.ts";
 import { insertRecord } from "../record-rows.ts";
 import type { CodedRecord } from "../record-rows.ts";
+import { copyFiles, copyReferences } from "./copy-files.ts";
 import { isReadable, recreatedRow, renamedRow, RepairSource, statedSource } from "./repair-source.ts";
 import { isIntactPurge } from "../row-checksums.ts";
 import { believedLastSeq } from "./salvage.ts";
@@ -21,6 +23,11 @@ import { verifyStore } from "./verify-store.ts";
 
 /** One transaction copies at most this many records. */
 const sliceRows = 200;
+
+/** Holds how the copy is opened, and the files of the damaged store. */
+interface RepairOptions extends OpenOptions {
+  readonly files: FilesFacet;
+}
 
 interface Recovery {
   sessions: number;
@@ -38,7 +45,7 @@ interface Recovery {
  */
 export async function* repairStore(
   handle: StoreHandle,
-  options: OpenOptions,
+  options: RepairOptions,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
   if (!(yield* damageOf(handle, options, signal))) return;
@@ -74,12 +81,12 @@ export async function* repairStore(
 /** Yields the damage of the store. Returns whether a copy repairs any of it. */
 async function* damageOf(
   handle: StoreHandle,
-  { driver }: OpenOptions,
+  parts: RepairOptions,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding, boolean> {
   let isDamaged = false;
   try {
-    for await (const finding of verifyStore(handle, driver, {
+    for await (const finding of verifyStore(handle, parts, {
       full: true,
       withBackup: false,
       ...(signal === undefined ? {} : { signal }),
@@ -119,6 +126,7 @@ async function* writeCopy(
       yield* copySession(handle, copy, known, { ...context, isRecreated: row === null }, recovery);
     }
     for await (const rows of context.source.purgedSources()) copyPurges(copy, rows);
+    yield* copyFiles(handle, copy, context);
     copy.database.pragma("wal_checkpoint(TRUNCATE)");
     const [wrong] = checkDatabase(copy.database, { mostAnswers: 1, references: true });
     if (wrong !== undefined)
@@ -158,6 +166,7 @@ async function* copySession(
   // The row may be damaged, so the source is read from the entry.
   copy.statements.setSource.run(isKept ? statedSource(context.rows, found, entry) : null, session.session);
   sealSession(copy.statements, session.session);
+  if (found.origin !== null) shareReferences(copy, found.origin, session.session, found.origin_seq ?? 0);
   copy.statements.commit.run();
   if (isRecreated) {
     const message = `The row of session ${session.session} was lost; its records are in ${session.key}.`;
@@ -177,6 +186,7 @@ async function* copySession(
       if (coded === undefined) lost.add(each);
       else {
         recovery.recovered += 1;
+        copyReferences(context, copy, found, coded.row);
         isHeadFound ||= coded.row.id === session.head_id;
         if (!coded.row.side) lastMainId = coded.row.id;
       }

@@ -1,6 +1,6 @@
 import { createFinding } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
-import type { Finding } from "@throughline/core";
+import type { FilesFacet, Finding } from "@throughline/core";
 import type { FindingPlace } from "@throughline/core/internal";
 import { checkDatabase, checkPages } from "../check-pages.ts";
 import { schemaDamage } from "../check-schema.ts";
@@ -13,6 +13,7 @@ import { purgedSources } from "../purged-sources.ts";
 import { contentChecksum, isIntactPurge } from "../row-checksums.ts";
 import { placeOf } from "../rows.ts";
 import { stateOf, storedEntry } from "../session-rows.ts";
+import { verifyFiles } from "./verify-files.ts";
 import { sessionNumbers } from "./session-numbers.ts";
 import { isDamage } from "../sqlite-errors.ts";
 import type { Session, SessionRow } from "../rows.ts";
@@ -40,7 +41,7 @@ const sliceRows = 200;
  */
 export async function* verifyStore(
   handle: StoreHandle,
-  driver: SqliteDriver,
+  { driver, files }: { readonly driver: SqliteDriver; readonly files: FilesFacet },
   { full = false, signal, withBackup = true }: VerifyOptions,
 ): AsyncGenerator<Finding> {
   const { context } = handle;
@@ -64,6 +65,7 @@ export async function* verifyStore(
     yield createFinding("STORE_DAMAGED", message, { path: context.path });
   }
   yield* await checked({ path: context.path }, () => purgeFindings(handle, signal));
+  yield* verifyFiles(handle, files, { full, signal });
 }
 
 async function purgeFindings(handle: StoreHandle, signal?: AbortSignal): Promise<Finding[]> {

@@ -1,0 +1,185 @@
+import { createHash } from "node:crypto";
+import {
+  abortedBefore,
+  assertAgentId,
+  assertKnownOptions,
+  assertNamespace,
+  type FileScope,
+  type GetFileOptions,
+  isFileId,
+  type ListedFile,
+  optionKinds,
+  type OptionTable,
+  type PutFileOptions,
+  quote,
+  refused,
+  type StoredFile,
+  type StoreLimits,
+} from "@throughline/core/internal";
+import type { Clock, FilesFacet } from "@throughline/core";
+import { assertObjects } from "./assert-arguments.ts";
+import { ask } from "./backend-sessions.ts";
+import type { FileBackend, FileUpload, KeptFile } from "./file-backend.ts";
+import type { HandleLife } from "./handle-life.ts";
+import type { PayloadCoder } from "./payload-coder.ts";
+import { fileChunkBytes, receiveFile } from "./receive-file.ts";
+
+interface FilesFacetOptions {
+  readonly backend: FileBackend;
+  readonly coder: PayloadCoder;
+  readonly life: HandleLife;
+  readonly limits: StoreLimits;
+  readonly clock: Clock;
+  /** Creates the ids of uploads. */
+  readonly newId: () => string;
+}
+
+const { signal } = optionKinds;
+const count = optionKinds.integer({ min: 0 });
+const putTable: OptionTable<PutFileOptions> = { maxBytes: count, signal };
+const getTable: OptionTable<GetFileOptions> = { from: count, to: count, signal };
+const listTable: OptionTable<{ readonly signal?: AbortSignal }> = { signal };
+
+const listedAtOnce = 500;
+
+/** Creates the facet over the chunks of a backend. Every store has the same checks, hashes, bounds and codec. */
+export function createFilesFacet(options: FilesFacetOptions): FilesFacet {
+  const { backend, life } = options;
+  return {
+    async put(scope, content, given = {}) {
+      assertKnownOptions<PutFileOptions>("put", given, putTable);
+      begin(life, scope, given.signal);
+      return life.track(() => put(options, scope, content, given));
+    },
+    async *get(scope, id, given = {}) {
+      assertKnownOptions<GetFileOptions>("get", given, getTable);
+      begin(life, scope, given.signal);
+      yield* get(options, scope, id, given);
+    },
+    async stat(scope, id) {
+      begin(life, scope);
+      const found = await life.track(async () => (isFileId(id) ? ask(() => backend.find(scope, id), null) : null));
+      return found === null ? null : publicFile(found);
+    },
+    async delete(scope, id) {
+      begin(life, scope);
+      return life.track(async () => isFileId(id) && ask(() => backend.remove(scope, id), "unknown"));
+    },
+    async *list(scope, given = {}) {
+      assertKnownOptions<{ readonly signal?: AbortSignal }>("list", given, listTable);
+      let afterId = "";
+      for (;;) {
+        begin(life, scope, given.signal);
+        const from = afterId;
+        const page: readonly ListedFile[] = await life.track(async () =>
+          ask(() => backend.list(scope, from, listedAtOnce), null),
+        );
+        if (page.length > 0) yield page;
+        if (page.length < listedAtOnce) return;
+        afterId = page.at(-1)?.id ?? "";
+      }
+    },
+  };
+}
+
+function begin(life: HandleLife, scope: FileScope, signal?: AbortSignal): void {
+  life.begin(signal);
+  assertObjects({ "the scope of a file": scope });
+  assertNamespace(scope.namespace);
+  assertAgentId(scope.agentId);
+}
+
+function publicFile({ id, bytes, storedAtMs }: StoredFile): StoredFile {
+  return { id, bytes, storedAtMs };
+}
+
+async function put(
+  { backend, coder, limits, clock, newId }: FilesFacetOptions,
+  { namespace, agentId }: FileScope,
+  content: AsyncIterable<Uint8Array>,
+  { maxBytes = Infinity, signal }: PutFileOptions,
+): Promise<StoredFile> {
+  assertObjects({ "the content of a file": content });
+  const upload = { id: newId(), scope: { namespace, agentId } };
+  let isKept = false;
+  try {
+    const bound = Math.min(maxBytes, limits.fileBytes ?? 0);
+    const received = await receiveFile(content, { maxBytes: bound, signal }, (number, chunk) =>
+      ask(() => backend.addChunk(upload, number, coder.encode(chunk, ownerOf(upload, number))), "not-applied"),
+    );
+    const file = { ...received, storedAtMs: clock.nowMs() };
+    isKept = await ask(() => backend.publish(upload, file), "unknown");
+    return file;
+  } finally {
+    if (!isKept) await dropUpload(backend, upload);
+  }
+}
+
+/** Removes what arrived. What a failed removal leaves is seen by nobody, and a later upload removes it. */
+async function dropUpload(backend: FileBackend, upload: FileUpload): Promise<void> {
+  try {
+    await backend.drop(upload);
+  } catch {
+    // The error of the upload says more.
+  }
+}
+
+function ownerOf({ id, scope }: FileUpload, number: number): Parameters<PayloadCoder["encode"]>[1] {
+  return { ref: { ...scope, key: "" }, sessionId: "", id: `${id}/${number}`, part: "file" };
+}
+
+async function* get(
+  { backend, coder, life }: FilesFacetOptions,
+  scope: FileScope,
+  id: string,
+  { from = 0, to, signal }: GetFileOptions,
+): AsyncGenerator<Uint8Array> {
+  const file = await life.track(async () => (isFileId(id) ? ask(() => backend.find(scope, id), null) : null));
+  if (file === null) throw fileNotFound(id);
+  const end = to ?? file.bytes;
+  if (from > end || end > file.bytes)
+    throw refused("INPUT_INVALID", `The file has ${file.bytes} bytes, so bytes ${from} to ${end} are outside of it.`, {
+      bytes: file.bytes,
+      from,
+      to: end,
+    });
+  const hash = from === 0 && end === file.bytes ? createHash("sha256") : null;
+  for (let number = Math.floor(from / fileChunkBytes); number * fileChunkBytes < end; number++) {
+    life.begin(signal);
+    const chunk = await life.track(() => readChunk(backend, coder, { scope, id: file.upload }, { file, number }));
+    hash?.update(chunk);
+    const start = number * fileChunkBytes;
+    yield chunk.subarray(Math.max(0, from - start), Math.min(chunk.byteLength, end - start));
+  }
+  if (hash !== null && hash.digest("hex") !== id) throw damagedFile(id);
+  if (signal?.aborted === true) throw abortedBefore("the file was read", signal);
+}
+
+async function readChunk(
+  backend: FileBackend,
+  coder: PayloadCoder,
+  upload: FileUpload,
+  { file, number }: { readonly file: KeptFile; readonly number: number },
+): Promise<Uint8Array> {
+  const coded = await ask(() => backend.chunk(upload, number), null);
+  if (coded === null) {
+    // Either the file was deleted meanwhile, or a part of it is missing.
+    if ((await ask(() => backend.find(upload.scope, file.id), null))?.upload !== upload.id) throw fileNotFound(file.id);
+    throw damagedFile(file.id);
+  }
+  const chunk = coder.decode(coded, ownerOf(upload, number));
+  const expected = Math.min(fileChunkBytes, file.bytes - number * fileChunkBytes);
+  if (chunk.byteLength !== expected) throw damagedFile(file.id);
+  return chunk;
+}
+
+/** Creates the error of an id that the scope has no file with. */
+export function fileNotFound(id: unknown): Error {
+  return refused("FILE_NOT_FOUND", `There is no file ${quote(id)}.`, { fileId: id });
+}
+
+function damagedFile(id: string): Error {
+  return refused("STORE_CORRUPT", `The file ${quote(id)} is damaged: its bytes are not those that were put.`, {
+    fileId: id,
+  });
+}

@@ -1,0 +1,76 @@
+import { hasErrorCode, type FilesFacet, type Finding } from "@throughline/core";
+import { createFinding } from "@throughline/core/internal";
+import { fileChunkBytes } from "@throughline/store-kit/internal";
+import type { Connection } from "../connection.ts";
+import type { StoreHandle } from "../store-handle.ts";
+
+/** Names a file of a store, with what its row states. */
+export interface FileRow {
+  readonly file: number;
+  readonly namespace: string;
+  readonly agentId: string;
+  readonly id: string;
+  readonly bytes: number;
+}
+
+const rowsAtOnce = 200;
+
+/** Yields the rows of all files in slices, in order of their number. */
+export async function* fileRows(handle: StoreHandle, signal?: AbortSignal): AsyncGenerator<readonly FileRow[]> {
+  for (let last = 0; ;) {
+    const after = last;
+    const rows = await handle.read((connection) => rowsAfter(connection, after), signal);
+    const end = rows.at(-1);
+    if (end === undefined) return;
+    yield rows;
+    last = end.file;
+  }
+}
+
+function rowsAfter({ database }: Connection, file: number): readonly FileRow[] {
+  return database
+    .prepare<[number, number], FileRow>(
+      `SELECT file, namespace, agent_id AS agentId, file_id AS id, bytes FROM store_files
+       WHERE file > ? AND file_id IS NOT NULL ORDER BY file LIMIT ?`,
+    )
+    .all(file, rowsAtOnce);
+}
+
+/** Finds files without all of their chunks, and in a full check files whose bytes changed. */
+export async function* verifyFiles(
+  handle: StoreHandle,
+  files: FilesFacet,
+  { full, signal }: { readonly full: boolean; readonly signal: AbortSignal | undefined },
+): AsyncGenerator<Finding> {
+  const { path } = handle.context;
+  for await (const rows of fileRows(handle, signal))
+    for (const row of rows)
+      if (!(await isWhole(handle, files, row, { full, signal })))
+        yield createFinding("STORE_DAMAGED", `${path} is damaged: the file ${row.id} cannot be read.`, { path });
+}
+
+async function isWhole(
+  handle: StoreHandle,
+  files: FilesFacet,
+  { file, id, bytes, namespace, agentId }: FileRow,
+  { full, signal }: { readonly full: boolean; readonly signal: AbortSignal | undefined },
+): Promise<boolean> {
+  if (!full) {
+    const chunks = await handle.read(({ database }) => chunkCount(database, file), signal);
+    return chunks === Math.ceil(bytes / fileChunkBytes);
+  }
+  try {
+    // Reading a file to its end compares it with its id.
+    for await (const _piece of files.get({ namespace, agentId }, id, signal === undefined ? {} : { signal }));
+    return true;
+  } catch (error) {
+    if (hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return false;
+    // The file may be deleted between any two reads.
+    if (hasErrorCode(error, "FILE_NOT_FOUND")) return true;
+    throw error;
+  }
+}
+
+function chunkCount(database: Connection["database"], file: number): number | undefined {
+  return database.prepare<[number], number>("SELECT count(*) FROM store_file_chunks WHERE file = ?").pluck().get(file);
+}
