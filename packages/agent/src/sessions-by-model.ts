@@ -28,6 +28,10 @@ export class SessionsByModel implements AgentSessions {
     this.#main = openAgentSessions(parts, usual, listener);
   }
 
+  get files(): AgentSessions["files"] {
+    return this.#main.files;
+  }
+
   async open(...[name, options]: Parameters<AgentSessions["open"]>): Promise<AgentSession> {
     const session = await this.#main.open(name, options);
     const chosen = await this.#modelOf(session.ref);

@@ -8,25 +8,34 @@ export function isFileId(value: unknown): value is string {
   return typeof value === "string" && fileIdForm.test(value);
 }
 
-const none: readonly string[] = [];
+const none: readonly never[] = [];
+
+/** Holds a block that refers to a stored file. Its writer may have stated any other field, or none. */
+export interface FileReference {
+  readonly type: "file";
+  readonly fileId: string;
+  readonly [field: string]: unknown;
+}
 
 /**
- * Returns the ids of the stored files that the message of a record refers to, each once. A reference is a block
- * `{ type: "file", fileId }`; a block of another program that holds its bytes is none.
+ * Returns the blocks of a record that refer to stored files: blocks `{ type: "file", fileId }` of its message. A block
+ * of another program that holds its bytes is none.
  */
-export function fileIdsOf(record: SessionRecord): readonly string[] {
+export function fileReferencesOf(record: SessionRecord): readonly FileReference[] {
   const { message } = record;
   const content = isFields(message) ? message["content"] : record["content"];
   // Most content is a text, or one block of text.
-  if (!Array.isArray(content)) return none;
-  const references = (content as readonly unknown[]).filter(isFileReference);
+  return Array.isArray(content) ? (content as readonly unknown[]).filter(isFileReference) : none;
+}
+
+/** Returns the ids of the stored files that a record refers to, each once. */
+export function fileIdsOf(record: SessionRecord): readonly string[] {
+  const references = fileReferencesOf(record);
   return references.length === 0 ? none : [...new Set(references.map(({ fileId }) => fileId))];
 }
 
 /** Returns whether a block of a message refers to a stored file. */
-export function isFileReference(
-  block: unknown,
-): block is { readonly type: "file"; readonly fileId: string; readonly [field: string]: unknown } {
+export function isFileReference(block: unknown): block is FileReference {
   if (typeof block !== "object" || block === null) return false;
   const { type, fileId } = block as { readonly type?: unknown; readonly fileId?: unknown };
   return type === "file" && isFileId(fileId);

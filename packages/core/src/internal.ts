@@ -32,7 +32,8 @@ export {
 } from "./entry-bounds.ts";
 export { errorCodes } from "./error-codes.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
-export { fileIdsOf, isFileId, isFileReference } from "./file-blocks.ts";
+export { fileIdsOf, fileReferencesOf, isFileId, isFileReference } from "./file-blocks.ts";
+export type { FileReference } from "./file-blocks.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
 export { createFinding, findingCodes } from "./finding.ts";
 export type { FindingCode, FindingPlace } from "./finding.ts";

@@ -22,6 +22,10 @@ export interface ProviderLimits {
   readonly callId: NameLimit;
   /** The limit applies to one image; Infinity means that no limit is known. */
   readonly maxImageBytes: number;
+  /** The limit applies to one file that is not an image; Infinity means that no limit is known. */
+  readonly maxFileBytes: number;
+  /** The limit applies to the body of a request, in which files are base64; Infinity means that no limit is known. */
+  readonly maxRequestBytes: number;
 }
 
 export type LimitedApi = "anthropic" | "openai" | "openai-responses" | "gemini" | "mistral" | "bedrock" | "ollama";
@@ -30,6 +34,7 @@ const word = /[^a-zA-Z0-9_-]/g;
 const wordWithDots = /[^a-zA-Z0-9_.-]/g;
 const anything = /[^]/;
 const fiveMebibytes = 5 * 2 ** 20;
+const megabyte = 1_000_000;
 
 const word64: NameLimit = { forbidden: word, maxLength: 64, allowed: /^[a-zA-Z0-9_-]{1,64}$/ };
 const usual: ProviderLimits = {
@@ -37,6 +42,8 @@ const usual: ProviderLimits = {
   calledToolName: word64.allowed,
   callId: word64,
   maxImageBytes: Infinity,
+  maxFileBytes: Infinity,
+  maxRequestBytes: Infinity,
 };
 const geminiName = /^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/;
 
@@ -50,17 +57,36 @@ export const providerLimits: Readonly<Record<LimitedApi, ProviderLimits>> = {
     calledToolName: /^[a-zA-Z0-9_-]{1,200}$/,
     callId: word64,
     maxImageBytes: fiveMebibytes,
+    maxFileBytes: 32 * megabyte,
+    maxRequestBytes: 32 * megabyte,
   },
-  openai: { ...usual, callId: { forbidden: word, maxLength: 40, allowed: /^[^]{1,40}$/ } },
-  "openai-responses": { ...usual, callId: { forbidden: word, maxLength: 64, allowed: /^[^]{1,64}$/ } },
+  openai: {
+    ...usual,
+    callId: { forbidden: word, maxLength: 40, allowed: /^[^]{1,40}$/ },
+    maxFileBytes: 50 * megabyte,
+    maxRequestBytes: 50 * megabyte,
+  },
+  "openai-responses": {
+    ...usual,
+    callId: { forbidden: word, maxLength: 64, allowed: /^[^]{1,64}$/ },
+    maxFileBytes: 50 * megabyte,
+    maxRequestBytes: 50 * megabyte,
+  },
   gemini: {
     ...usual,
+    // The limit of a request counts also for a file: larger files go through an upload of the provider.
+    maxFileBytes: 20 * megabyte,
+    maxRequestBytes: 20 * megabyte,
     toolName: { forbidden: wordWithDots, maxLength: 64, first: /^[a-zA-Z_]/, allowed: geminiName },
     calledToolName: geminiName,
     callId: { forbidden: word, maxLength: 64, allowed: anything },
   },
-  mistral: { ...usual, callId: { forbidden: /[^a-zA-Z0-9]/g, maxLength: 9, allowed: /^[a-zA-Z0-9]{9}$/ } },
-  bedrock: { ...usual, maxImageBytes: fiveMebibytes },
+  mistral: {
+    ...usual,
+    callId: { forbidden: /[^a-zA-Z0-9]/g, maxLength: 9, allowed: /^[a-zA-Z0-9]{9}$/ },
+    maxFileBytes: 50 * megabyte,
+  },
+  bedrock: { ...usual, maxImageBytes: fiveMebibytes, maxFileBytes: 4.5 * megabyte, maxRequestBytes: 25 * megabyte },
   ollama: {
     ...usual,
     toolName: { forbidden: wordWithDots, maxLength: 128, allowed: anything },

@@ -1,4 +1,5 @@
-import { isFields, type Fields } from "@throughline/core/internal";
+import { isFields, isFileReference, type Fields } from "@throughline/core/internal";
+import { cleanStoredFile } from "./clean-stored-file.ts";
 import { readMedia } from "./media-source.ts";
 import type { NeutralBlock, NeutralImage } from "./neutral-message.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
@@ -63,6 +64,7 @@ export function cleanUnknown(
   report: ReportRepair,
 ): ReplayUserBlock {
   const type = typeof block["type"] === "string" ? block["type"] : "";
+  if (isFileReference(block)) return cleanStoredFile(block, item, rules, report);
   if (taken.has(type) && isComplete(type, block)) {
     return { type: "raw", block: wellFormed(block) as Fields } satisfies ReplayRaw;
   }

@@ -1,4 +1,5 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
+export { needsBytes } from "./clean-stored-file.ts";
 export { contextSteps } from "./build-context.ts";
 export type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./from-messages/options.ts";
 export { historyTargets, validationSteps } from "./history-targets.ts";

@@ -34,7 +34,7 @@ export function readMedia(
   const { stated, bytes } = takeDataUrl(data);
   const plain = plainBase64(bytes);
   if (plain === null) return { because: null };
-  const found = imageTypeOf(plain) ?? plainType(mediaType) ?? stated;
+  const found = imageTypeOf(plain) ?? plainMediaType(mediaType) ?? stated;
   if (found === null || !types.has(found)) return { because: null };
   if (maxLength !== null && plain.length > maxLength)
     return { because: `${(plain.length / 2 ** 20).toFixed(1)} MB of at most ${(maxLength / 2 ** 20).toFixed(1)}` };
@@ -44,7 +44,7 @@ export function readMedia(
 function takeDataUrl(data: string): { readonly stated: string | null; readonly bytes: string } {
   if (!data.startsWith("data:")) return { stated: null, bytes: data };
   const comma = data.indexOf(",");
-  return { stated: plainType(data.slice("data:".length, Math.max(0, comma))), bytes: data.slice(comma + 1) };
+  return { stated: plainMediaType(data.slice("data:".length, Math.max(0, comma))), bytes: data.slice(comma + 1) };
 }
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
@@ -64,7 +64,7 @@ function withoutPadding(data: string): string {
 }
 
 /** The rules list registered types in lower case without parameters, so the stated type is converted to that form. */
-function plainType(mediaType: unknown): string | null {
+export function plainMediaType(mediaType: unknown): string | null {
   if (typeof mediaType !== "string") return null;
   const type = mediaType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (type === "image/jpg" || type === "image/pjpeg") return "image/jpeg";

@@ -196,6 +196,8 @@ type AnthropicOtherBlock =
 export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
   rules: {
     ...usualRules,
+    maxFileBytes: providerLimits.anthropic.maxFileBytes,
+    maxRequestBytes: providerLimits.anthropic.maxRequestBytes,
     apis: new Set(["anthropic-messages"]),
     callIds: providerLimits.anthropic.callId,
     toolNames: providerLimits.anthropic.toolName,

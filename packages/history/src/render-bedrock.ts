@@ -93,6 +93,8 @@ type BedrockBlock =
 export const bedrockMapping: ProviderMapping<BedrockMessage> = {
   rules: {
     ...usualRules,
+    maxFileBytes: providerLimits.bedrock.maxFileBytes,
+    maxRequestBytes: providerLimits.bedrock.maxRequestBytes,
     apis: new Set(["bedrock-converse-stream", "bedrock-converse"]),
     callIds: providerLimits.bedrock.callId,
     toolNames: providerLimits.bedrock.toolName,

@@ -71,6 +71,8 @@ const signatureStandIn = "skip_thought_signature_validator";
 export const geminiMapping: ProviderMapping<GeminiContent> = {
   rules: {
     ...usualRules,
+    maxFileBytes: providerLimits.gemini.maxFileBytes,
+    maxRequestBytes: providerLimits.gemini.maxRequestBytes,
     apis: new Set(["google-generative-ai", "google-gemini-cli", "google-vertex"]),
     callIds: providerLimits.gemini.callId,
     toolNames: providerLimits.gemini.toolName,

@@ -86,6 +86,8 @@ interface MistralCall {
 export const mistralMapping: ProviderMapping<MistralMessage> = {
   rules: {
     ...usualRules,
+    maxFileBytes: providerLimits.mistral.maxFileBytes,
+    maxRequestBytes: providerLimits.mistral.maxRequestBytes,
     apis: new Set(["mistral-conversations", "mistral-chat", "mistral"]),
     callIds: { ...providerLimits.mistral.callId, isExact: true },
     toolNames: providerLimits.mistral.toolName,

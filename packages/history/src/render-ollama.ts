@@ -34,6 +34,8 @@ export interface OllamaMessage {
 export const ollamaMapping: ProviderMapping<OllamaMessage> = {
   rules: {
     ...usualRules,
+    maxFileBytes: providerLimits.ollama.maxFileBytes,
+    maxRequestBytes: providerLimits.ollama.maxRequestBytes,
     apis: new Set(["ollama", "ollama-chat"]),
     callIds: providerLimits.ollama.callId,
     toolNames: providerLimits.ollama.toolName,

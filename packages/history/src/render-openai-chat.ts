@@ -105,6 +105,8 @@ export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapp
   return {
     rules: {
       ...usualRules,
+      maxFileBytes: providerLimits.openai.maxFileBytes,
+      maxRequestBytes: providerLimits.openai.maxRequestBytes,
       apis: new Set(["openai-completions"]),
       callIds: { ...providerLimits.openai.callId, separator: "|" },
       toolNames: providerLimits.openai.toolName,

@@ -96,6 +96,8 @@ type OpenAiResponsesPart =
 export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
   rules: {
     ...usualRules,
+    maxFileBytes: providerLimits["openai-responses"].maxFileBytes,
+    maxRequestBytes: providerLimits["openai-responses"].maxRequestBytes,
     apis: new Set(["openai-responses", "openai-codex-responses", "azure-openai-responses"]),
     callIds: { ...providerLimits["openai-responses"].callId, separator: "|" },
     toolNames: providerLimits["openai-responses"].toolName,

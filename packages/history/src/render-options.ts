@@ -1,7 +1,7 @@
 import { assertKnownOptions, type OptionKind, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { TrailingAssistant } from "./replay-rules.ts";
 
-const { text, object, orNull, oneOf } = optionKinds;
+const { callback, text, object, orNull, oneOf } = optionKinds;
 
 /** Holds the options that every target accepts. */
 export interface RenderOptions {
@@ -38,6 +38,12 @@ export interface RenderOptions {
   /** Sends images and files, or replaces each by a line that reports the omission. @default "carry" */
   readonly media?: "carry" | "marker" | undefined;
   /**
+   * Returns the bytes of a file to which a block `{ type: "file", fileId }` refers. Null means that the file is not
+   * there, and undefined that it was not read. It is called again whenever the history is built again.
+   * @default a line takes the place of each file
+   */
+  readonly files?: (fileId: string) => Uint8Array | null | undefined;
+  /**
    * Adds block types that the provider accepts in their stored form, such as types behind a beta header. @default none
    */
   readonly carryBlocks?: ReadonlySet<string> | undefined;
@@ -61,6 +67,7 @@ export const renderTable: OptionTable<RenderOptions> = {
   trailingAssistant: oneOf(["keep", "remove", "continue"]),
   systemMessages: oneOf(["inline", "user"]),
   media: oneOf(["carry", "marker"]),
+  files: callback,
   carryBlocks: { expected: "a Set of texts", accepts: (value) => value instanceof Set },
 };
 

@@ -109,6 +109,8 @@ export function replayRules(model: Context["model"], rules: ProviderRules, optio
     fileLinks: rules.fileLinks && !isMarker,
     imageTypes: isMarker ? new Set() : rules.imageTypes,
     fileTypes: isMarker ? new Set() : rules.fileTypes,
+    files: options.files ?? null,
+    room: { taken: 0 },
   };
 }
 

@@ -18,6 +18,10 @@ export interface ProviderRules {
   readonly fileTypes: ReadonlySet<string>;
   /** Limits the base64 characters of one image; null means no limit. */
   readonly maxImageLength: number | null;
+  /** Limits the bytes of one file. */
+  readonly maxFileBytes: number;
+  /** Limits the bytes of a request. */
+  readonly maxRequestBytes: number;
   /** States whether an image may be a link that the provider follows. */
   readonly imageLinks: boolean;
   /** States whether a file may be a link that the provider follows. */
@@ -81,6 +85,8 @@ export const usualRules: Omit<ProviderRules, "apis" | "callIds" | "toolNames" | 
   imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
   fileTypes: new Set(["application/pdf"]),
   maxImageLength: null,
+  maxFileBytes: Infinity,
+  maxRequestBytes: Infinity,
   imageLinks: false,
   fileLinks: false,
   resultsInCallOrder: false,
@@ -113,6 +119,10 @@ export interface ReplayRules extends Omit<ProviderRules, "trailingAssistant" | "
   readonly orphanResults: "drop" | "text";
   readonly trailingAssistant: TrailingAssistant;
   readonly callSignature: string | null;
+  /** Returns the bytes of a stored file, null without the file, or undefined when it was not read; null for no files. */
+  readonly files: ((fileId: string) => Uint8Array | null | undefined) | null;
+  /** Counts the base64 characters of the stored files that are sent so far. */
+  readonly room: { taken: number };
 }
 
 /** Limits an id or a name, and states how invalid values are converted. */

@@ -1,7 +1,7 @@
 import { assertArgument, assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import { isGone } from "./begin-turn.ts";
 import { messageDraft } from "./message-parts.ts";
-import { assertContent } from "./content-problem.ts";
+import { assertContent, assertFiles } from "./content-problem.ts";
 import { branchTable } from "./option-tables.ts";
 import {
   beforeMessage,
@@ -40,6 +40,7 @@ export async function edit<Schema extends TurnOutputSchema>(
   checkBranchTurn(host, "edit", options);
   assertArgument("edit", "recordId", recordId, optionKinds.filledText);
   assertContent(content);
+  await assertFiles(host.log, content);
   return branchTurn(host, beforeMessage(recordId), [content], options);
 }
 

@@ -1,6 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
-import { findRecordProblem } from "@throughline/core/internal";
+import { findRecordProblem, isFileReference, quote, refused } from "@throughline/core/internal";
 import type { SessionContent } from "./session-options.ts";
+import type { WindowLog } from "./window-log.ts";
 
 /**
  * Describes why a reader of the log could not show a content, such as "content.0.text is not text". Null when every
@@ -10,6 +11,28 @@ export function contentProblem(content: unknown): string | null {
   const record = { type: "custom_message", id: "", parentId: null, timestamp: "", customType: "", content };
   const problem = findRecordProblem(record);
   return problem === null ? null : `${problem.path} ${problem.message}`;
+}
+
+/**
+ * Checks that the store has the files of a message before the message is stored. Returns null when it refers to none.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, CAPABILITY_UNSUPPORTED for a store that keeps no files
+ */
+export function assertFiles(
+  { store, ref }: Pick<WindowLog, "store" | "ref">,
+  input: SessionContent,
+): Promise<void> | null {
+  const blocks = typeof input === "string" ? [] : (input as readonly unknown[]).filter(isFileReference);
+  if (blocks.length === 0) return null;
+  const { files, capabilities } = store;
+  return (async (): Promise<void> => {
+    if (files === undefined)
+      throw refused("CAPABILITY_UNSUPPORTED", `The store "${capabilities.name}" keeps no files.`, { needs: "files" });
+    for (const { fileId } of blocks)
+      if ((await files.stat(ref, fileId)) === null)
+        throw refused("FILE_NOT_FOUND", `The message refers to the file ${quote(fileId)}, which is not there.`, {
+          fileId,
+        });
+  })();
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID */

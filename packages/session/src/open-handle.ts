@@ -37,9 +37,9 @@ export function loadLog(
   signal?: AbortSignal,
 ): Promise<SessionLog> {
   const { store, model, redactBeforeAppend: redact = null } = options;
-  const { random } = shared;
+  const { random, fileCache } = shared;
   return SessionLog.load(
-    { store, ref, target: targetOf(model), compactionTokens, redact, random, ...listener },
+    { store, ref, target: targetOf(model), compactionTokens, fileCache, redact, random, ...listener },
     signal,
   );
 }

@@ -16,6 +16,7 @@ import { SessionDirectory } from "./session-directory.ts";
 import { openHandle, type OpenParts } from "./open-handle.ts";
 import type { SessionHandle } from "./session-handle.ts";
 import { targetName, type CompactionTokens, type SessionLog } from "./session-log.ts";
+import { createSessionFiles, type SessionFiles } from "./session-files.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {
   DeleteSessionOptions,
@@ -46,6 +47,7 @@ export type CreateHandle<Handle> = (parts: OpenParts, log: SessionLog) => Handle
 
 /** Holds the open sessions of one program, and gives access to its whole store. */
 export class OpenSessions<Handle extends SessionHandle> implements Sessions {
+  readonly files: SessionFiles;
   readonly #options: SessionsOptions;
   readonly #createHandle: CreateHandle<Handle>;
   readonly #compactionTokens: CompactionTokens;
@@ -78,6 +80,8 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
       titleSummarizer,
       abandoned: abandonedTurns(options.store),
     });
+    const { store, namespace = "", agentId = "main" } = options;
+    this.files = createSessionFiles(store, { namespace, agentId }, this.#shared.fileCache);
     const closeHandles = (ref: SessionRef): Promise<void> => this.#closeHandles(ref);
     this.#directory = new SessionDirectory({ options, shared: this.#shared, closeHandles });
   }

@@ -2,6 +2,8 @@ import { setImmediate as pause } from "node:timers/promises";
 import { throughlineKind, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { RecordHead } from "@throughline/core/internal";
 import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import { FileCache, FileContents } from "./file-contents.ts";
+import { mappingFor } from "./session-log.ts";
 import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
 import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";
@@ -74,6 +76,8 @@ export interface FoundCall {
   readonly call: ExplainedCall;
   /** The records begin with the first one of the request, and end with the last one about the call. */
   readonly records: readonly StoredRecord[];
+  /** Reads the files of the request, and returns the function that `rebuildSteps` asks for them. */
+  readonly loadFiles: () => Promise<(fileId: string) => Uint8Array | null | undefined>;
 }
 
 /**
@@ -100,7 +104,13 @@ export async function readCall(
   if (part.hasMore) own.push(...(await furtherParts(store, ref, part.call, { ...options, afterSeq: seq })));
   const records = [...before, ...own];
   const call = explainCalls(records).find(({ callId }) => callId === id);
-  return call === undefined ? null : { call, records };
+  if (call === undefined) return null;
+  const loadFiles = async (): ReturnType<FoundCall["loadFiles"]> => {
+    const contents = new FileContents({ files: store.files, scope: ref, cache: new FileCache() });
+    await contents.load(records, { isWhole: true, rules: () => mappingFor(call.facts.api).rules });
+    return (fileId) => contents.get(fileId);
+  };
+  return { call, records, loadFiles };
 }
 
 /** The second record of a call is written before the next call, so the search ends there. */

@@ -17,6 +17,11 @@ interface CallPrefix {
   readonly system: string | null;
   /** Holds the tools of the call, in their order. */
   readonly tools: readonly ToolDefinition[];
+  /**
+   * Returns the bytes of a file to which a message refers, as `createHistory` asks for them.
+   * @default a line takes the place of each file
+   */
+  readonly files?: (fileId: string) => Uint8Array | null | undefined;
 }
 
 /** Holds a request as it was sent. */
@@ -44,7 +49,7 @@ export interface RebuiltCall {
 
 /**
  * Rebuilds the request of a call from the records alone. The messages are, byte for byte as JSON, those that were sent.
- * A record that was redacted since differs.
+ * A record that was redacted since differs, and so does one whose file `prefix.files` does not return.
  *
  * @param records in order of seq, from the call's `fromSeq` on at the latest and up to the call's own record
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION, CAPABILITY_UNSUPPORTED
@@ -63,7 +68,10 @@ export function* rebuildSteps(
   const seen = records.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
   const context = yield* contextSteps(seen, { headId });
   const sent = call.cut === null ? context : yield* limitSteps(context, { recorded: call.cut });
-  const { messages } = yield* renderSteps(sent, mappingFor(api), { target: { provider, modelId } });
+  const { messages } = yield* renderSteps(sent, mappingFor(api), {
+    target: { provider, modelId },
+    ...(prefix.files === undefined ? {} : { files: prefix.files }),
+  });
   const whole = withSystem(api, messages, prefix.system);
   const { changes, thinkingOut, own, splice } = changesUpTo(records, call);
   const shortened = applyChanges(leaveThinkingOut(whole.messages, thinkingOut), changes);

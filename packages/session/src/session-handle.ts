@@ -24,7 +24,7 @@ import type { Spend } from "@throughline/tokens";
 import { attachTable, attachTurn, type AttachedTurn, type AttachOptions } from "./attach-turn.ts";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { branches, checkBranchTurn, edit, regenerate, rewind, switchTo } from "./branch-turns.ts";
-import { assertContent } from "./content-problem.ts";
+import { assertContent, assertFiles } from "./content-problem.ts";
 import { resetEntry } from "@throughline/policy/internal";
 import { readMessages } from "./session-messages.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
@@ -165,7 +165,8 @@ export class SessionHandle implements Session, TurnHost {
     assertContent(input);
     const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
     const { idempotencyKey = null, mentioned: isMentioned = true } = options;
-    return this.#track(takeTurn(this, { drafts, idempotencyKey, isMentioned }, options));
+    const take = (): Promise<TurnResult<Schema>> => takeTurn(this, { drafts, idempotencyKey, isMentioned }, options);
+    return this.#track(assertFiles(this.log, input)?.then(take) ?? take());
   }
 
   async resume<const Schema extends TurnOutputSchema = never>(

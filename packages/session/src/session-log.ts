@@ -4,6 +4,7 @@ import { createHistory, type History } from "@throughline/history";
 import { type ProviderMapping, providerMappings, type TargetName } from "@throughline/history/internal";
 import type { ContextLimit, WindowCut } from "@throughline/history/internal";
 import { gaugeOf, type ContextEstimate, type Gauge } from "@throughline/tokens";
+import { type FileCache, FileContents } from "./file-contents.ts";
 import type { SessionModel } from "./session-options.ts";
 import { isCycleStart } from "./window-facts.ts";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";
@@ -20,6 +21,8 @@ export interface SessionLogOptions extends WindowLogOptions {
    * Returns the size at which a compaction is due for a window, in tokens; null when no compaction is due at any size.
    */
   readonly compactionTokens: CompactionTokens;
+  /** Keeps the files that sessions of this process sent last. */
+  readonly fileCache: FileCache;
 }
 
 export type CompactionTokens = (windowTokens: number | null) => number | null;
@@ -29,6 +32,7 @@ export class SessionLog extends WindowLog {
   #history: History;
   #target: LogTarget;
   readonly #compactionTokens: CompactionTokens;
+  readonly #files: FileContents;
   #cut: WindowCut | null = null;
   /** Is true when the head may have left the branch of the cut. */
   #isCutUnsure = false;
@@ -37,7 +41,12 @@ export class SessionLog extends WindowLog {
     super(options, state);
     this.#compactionTokens = options.compactionTokens;
     this.#target = options.target;
-    this.#history = createHistory(targetName(options.target.api), { target: options.target });
+    this.#files = new FileContents({ files: options.store.files, scope: options.ref, cache: options.fileCache });
+    this.#history = this.#newHistory();
+  }
+
+  #newHistory(): History {
+    return createHistory(targetName(this.#target.api), { target: this.#target, files: (id) => this.#files.get(id) });
   }
 
   /** Reads the window. @throws {ThroughlineError} SESSION_NOT_FOUND */
@@ -50,7 +59,12 @@ export class SessionLog extends WindowLog {
   protected override begin(): void {
     this.#cut = null;
     this.cutForWindow = undefined;
-    this.#history = createHistory(targetName(this.#target.api), { target: this.#target });
+    this.#history = this.#newHistory();
+  }
+
+  /** The bytes of a file are read once, before its record is rendered: a rendering does not wait. */
+  protected override beforeTake(records: readonly StoredRecord[], isWhole: boolean): Promise<void> | null {
+    return this.#files.load(records, { isWhole, rules: () => mappingFor(this.#target.api).rules });
   }
 
   protected override take(stored: StoredRecord): void {

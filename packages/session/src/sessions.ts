@@ -3,6 +3,7 @@ import type { SessionAddress, SessionRow, UserDeletion } from "@throughline/core
 import type { AttachedTurn, AttachOptions } from "./attach-turn.ts";
 import type { UsageReport } from "@throughline/usage";
 import type { UsageQuery } from "@throughline/usage/internal";
+import type { SessionFiles } from "./session-files.ts";
 import type { Session } from "./session.ts";
 
 /**
@@ -120,6 +121,8 @@ export interface RenameSessionOptions {
 
 /** Gives access to the sessions of one store. */
 export interface Sessions extends AsyncDisposable {
+  /** Keeps files that messages refer to. */
+  readonly files: SessionFiles;
   /**
    * Opens a session and reads only its window. A missing session is created, unless `create` is false.
    *

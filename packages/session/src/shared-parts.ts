@@ -1,6 +1,7 @@
 import type { ChatModel, Clock, RandomSource, SessionRef, Summarizer } from "@throughline/core";
 import type { TokenEstimator } from "@throughline/tokens";
 import { statedWindow } from "./answer-in-time.ts";
+import { FileCache } from "./file-contents.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
 import type { TurnOwners } from "./process-owners.ts";
@@ -15,6 +16,7 @@ export class SharedParts {
   readonly timeZone: string;
   /** Writes titles; null when titles are by rules alone. */
   readonly titleSummarizer: Summarizer | null;
+  readonly fileCache: FileCache = new FileCache();
   /** Holds the turns that ended here without a mark in the log, because the store failed. */
   readonly abandoned: Set<string>;
   readonly #queues = new Map<string, TurnQueue>();

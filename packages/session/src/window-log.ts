@@ -85,6 +85,14 @@ export class WindowLog {
   /** Runs before the window is read again. */
   protected begin(): void {}
 
+  /**
+   * Runs before records join the window, to read what they refer to. Returns null when there is nothing to wait for.
+   * @param _isWhole whether they are the whole window
+   */
+  protected beforeTake(_records: readonly StoredRecord[], _isWhole: boolean): Promise<void> | null {
+    return null;
+  }
+
   /** Runs for each record that joins the window, in order of seq. */
   protected take(_stored: StoredRecord): void {}
 
@@ -217,15 +225,17 @@ export class WindowLog {
     this.work.reads += 1;
     const { state, records } = await readWindow(this.store, this.ref, signal === undefined ? {} : { signal });
     if (!acceptsNew) this.#noteSession(state.sessionId);
+    // Records that were written during the read are left for the next refresh, together with the head that belongs to
+    // them.
+    const taken = records.filter(({ seq }) => seq <= state.head.lastSeq);
+    await this.beforeTake(taken, true);
     this.facts = new WindowFacts();
     this.begin();
     this.fromSeq = records[0]?.seq ?? state.head.lastSeq + 1;
     this.#lastMainId = null;
     this.#isStale = false;
     if (state.sessionId !== this.sessionId) this.#reportedSeq = 0;
-    // Records that were written during the read are left for the next refresh, together with the head that belongs to
-    // them.
-    for (const record of records) if (record.seq <= state.head.lastSeq) this.#take(record);
+    for (const record of taken) this.#take(record);
     // Redaction notes in this read are no news, because the records were read in their redacted form.
     this.#isStale = false;
     this.#accept(state);
@@ -267,8 +277,10 @@ export class WindowLog {
   async #readFrom(afterSeq: number, lastSeq: number): Promise<void> {
     if (lastSeq <= afterSeq) return;
     this.work.reads += 1;
-    for await (const page of this.store.read(this.ref, { afterSeq, beforeSeq: lastSeq + 1 }))
-      for (const record of page.records) this.#take(record);
+    for await (const { records } of this.store.read(this.ref, { afterSeq, beforeSeq: lastSeq + 1 })) {
+      await this.beforeTake(records, false);
+      for (const record of records) this.#take(record);
+    }
   }
 
   async #takeAppended(result: StoredAppend, { entry }: AppendOptions): Promise<void> {
@@ -277,6 +289,8 @@ export class WindowLog {
     if (head.sessionId !== this.sessionId || result.replayed) return this.#catchUp();
     const first = records[0]?.seq ?? head.lastSeq + 1;
     await this.#readFrom(this.#head.lastSeq, first - 1);
+    const loading = this.beforeTake(stored, false);
+    if (loading !== null) await loading;
     for (const record of stored) this.#take(record);
     this.#head = head;
     if (entry !== undefined) this.#entry = patched(this.#entry, entry);

@@ -1,10 +1,12 @@
-import { isFields, type Fields } from "@throughline/core/internal";
+import { isFields, isFileReference, type Fields, type FileReference } from "@throughline/core/internal";
 
 export interface MediaPart {
   readonly kind: "image" | "file" | "opaque";
   /** Is null when the message holds only a link or an id. */
   readonly base64: string | null;
   readonly isLowDetail: boolean;
+  /** Counts the bytes of a file of which the message holds the id only. */
+  readonly bytes?: number;
 }
 
 /**
@@ -39,17 +41,25 @@ export function blockParts(block: unknown, texts: string[], media: MediaPart[]):
     case "input_image":
       return void media.push({ kind: "image", base64: imageData(block), isLowDetail: hasLowDetail(block) });
     case "document":
+    case "document_url":
     case "file":
     case "input_file":
       return addFile(block, texts, media);
     case "unknown":
-      // A neutral block of type `unknown` carries the original block that no reader could parse.
-      return addText(JSON.stringify(block["block"] ?? null), texts);
+      return addUnknown(block["block"], texts, media);
     case undefined:
       return addGeminiPart(block, texts, media);
     default:
       return addText(JSON.stringify({ ...block, cache_control: undefined }), texts);
   }
+}
+
+const fileTypes: ReadonlySet<unknown> = new Set(["document", "file"]);
+
+/** A neutral block of type `unknown` carries the original block. Only renderings know files, so they are among these. */
+function addUnknown(block: unknown, texts: string[], media: MediaPart[]): void {
+  if (isFields(block) && fileTypes.has(block["type"])) blockParts(block, texts, media);
+  else addText(JSON.stringify(block ?? null), texts);
 }
 
 function addText(text: unknown, texts: string[]): void {
@@ -74,12 +84,24 @@ function addThinking(block: Fields, texts: string[], media: MediaPart[]): void {
 }
 
 function addFile(block: Fields, texts: string[], media: MediaPart[]): void {
+  if (isFileReference(block)) return void media.push(referencePart(block));
   const source = isFields(block["source"]) ? block["source"] : isFields(block["file"]) ? block["file"] : block;
   addText(block["title"], texts);
   if (source["type"] === "text") return addText(source["data"], texts);
   if (source["type"] === "content") return addNested(source["content"], texts, media);
-  const data = source["data"] ?? source["file_data"];
+  const data = source["data"] ?? source["file_data"] ?? dataOf(block["document_url"]);
   media.push({ kind: "file", base64: typeof data === "string" ? data : null, isLowDetail: false });
+}
+
+/** A reference states the size of its file, whose bytes are not in the record. */
+function referencePart({ mediaType, bytes }: FileReference): MediaPart {
+  const type = typeof mediaType === "string" ? mediaType : "";
+  const kind = type.startsWith("image/") ? "image" : "file";
+  return { kind, base64: null, bytes: typeof bytes === "number" && bytes > 0 ? bytes : 0, isLowDetail: false };
+}
+
+function dataOf(link: unknown): string | null {
+  return typeof link === "string" && link.startsWith("data:") ? link.slice(link.indexOf(",") + 1) : null;
 }
 
 function imageData(block: Fields): string | null {
@@ -94,9 +116,9 @@ function hasLowDetail(block: Fields): boolean {
   return owner["detail"] === "low";
 }
 
-/** Gemini's parts have no `type`. The field that is present determines the kind of the part. */
+/** Gemini's parts, and Bedrock's, have no `type`. The field that is present determines the kind of the part. */
 function addGeminiPart(part: Fields, texts: string[], media: MediaPart[]): void {
-  const { functionCall, functionResponse, inlineData } = part;
+  const { functionCall, functionResponse, inlineData, image, document } = part;
   addText(part["text"], texts);
   if (isFields(functionCall)) addCall(functionCall["name"], functionCall["args"], texts);
   if (isFields(functionResponse)) addCall(functionResponse["name"], functionResponse["response"], texts);
@@ -105,4 +127,11 @@ function addGeminiPart(part: Fields, texts: string[], media: MediaPart[]): void 
     const base64 = typeof inlineData["data"] === "string" ? inlineData["data"] : null;
     media.push({ kind: isImage ? "image" : "file", base64, isLowDetail: false });
   }
+  if (isFields(image)) media.push({ kind: "image", base64: bedrockBytes(image), isLowDetail: false });
+  if (isFields(document)) media.push({ kind: "file", base64: bedrockBytes(document), isLowDetail: false });
+}
+
+function bedrockBytes({ source }: Fields): string | null {
+  const bytes = isFields(source) ? source["bytes"] : null;
+  return typeof bytes === "string" ? bytes : null;
 }

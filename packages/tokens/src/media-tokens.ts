@@ -8,7 +8,7 @@ export function mediaTokens(part: MediaPart, rule: ImageRule): number {
     case "image":
       return imageTokens(part.base64, part.isLowDetail, rule);
     case "file":
-      return fileTokens(part.base64, rule);
+      return fileTokens(part.base64 === null ? (part.bytes ?? 0) : base64Bytes(part.base64), rule);
     case "opaque":
       // Providers do not publish how they count encrypted thinking. Four bytes per token is the usual density.
       return Math.ceil(base64Bytes(part.base64 ?? "") / 4);
@@ -42,20 +42,23 @@ function imageTokens(base64: string | null, isLowDetail: boolean, rule: ImageRul
 const unknownEdgePx = 2048;
 
 /**
- * Estimates the tokens of a document by its bytes. The rules of thumb come from Mastra's token estimator
- * (`@mastra/memory` 1.31.0).
+ * Estimates the tokens of a document by its bytes. The rules of thumb for small documents come from Mastra's token
+ * estimator (`@mastra/memory` 1.31.0). In a large one nearly all bytes are images of pages, about 300 kB for a page of
+ * 1,500 tokens: by the rule for text a scan of 20 MB would count 6,700,000 tokens, and fit no model.
  */
-function fileTokens(base64: string | null, rule: ImageRule): number {
-  const bytes = base64 === null ? 0 : base64Bytes(base64);
+function fileTokens(bytes: number, rule: ImageRule): number {
   switch (rule.kind) {
     case "gemini":
-      return Math.max(258, Math.ceil(bytes / 20));
+      return Math.max(258, Math.ceil(Math.min(bytes / 20, mostTextTokens + bytes / pageBytesPerToken)));
     case "tiles":
-      return Math.max(500, Math.ceil(bytes / 4));
+      return Math.max(500, Math.ceil(Math.min(bytes / 4, mostTextTokens + bytes / pageBytesPerToken)));
     default:
-      return Math.max(1500, Math.ceil(bytes / 3));
+      return Math.max(1500, Math.ceil(Math.min(bytes / 3, mostTextTokens + bytes / pageBytesPerToken)));
   }
 }
+
+const mostTextTokens = 50_000;
+const pageBytesPerToken = 200;
 
 function base64Bytes(base64: string): number {
   return Math.floor((base64.length * 3) / 4);

@@ -70,10 +70,11 @@ export const callRoutes: readonly RouteDefinition[] = [
     ],
     handle: async (request) => {
       if (request.query.payload === "bytes") return requestBytes(request);
-      const { call, records } = await findCall(request);
+      const { call, records, loadFiles } = await findCall(request);
       const { facts, callId, provider, model } = call;
       const { api, systemHash, toolsHash, maxOutputTokens } = facts;
-      const { messages } = await runInSlices(rebuildSteps(records, facts, { system: null, tools: [] }));
+      const files = await loadFiles();
+      const { messages } = await runInSlices(rebuildSteps(records, facts, { system: null, tools: [], files }));
       const known = { systemHash, toolsHash, maxOutputTokens };
       return largeJson(200, { kind: "request", callId, provider, model, api, messages, ...known });
     },

@@ -98,6 +98,10 @@ class OpenAgentSessions implements AgentSessions {
     });
   }
 
+  get files(): Sessions["files"] {
+    return this.#sessions.files;
+  }
+
   async open(name: SessionName, options?: OpenSessionOptions): Promise<AgentSession> {
     const session = await this.#sessions.open(name, options);
     if (session.log.facts.hasOutdatedSummary) this.#parts.memory.markOutdated(session.ref);
