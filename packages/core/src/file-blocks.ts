@@ -1,5 +1,4 @@
-import { isFields } from "./json-object.ts";
-import type { SessionRecord } from "./record.ts";
+import { type Fields, isFields } from "./json-object.ts";
 
 const fileIdForm = /^[0-9a-f]{64}$/;
 
@@ -21,15 +20,15 @@ export interface FileReference {
  * Returns the blocks of a record that refer to stored files: blocks `{ type: "file", fileId }` of its message. A block
  * of another program that holds its bytes is none.
  */
-export function fileReferencesOf(record: SessionRecord): readonly FileReference[] {
-  const { message } = record;
+export function fileReferencesOf(record: Fields): readonly FileReference[] {
+  const message = record["message"];
   const content = isFields(message) ? message["content"] : record["content"];
   // Most content is a text, or one block of text.
   return Array.isArray(content) ? (content as readonly unknown[]).filter(isFileReference) : none;
 }
 
 /** Returns the ids of the stored files that a record refers to, each once. */
-export function fileIdsOf(record: SessionRecord): readonly string[] {
+export function fileIdsOf(record: Fields): readonly string[] {
   const references = fileReferencesOf(record);
   return references.length === 0 ? none : [...new Set(references.map(({ fileId }) => fileId))];
 }

@@ -23,6 +23,9 @@ export interface AgentFolder {
   readonly viewNext: string;
   readonly torn: string;
   readonly partials: string;
+  readonly files: string;
+  readonly fileReferences: string;
+  readonly filesLock: string;
   /** Holds marks of files whose flush failed, so that other processes flush them again. */
   readonly unflushed: string;
   readonly repaired: string;
@@ -70,6 +73,9 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     viewNext: `${own}/sessions-view.next.json`,
     torn: `${own}/torn`,
     partials: `${own}/partials`,
+    files: `${own}/files`,
+    fileReferences: `${own}/file-references`,
+    filesLock: `${own}/locks/files`,
     repaired: `${own}/repaired`,
     unflushed: `${own}/unflushed`,
     sessionLock: (sessionId) => `${own}/locks/${(crc32(sessionId) & 0xf).toString(16)}`,
@@ -104,6 +110,8 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
     `${parent}/throughline/torn`,
     `${parent}/throughline/repaired`,
     `${parent}/throughline/partials`,
+    `${parent}/throughline/files`,
+    `${parent}/throughline/file-references`,
   ]) {
     const facts = withFileErrors(path, () => files.facts(path));
     if (facts !== null) assertFolder(path, facts.kind);

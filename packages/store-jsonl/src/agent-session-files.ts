@@ -1,5 +1,5 @@
 import { createFinding, refused } from "@throughline/core/internal";
-import type { Finding, SessionRef, SessionState } from "@throughline/core";
+import type { Finding, SessionRecord, SessionRef, SessionState } from "@throughline/core";
 import { agentFolder, agentFolderExists, makeAgentFolder } from "./agent-folder.ts";
 import type { AgentAddress, AgentFolder } from "./agent-folder.ts";
 import { AgentLocation } from "./agent-location.ts";
@@ -16,6 +16,7 @@ import { minAsideBytes, readAside, type TranscriptRequest } from "./read-transcr
 import { SessionIndex } from "./session-index.ts";
 import { entryOf } from "./undecodable-entry.ts";
 import { fileNamesOf, type SessionSnapshot, type SessionRow } from "./session-row.ts";
+import { StoredFiles } from "./stored-files.ts";
 import { SessionsMirror } from "./sessions-mirror.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
@@ -31,6 +32,8 @@ export interface AgentOptions {
   readonly onPending: () => void;
   /** Creates the handling of other programs. `said` holds reported findings, so that both classes report each once. */
   readonly adoption: (agent: AgentSessionFiles, said: Set<string>) => AdoptionPort;
+  /** Reads the records of a session of the agent. */
+  readonly records: (ref: SessionRef) => AsyncIterable<readonly SessionRecord[]>;
 }
 
 export class AgentSessionFiles {
@@ -43,6 +46,7 @@ export class AgentSessionFiles {
   readonly redo: EntryRedo;
   readonly partials: PartialFiles;
   readonly names: FlushedNames;
+  readonly stored: StoredFiles;
   readonly #context: StoreContext;
   readonly address: AgentAddress;
   readonly #files: TranscriptPool;
@@ -57,7 +61,11 @@ export class AgentSessionFiles {
   #isPrepared = false;
   #isAdopted = false;
 
-  constructor(context: StoreContext, { namespace, agentId }: AgentAddress, { onPending, adoption }: AgentOptions) {
+  constructor(
+    context: StoreContext,
+    { namespace, agentId }: AgentAddress,
+    { onPending, adoption, records }: AgentOptions,
+  ) {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
@@ -111,6 +119,7 @@ export class AgentSessionFiles {
     });
     this.mirror = createMirror(context, this.folder, onFinding);
     this.adoption = adoption(this, this.#said);
+    this.stored = new StoredFiles(context, this, (row) => records(this.refOf(row)));
   }
 
   get exists(): boolean {

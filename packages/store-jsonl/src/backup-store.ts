@@ -61,7 +61,9 @@ export async function backupStore(
   makeFolders(files, part);
   try {
     for (const agent of agents()) {
-      const folders = [agent.folder.sessions, agent.folder.own].map((one) => `${part}${one.slice(root.length)}`);
+      const { sessions, own, files: stored, fileReferences } = agent.folder;
+      const beside = [stored, fileReferences].filter((one) => files.facts(one) !== null);
+      const folders = [sessions, own, ...beside].map((one) => `${part}${one.slice(root.length)}`);
       made.push(...folders);
       for (const folder of folders) makeFolders(files, folder);
       await copyUnpurged(context, agent, copy, copied);
@@ -128,11 +130,25 @@ async function copyAgent(context: StoreContext, agent: AgentSessionFiles, copy: 
   } finally {
     closeAll(files, entries);
   }
+  await copyStoredFiles(files, agent, copy);
   for (const name of new Set([...before, ...transcriptNames(files, agent)])) {
     // A transcript that is archived or restored meanwhile is copied under its name in the copied entries, so that the
     // backup is consistent.
     for (let from: string | null = name; from !== null && !(await copyIfThere(context, copy, agent, from, name));)
       from = presentName(agent, name, from);
+  }
+}
+
+/** A file that is deleted meanwhile is left out. */
+async function copyStoredFiles(files: Files, agent: AgentSessionFiles, copy: CopyOpened): Promise<void> {
+  for (const path of agent.stored.paths()) {
+    const handle = openIfThere(files, path);
+    if (handle === null) continue;
+    try {
+      await copy(path, handle, path);
+    } finally {
+      files.close(handle);
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import {
   assertNamespace,
   assertSessionId,
   assertStoreOptions,
+  fileIdsOf,
   givenEntry,
   isAgentId,
   quote,
@@ -20,6 +21,7 @@ import { createCapabilities, createHandleLife, prepareAppend } from "@throughlin
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessionFiles } from "./agent-session-files.ts";
+import type { WrittenAppend } from "./append-batch.ts";
 import { AppendQueues } from "./append-queue.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { entriesMark } from "./entries-mark.ts";
@@ -28,6 +30,7 @@ import { createMaintenance } from "./maintenance.ts";
 import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
 import { AdoptedChanges } from "./adopt-changes.ts";
+import { createFiles } from "./files-facet.ts";
 import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
 import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
@@ -68,6 +71,7 @@ class JsonlStore implements core.SessionStore {
   };
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
+  readonly files: core.FilesFacet;
   readonly #watches: Watches;
 
   constructor(options: JsonlStoreOptions) {
@@ -78,7 +82,7 @@ class JsonlStore implements core.SessionStore {
       durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "one-host",
-      facets: { watch: true, fork: true, maintenance: true, partials: true },
+      facets: { watch: true, fork: true, maintenance: true, partials: true, files: true },
       limits: options.limits,
     });
     this.#context = contextOf(options, this.capabilities.limits, () => {
@@ -95,6 +99,7 @@ class JsonlStore implements core.SessionStore {
     const agentAt = (address: AgentAddress): AgentSessionFiles => this.#agentAt(address);
     this.maintenance = createMaintenance({ context: this.#context, agents, agentAt, rebuild, begin, track });
     this.partials = createPartials({ limits, agentOf: (ref) => this.#agent(ref), begin, track });
+    this.files = createFiles({ context: this.#context, life: this.#life, agentAt });
     const { files, emit } = this.#context;
     const watches = (this.#watches = createWatches(this.#context));
     this.watch = {
@@ -114,7 +119,10 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities: this.capabilities, ids, clock });
-      const { result, events, flushed } = await this.#queues.of(agent, ref).append(request);
+      const append = (): Promise<WrittenAppend> => this.#queues.of(agent, ref).append(request);
+      const referred = request.prepared.flatMap(({ fields }) => fileIdsOf(fields));
+      const { result, events, flushed } =
+        referred.length === 0 ? await append() : await this.#appendReferring(agent, ref, referred, append);
       if (flushed !== null) await flushed;
       if (result.replayed) return withStored(this, ref, { ...result, durability: request.durability }, options);
       for (const event of events) this.#context.emit(event);
@@ -124,6 +132,21 @@ class JsonlStore implements core.SessionStore {
       if (flushed === null) await this.#slices.next();
       return withStored(this, ref, result, options);
     }, true);
+  }
+
+  /** A reset between the two looks gives the records to another session, which then gets the references. */
+  async #appendReferring<T extends { readonly result: core.AppendResult }>(
+    agent: AgentSessionFiles,
+    ref: core.SessionRef,
+    ids: readonly string[],
+    append: () => Promise<T>,
+  ): Promise<T> {
+    const row = await agent.locate(ref);
+    if (row === null) return append();
+    const appended = await agent.stored.referring(row.sessionId, ids, append);
+    const { sessionId } = appended.result.head;
+    if (sessionId !== row.sessionId) await agent.stored.referring(sessionId, ids, async () => appended);
+    return appended;
   }
 
   async *read<Payload extends ReadPayload = "record">(
@@ -264,6 +287,7 @@ class JsonlStore implements core.SessionStore {
       const { agent } = await this.#change(ref, true, change);
       if (options.purge !== true) return;
       await agent.adoption.finishPurges();
+      await agent.stored.collectPurged();
       await this.#derived.purge(agent);
     });
   }
@@ -274,9 +298,19 @@ class JsonlStore implements core.SessionStore {
       kit.assertRedaction(ids, options);
       const agent = this.#agent(ref);
       const result = await redactSession(this.#scope(agent, "disk"), ref, ids, options);
+      await this.#recountFiles(agent, ref, result.seqs);
       if ((options.entryFields ?? []).length > 0) await this.#derived.purge(agent);
       return result;
     });
+  }
+
+  /** Deletes the files to which only redacted records referred. */
+  async #recountFiles(agent: AgentSessionFiles, ref: core.SessionRef, seqs: readonly number[]): Promise<void> {
+    const reached = [ref, ...(await sharersOf(agent, ref, seqs)).map((sharer) => sharer.ref)];
+    for (const each of reached) {
+      const row = await agent.locate(each);
+      if (row !== null && agent.stored.refersToFiles(row.sessionId)) await agent.stored.recount(row);
+    }
   }
 
   close(): Promise<void> {
@@ -325,9 +359,14 @@ class JsonlStore implements core.SessionStore {
     const agent: AgentSessionFiles = new AgentSessionFiles(this.#context, address, {
       onPending: () => this.#derived.schedule(agent),
       adoption: (files, said) => new AdoptedChanges(this.#context, files, said),
+      records: (of) => this.#recordsOf(of),
     });
     this.#agents.set(key, agent);
     return agent;
+  }
+
+  async *#recordsOf(ref: core.SessionRef): AsyncGenerator<readonly core.SessionRecord[]> {
+    for await (const { records } of this.read(ref)) yield records.map(({ record }) => record);
   }
 
   #assertRoot(): void {
@@ -393,6 +432,8 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scope(agent, "disk"), ref, forked);
       await agent.log.flushed();
+      const origin = await agent.locate(ref);
+      if (origin !== null && agent.stored.refersToFiles(origin.sessionId)) await agent.stored.recount(row);
       this.#derived.schedule(agent);
       return afterCommit(agent.folder.agent, () => agent.state(row));
     });

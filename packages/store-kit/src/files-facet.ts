@@ -109,7 +109,8 @@ async function put(
     );
     const file = { ...received, storedAtMs: clock.nowMs() };
     isKept = await ask(() => backend.publish(upload, file), "unknown");
-    return file;
+    // The time may be that of the file system.
+    return publicFile((await ask(() => backend.find(upload.scope, file.id), "unknown")) ?? file);
   } finally {
     if (!isKept) await dropUpload(backend, upload);
   }
