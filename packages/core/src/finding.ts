@@ -60,9 +60,17 @@ const table = {
     severity: "warning",
     remedy: "Run the statement that the message names, as the owner of the tables.",
   },
+  FILE_MISSING: {
+    severity: "warning",
+    remedy: "Put the same bytes again: the file gets the same id. Without it the model reads a line in its place.",
+  },
   FILE_NOT_FOUND: {
     severity: "error",
     remedy: "Check the path, and run the command again.",
+  },
+  FILE_UNUSED: {
+    severity: "info",
+    remedy: "Delete it with `sessions.files.delete(id)`, unless a message is about to refer to it.",
   },
   FILE_UNREADABLE: {
     severity: "error",

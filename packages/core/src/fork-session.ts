@@ -1,5 +1,8 @@
 import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { appendOnce } from "./append-once.ts";
+import { fileIdsOf } from "./file-blocks.ts";
+import { refused } from "./refused.ts";
+import { quote } from "./session-id.ts";
 import { loadExisting } from "./open-session.ts";
 import type { SourcedDraft } from "./record-draft.ts";
 import { bulkBatchOf } from "./store-capabilities.ts";
@@ -130,6 +133,7 @@ export async function copyRecords(
   let firstSeq = 0;
   let copied = 0;
   const patch = entry === undefined ? {} : { entry };
+  const files = filesCopier(from, to);
   const flush = async (): Promise<void> => {
     if (batch.length > 0) await appendOnce(to.store, to.ref, batch, { ...patch, idempotencyKey: `copy ${firstSeq}` });
     copied += batch.length;
@@ -140,12 +144,42 @@ export async function copyRecords(
     for (const record of page.records) {
       if (batch.length >= most.records || (batch.length > 0 && batchBytes + record.bytes > most.bytes)) await flush();
       if (batch.length === 0) firstSeq = record.seq;
+      // The files come first, so that no record of the target refers to a file that is still on its way.
+      for (const id of fileIdsOf(record.record)) await files(id);
       batch.push(sourcedDraft(record));
       batchBytes += record.bytes;
     }
   }
   await flush();
   return copied;
+}
+
+/**
+ * Returns the function that gives the target a file of the source. A file that the source lacks is missing in the target
+ * too.
+ * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED for a target that keeps no files
+ */
+function filesCopier(from: SessionPlace, to: SessionPlace): (id: string) => Promise<void> {
+  const { namespace, agentId } = from.ref;
+  const isSamePlace = from.store === to.store && namespace === to.ref.namespace && agentId === to.ref.agentId;
+  const copied = new Set<string>();
+  return async (id) => {
+    if (isSamePlace || copied.has(id)) return;
+    copied.add(id);
+    const file = (await from.store.files?.stat(from.ref, id)) ?? null;
+    if (from.store.files === undefined || file === null) return;
+    const { files, capabilities } = to.store;
+    if (files === undefined)
+      throw refused(
+        "CAPABILITY_UNSUPPORTED",
+        `The store ${quote(capabilities.name)} keeps no files, and the session has some.`,
+        {
+          needs: "files",
+          fileId: id,
+        },
+      );
+    if ((await files.stat(to.ref, id)) === null) await files.put(to.ref, from.store.files.get(from.ref, id));
+  };
 }
 
 /** The draft keeps the source line of the record, so that the copy has the same bytes. */

@@ -7,6 +7,7 @@ import { callRoutes } from "./routes/call-routes.ts";
 import { contextRoutes } from "./routes/context-routes.ts";
 import { documentRoutes } from "./routes/document-routes.ts";
 import { eventRoutes } from "./routes/event-routes.ts";
+import { fileRoutes } from "./routes/file-routes.ts";
 import { lifeCycleRoutes } from "./routes/life-cycle-routes.ts";
 import { messageRoutes } from "./routes/message-routes.ts";
 import { outlineRoutes } from "./routes/outline-routes.ts";
@@ -39,6 +40,7 @@ export const apiRoutes: readonly RouteDefinition[] = [
   ...lifeCycleRoutes,
   ...rewindRoutes,
   ...partialRoutes,
+  ...fileRoutes,
   ...searchRoutes,
   ...usageRoutes,
   ...eventRoutes,

@@ -28,6 +28,7 @@ import {
 import { readPages } from "@throughline/store-kit";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { createForkFacet, createPartialsFacet, createSearchFacet } from "./facets.ts";
+import { createFilesFacet } from "./files-facet.ts";
 import { watchSession } from "./watch-session.ts";
 import { appendBody, appendResultOf, assertMayExist, boundMs, isAddressable, recordOf, stateOf } from "./wire.ts";
 import type { WireAppend, WireRecord, WireSession } from "./wire.ts";
@@ -75,6 +76,7 @@ export class HttpStore implements core.SessionStore {
   readonly watch?: core.WatchFacet;
   readonly fork?: core.ForkFacet;
   readonly partials?: core.PartialsFacet;
+  readonly files?: core.FilesFacet;
   readonly #parts: HttpStoreParts;
   readonly #connection: Connection;
   readonly #life: HandleLife;
@@ -93,6 +95,7 @@ export class HttpStore implements core.SessionStore {
     if (capabilities.search) this.search = createSearchFacet(connection, begin);
     if (capabilities.fork) this.fork = createForkFacet(connection, begin, write, (event) => this.#life.announce(event));
     if (capabilities.partials === true) this.partials = createPartialsFacet(connection, capabilities, write);
+    if (capabilities.files === true) this.files = createFilesFacet({ connection, capabilities, life: this.#life });
     if (capabilities.watch) this.watch = { watch: (ref, options) => watchSession(context, ref, options) };
   }
 

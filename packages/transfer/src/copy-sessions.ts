@@ -38,6 +38,8 @@ const refusals = [
   "REVISION_CONFLICT",
   "APPEND_CONFLICT",
   "RECORD_TOO_LARGE",
+  "FILE_TOO_LARGE",
+  "CAPABILITY_UNSUPPORTED",
 ] as const;
 
 /** Reading throws these errors for a damaged session or a failing disk. */
@@ -72,6 +74,9 @@ const copyTable: OptionTable<CopyOptions> = {
  *
  * A session that cannot be read to its end is refused too, and the other sessions are copied. If this run created its
  * partial copy, that copy is removed, so that half a session never looks complete.
+ *
+ * The files that the records refer to are copied before them. A session with files is refused when the target keeps no
+ * files.
  *
  * Without `refs`, the marks that purges of imported sessions left are copied too, between stores that can list them
  * (`maintenance.purges`).

@@ -142,6 +142,11 @@ async function bodyOf(
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { contentEncoding: "identity" });
   if ((headers["transfer-encoding"] ?? "chunked").toLowerCase() !== "chunked")
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { transferEncoding: "chunked" });
+  if (rule.isStream === true) {
+    if (isBodyRead) throw bodyReadError();
+    continueBody();
+    return { body: arriving(request, all.bodyMs), type };
+  }
   const limits: SessionApiLimits = {
     ...all,
     bodyBytes: Math.min(all.bodyBytes, rule.most?.bytes ?? Infinity),
@@ -154,6 +159,22 @@ async function bodyOf(
   const value = rule.read === undefined ? parseJson(bytes) : rule.read(bytes, type, limits);
   assertShortLists(value);
   return { body: parseWith(rule.schema, value, "body"), type };
+}
+
+/** Yields the body as it arrives. A client that sends nothing for the time of a body is refused. */
+async function* arriving(request: ApiIncoming, bodyMs: number): AsyncGenerator<Uint8Array> {
+  const pieces = request.iterator({ destroyOnReturn: false });
+  for (;;) {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(refused("REQUEST_TIMEOUT", "The body did not arrive in time.")), bodyMs);
+    try {
+      const next = (await Promise.race([pieces.next(), late.promise])) as IteratorResult<Uint8Array>;
+      if (next.done === true) return;
+      yield next.value;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
 }
 
 function bodyReadError(): ThroughlineError {

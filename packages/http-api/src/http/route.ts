@@ -12,6 +12,8 @@ interface BodyRule<Schema extends z.ZodType = z.ZodType> {
   /** Lists the accepted media types. @default application/json */
   readonly types?: readonly string[];
   readonly isOptional?: boolean;
+  /** Passes the body to the handler as a stream that is read no faster than the handler reads it. @default false */
+  readonly isStream?: boolean;
   /** Lowers the server's JSON limits for this route. */
   readonly most?: { readonly bytes: number; readonly values: number };
   /** Parses the bytes of a type other than JSON. @default JSON */

@@ -116,6 +116,7 @@ function countedStore(store: SessionStore, timed: Timed): SessionStore {
     ...(store.watch === undefined ? {} : { watch: store.watch }),
     ...(store.fork === undefined ? {} : { fork: store.fork }),
     ...(store.partials === undefined ? {} : { partials: store.partials }),
+    ...(store.files === undefined ? {} : { files: store.files }),
     ...(store.maintenance === undefined ? {} : { maintenance: store.maintenance }),
     ...(readWindow === undefined
       ? {}

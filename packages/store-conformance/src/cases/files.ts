@@ -18,6 +18,11 @@ import { createXorCodec } from "../xor-codec.ts";
 
 const lengths = [0, 1, chunkBytes - 1, chunkBytes, chunkBytes + 1, 3 * chunkBytes + 7];
 
+/** A store may have read ahead of its caller. */
+async function drained(reader: AsyncIterator<Uint8Array>): Promise<void> {
+  while ((await reader.next()).done !== true);
+}
+
 export const fileCases: readonly ConformanceCase[] = [
   {
     id: "files/round-trip",
@@ -198,12 +203,12 @@ export const fileCases: readonly ConformanceCase[] = [
     demand: "a deleted file is gone, also from the store's files and for a reader that has begun",
     requires,
     async run({ under, store }) {
-      const bytes = bytesOf(3 * chunkBytes);
+      const bytes = bytesOf(20 * chunkBytes);
       const id = await putFile(store, bytes);
       const reader = facetOf(store).get(scope, id)[Symbol.asyncIterator]();
       await reader.next();
       assert.equal(await facetOf(store).delete(scope, id), true);
-      await assertFails(reader.next(), "FILE_NOT_FOUND");
+      await assertFails(drained(reader), "FILE_NOT_FOUND");
       await assertFails(readFile(store, id), "FILE_NOT_FOUND");
       assert.deepEqual(await listFiles(store), []);
       await assertInNoFile(under, bytes);

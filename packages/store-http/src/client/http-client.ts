@@ -27,6 +27,8 @@ export interface HttpRequest {
   readonly body?: unknown;
   /** Holds a body that is JSON text already. It takes precedence over `body`. */
   readonly text?: string;
+  /** Holds a body of bytes, which is sent as it arrives. It takes precedence over `text` and `body`. */
+  readonly stream?: ReadableStream<Uint8Array>;
   /** Overrides the client's namespace. */
   readonly namespace?: string;
   /** Aborts the request; the call rejects with the reason of the signal. */
@@ -66,12 +68,13 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   if (/[^\x21-\x7e]/.test(options.token ?? "")) throw new TypeError("The token has a character that no header takes.");
   const ask = options.fetch ?? globalThis.fetch;
   const send = async (request: HttpRequest): Promise<Response> => {
-    const { method = "GET", signal, body, text = body === undefined ? undefined : JSON.stringify(body) } = request;
+    const { method = "GET", signal, body, stream } = request;
+    const { text = body === undefined ? undefined : JSON.stringify(body) } = request;
     const response = await ask(`${base}/api/v1${request.path}${queryOf(request.query)}`, {
       method,
       headers: headersOf(options, request, text !== undefined),
       redirect: "error",
-      ...(text === undefined ? {} : { body: text }),
+      ...bodyOf(text, stream),
       ...(signal === undefined ? {} : { signal }),
     });
     if (!response.ok) throw await problemOf(response);
@@ -91,6 +94,12 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (body !== null) yield* readEvents(body);
     },
   };
+}
+
+function bodyOf(text: string | undefined, stream: HttpRequest["stream"]): RequestInit {
+  // Fetch sends a stream only when it is told that the answer may wait for its end.
+  if (stream !== undefined) return { body: stream, duplex: "half" } as RequestInit;
+  return text === undefined ? {} : { body: text };
 }
 
 function baseOf(text: string): string {

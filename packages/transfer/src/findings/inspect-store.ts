@@ -10,9 +10,11 @@ import { setImmediate as pause } from "node:timers/promises";
 import {
   hasErrorCode,
   ThroughlineError,
+  type FilesFacet,
   type Finding,
   type ListQuery,
   type MaintenanceFacet,
+  type SessionRef,
   type SessionState,
   type SessionStore,
   type StoredRecord,
@@ -43,6 +45,7 @@ export async function* inspectStore(
   assertKnownOptions<InspectStoreOptions>("inspectStore", options, storeTable);
   const { signal } = options;
   const reported = new Set<string>();
+  const scopes = new Map<string, SessionRef>();
   if (store.maintenance !== undefined)
     for await (const finding of ownFindings(store.maintenance, signal)) {
       if (finding.code === "RECORD_MISSING" || ofLines.has(finding.code)) reported.add(recordOf(finding));
@@ -52,7 +55,29 @@ export async function* inspectStore(
     // The store's own check has reported this line with its position, so the record of that line is not reported again.
     const found = await inspectSession(store, state, signal);
     yield* found.filter((finding) => !ofLines.has(finding.code) || !reported.has(recordOf(finding)));
+    scopes.set(JSON.stringify([state.ref.namespace, state.ref.agentId]), state.ref);
   }
+  if (store.files !== undefined) for (const scope of scopes.values()) yield* inspectFiles(store.files, scope, signal);
+}
+
+/** Reports files that records name and the store lacks, and files to which no record refers. */
+async function* inspectFiles(
+  files: FilesFacet,
+  scope: SessionRef,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding, void, void> {
+  const { agentId, namespace } = scope;
+  for await (const page of files.list({ namespace, agentId }, signal === undefined ? {} : { signal }))
+    for (const { id, bytes, storedAtMs, references } of page) {
+      const records = `${references} ${references === 1 ? "record" : "records"} of agent ${agentId}`;
+      if (bytes === null)
+        yield createFinding("FILE_MISSING", `The file ${id}, to which ${records} refer, is not in the store.`, {});
+      else if (references === 0) {
+        const since = new Date(storedAtMs ?? 0).toISOString();
+        const message = `No record of agent ${agentId} refers to the file ${id} (${bytes} bytes, put at ${since}).`;
+        yield createFinding("FILE_UNUSED", message, {});
+      }
+    }
 }
 
 /** The default includes archived sessions, because damage in them matters too. */
