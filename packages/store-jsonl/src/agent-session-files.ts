@@ -3,6 +3,7 @@ import type { Finding, SessionRecord, SessionRef, SessionState } from "@throughl
 import { agentFolder, agentFolderExists, makeAgentFolder } from "./agent-folder.ts";
 import type { AgentAddress, AgentFolder } from "./agent-folder.ts";
 import { AgentLocation } from "./agent-location.ts";
+import { createMirror } from "./create-mirror.ts";
 import { ownHead, type OpenTranscript } from "./open-transcript.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
@@ -17,7 +18,7 @@ import { SessionIndex } from "./session-index.ts";
 import { entryOf } from "./undecodable-entry.ts";
 import { fileNamesOf, type SessionSnapshot, type SessionRow } from "./session-row.ts";
 import { StoredFiles } from "./stored-files.ts";
-import { SessionsMirror } from "./sessions-mirror.ts";
+import type { SessionsMirror } from "./sessions-mirror.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
 import type { TranscriptFile, TranscriptFileOptions } from "./transcript-file.ts";
@@ -396,13 +397,4 @@ export class AgentSessionFiles {
     const finding = createFinding("SESSION_FILE_MISSING", message, place);
     this.#findings.say(sessionId, { ref: this.refOf(row), sessionId }, finding);
   }
-}
-
-function createMirror(
-  { files, codec, random, writesSessionsJson }: StoreContext,
-  folder: AgentFolder,
-  onFinding: (finding: Finding) => void,
-): SessionsMirror {
-  const writer = `${random.uint32().toString(36)}${random.uint32().toString(36)}`;
-  return new SessionsMirror({ files, folder, isWanted: codec.isCoded ? false : writesSessionsJson, onFinding, writer });
 }

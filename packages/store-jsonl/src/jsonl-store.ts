@@ -1,5 +1,4 @@
 import type { ReadPayload, StoreLockOptions } from "@throughline/core/internal";
-import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import {
@@ -13,7 +12,6 @@ import {
   isAgentId,
   quote,
   refused,
-  sessionNotFound,
   withStored,
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
@@ -33,7 +31,8 @@ import { AdoptedChanges } from "./adopt-changes.ts";
 import { createFiles } from "./files-facet.ts";
 import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
-import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
+import { readSession } from "./read-session.ts";
+import { appendReferring, recountFiles, recountFork } from "./refer-to-files.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
 import { commitPurge } from "./purges.ts";
 import { archiveSession, openSettled, openToRemove, moveSession, saveSession } from "./session-changes.ts";
@@ -122,7 +121,7 @@ class JsonlStore implements core.SessionStore {
       const append = (): Promise<WrittenAppend> => this.#queues.of(agent, ref).append(request);
       const referred = request.prepared.flatMap(({ fields }) => fileIdsOf(fields));
       const { result, events, flushed } =
-        referred.length === 0 ? await append() : await this.#appendReferring(agent, ref, referred, append);
+        referred.length === 0 ? await append() : await appendReferring(agent, ref, referred, append);
       if (flushed !== null) await flushed;
       if (result.replayed) return withStored(this, ref, { ...result, durability: request.durability }, options);
       for (const event of events) this.#context.emit(event);
@@ -134,56 +133,14 @@ class JsonlStore implements core.SessionStore {
     }, true);
   }
 
-  /** A reset between the two looks gives the records to another session, which then gets the references. */
-  async #appendReferring<T extends { readonly result: core.AppendResult }>(
-    agent: AgentSessionFiles,
-    ref: core.SessionRef,
-    ids: readonly string[],
-    append: () => Promise<T>,
-  ): Promise<T> {
-    const row = await agent.locate(ref);
-    if (row === null) return append();
-    const appended = await agent.stored.referring(row.sessionId, ids, append);
-    const { sessionId } = appended.result.head;
-    if (sessionId !== row.sessionId) await agent.stored.referring(sessionId, ids, async () => appended);
-    return appended;
-  }
-
-  async *read<Payload extends ReadPayload = "record">(
+  read<Payload extends ReadPayload = "record">(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
-    const { afterSeq, beforeSeq, limit } = kit.readBounds(options);
-    this.#life.begin(options.signal);
-    const { order = "ascending", payload = "record" as Payload } = options;
-    const { pageRecords, pageBytes } = this.capabilities.limits;
-    const step = order === "ascending" ? 1 : -1;
-    const agent = this.#agent(ref);
-    let seq = 0;
-    let sessionId: string | null = null;
-    let cursor: PageCursor | null = null;
-    // The session is read once even with a limit of 0, so that a missing session is reported.
-    for (let left = limit; left > 0 || sessionId === null; this.#life.begin(options.signal)) {
-      // The session is looked up for each page, because it may be moved, redacted or purged while the caller works.
-      const row: SessionRow | null =
-        sessionId === null ? await this.#lookUp(agent, ref, options.signal) : agent.locateId(sessionId);
-      if (row === null) throw sessionNotFound(ref);
-      ({ sessionId } = row);
-      const bounds = { order, afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;
-      const read = (): HeldPage<Payload> | null => holdPage(agent, row, seq, bounds, payload, cursor);
-      const held = await this.#context.room.patiently(read, () => 0);
-      // Purged since it was looked up: that is not where it ends.
-      if (held === null && agent.locateId(sessionId) === null) throw sessionNotFound(ref);
-      if (held === null || held.page === null) return;
-      const { records, span, lastSeq } = held.page;
-      ({ cursor } = held.page);
-      seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
-      left -= records.length;
-      // Pages are read synchronously, so a long read without pauses would block the process.
-      await pause();
-      yield { records, lastSeq };
-      if (seq < 1) return;
-    }
+    const { limits } = this.capabilities;
+    const agent = (): AgentSessionFiles => this.#agent(ref);
+    const lookUp = (signal?: AbortSignal): Promise<SessionRow | null> => this.#lookUp(this.#agent(ref), ref, signal);
+    return readSession({ life: this.#life, room: this.#context.room, limits, agent, lookUp }, ref, options);
   }
 
   /** Finds a session and prepares its transcript. `close` waits for this; the reads after it are synchronous. */
@@ -298,19 +255,10 @@ class JsonlStore implements core.SessionStore {
       kit.assertRedaction(ids, options);
       const agent = this.#agent(ref);
       const result = await redactSession(this.#scope(agent, "disk"), ref, ids, options);
-      await this.#recountFiles(agent, ref, result.seqs);
+      await recountFiles(agent, ref, result.seqs);
       if ((options.entryFields ?? []).length > 0) await this.#derived.purge(agent);
       return result;
     });
-  }
-
-  /** Deletes the files to which only redacted records referred. */
-  async #recountFiles(agent: AgentSessionFiles, ref: core.SessionRef, seqs: readonly number[]): Promise<void> {
-    const reached = [ref, ...(await sharersOf(agent, ref, seqs)).map((sharer) => sharer.ref)];
-    for (const each of reached) {
-      const row = await agent.locate(each);
-      if (row !== null && agent.stored.refersToFiles(row.sessionId)) await agent.stored.recount(row);
-    }
   }
 
   close(): Promise<void> {
@@ -432,8 +380,7 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scope(agent, "disk"), ref, forked);
       await agent.log.flushed();
-      const origin = await agent.locate(ref);
-      if (origin !== null && agent.stored.refersToFiles(origin.sessionId)) await agent.stored.recount(row);
+      await recountFork(agent, ref, row);
       this.#derived.schedule(agent);
       return afterCommit(agent.folder.agent, () => agent.state(row));
     });

@@ -1,7 +1,7 @@
 import { fileIdsOf, type FileScope, KeyedQueues, type ListedFile } from "@throughline/core/internal";
 import type { SessionRecord } from "@throughline/core";
 import { type FileBackend, fileChunkBytes, type FileUpload, type KeptFile } from "@throughline/store-kit/internal";
-import type { AgentSessionFiles } from "./agent-session-files.ts";
+import type { AgentFolder } from "./agent-folder.ts";
 import { ageMsOf, appendAll, flushFolder, makeFolders, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import { FileReferences } from "./file-references.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -17,6 +17,14 @@ const uploadLength = 36;
 const sizeLength = 16;
 const trailerLength = uploadLength + sizeLength;
 
+/** Holds what the files need of their agent. */
+interface FilesAgent {
+  readonly folder: AgentFolder;
+  readonly exists: boolean;
+  readonly log: { refresh(): void; row(sessionId: string): SessionRow | null };
+  prepareWriting(): void;
+}
+
 /** Reads the records of a session, page by page. */
 export type ReadRecords = (row: SessionRow) => AsyncIterable<readonly SessionRecord[]>;
 
@@ -26,7 +34,7 @@ export type ReadRecords = (row: SessionRow) => AsyncIterable<readonly SessionRec
  */
 export class StoredFiles implements FileBackend {
   readonly #context: StoreContext;
-  readonly #agent: AgentSessionFiles;
+  readonly #agent: FilesAgent;
   readonly #references: FileReferences;
   readonly #records: ReadRecords;
   /** The references of a session are counted anew only while no append of this handle is about to add to them. */
@@ -36,7 +44,7 @@ export class StoredFiles implements FileBackend {
   /** Holds where the next chunk of a coded file begins, because the chunks before it have any length. */
   #next: { readonly upload: string; readonly number: number; readonly offset: number } | null = null;
 
-  constructor(context: StoreContext, agent: AgentSessionFiles, records: ReadRecords) {
+  constructor(context: StoreContext, agent: FilesAgent, records: ReadRecords) {
     this.#context = context;
     this.#agent = agent;
     this.#references = new FileReferences(context.files, agent.folder.fileReferences);
