@@ -7,8 +7,8 @@ export interface CodecContext {
   /** States the id of the session, which a rename keeps; empty for a file, which belongs to no session. */
   readonly sessionId: string;
   /**
-   * States the record's id. For an entry it is the session's key, for a partial the id of its turn, for a chunk of a file
-   * the id of its upload with the number of the chunk.
+   * States the record's id. For an entry it is the session's key, and for a partial the id of its turn. For a chunk of a
+   * file it is the id of the upload with the number of the chunk.
    */
   readonly id: string;
   /**

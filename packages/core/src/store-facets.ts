@@ -243,7 +243,7 @@ export interface GetFileOptions {
  */
 export interface FilesFacet {
   /**
-   * Keeps the bytes and resolves once they are durable at the store's default. Nobody sees any of a file before that,
+   * Stores the bytes and resolves once they are durable at the store's default. No part of a file is visible before that,
    * also when the process ends. Bytes that the scope has already are not kept again; their time is renewed.
    * @throws {ThroughlineError} FILE_TOO_LARGE, INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID, ABORTED, CODEC_FAILED,
    *   and what the content throws

@@ -33,9 +33,13 @@ interface SessionFile {
   /** Holds the block that sends the file in a message or a tool's result. */
   readonly block: {
     readonly type: "file";
+    /** States the id of the file. */
     readonly fileId: string;
+    /** States the media type that was given; absent without one. */
     readonly mediaType?: string;
+    /** States the name that was given; absent without one. */
     readonly name?: string;
+    /** Counts the bytes. */
     readonly bytes: number;
   };
 }

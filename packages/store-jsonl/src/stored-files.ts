@@ -37,7 +37,7 @@ export class StoredFiles implements FileBackend {
   readonly #agent: FilesAgent;
   readonly #references: FileReferences;
   readonly #records: ReadRecords;
-  /** The references of a session are counted anew only while no append of this handle is about to add to them. */
+  /** The references of a session are counted again only while no append of this handle is about to add to them. */
   readonly #changing = new KeyedQueues();
   /** Maps the upload of a coded file to its id. */
   readonly #ids = new Map<string, string>();

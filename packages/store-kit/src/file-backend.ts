@@ -20,7 +20,7 @@ export interface KeptFile extends StoredFile {
  * `fileChunkBytes` bytes before they are encoded.
  */
 export interface FileBackend {
-  /** Keeps a chunk of an upload, which nobody sees. */
+  /** Stores a chunk of an upload, which is not visible before `publish`. */
   addChunk(upload: FileUpload, number: number, bytes: Uint8Array): Awaitable<void>;
   /**
    * Makes an upload the file of its scope in one commit, as durable as the store's default. When the scope has the file

@@ -116,7 +116,7 @@ async function put(
   }
 }
 
-/** Removes what arrived. What a failed removal leaves is seen by nobody, and a later upload removes it. */
+/** A failed removal leaves chunks that are not visible. A later upload removes them. */
 async function dropUpload(backend: FileBackend, upload: FileUpload): Promise<void> {
   try {
     await backend.drop(upload);

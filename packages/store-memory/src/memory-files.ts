@@ -5,6 +5,7 @@ type FileScope = FileUpload["scope"];
 
 /** Holds the files of one namespace and agent. */
 interface ScopeFiles {
+  /** Maps an id to its file. */
   readonly files: Map<string, KeptFile>;
   /** Counts the records that refer to a file, whether the file is there or not. */
   readonly references: Map<string, number>;

@@ -43,8 +43,8 @@ const unknownEdgePx = 2048;
 
 /**
  * Estimates the tokens of a document by its bytes. The rules of thumb for small documents come from Mastra's token
- * estimator (`@mastra/memory` 1.31.0). In a large one nearly all bytes are images of pages, about 300 kB for a page of
- * 1,500 tokens: by the rule for text a scan of 20 MB would count 6,700,000 tokens, and fit no model.
+ * estimator (`@mastra/memory` 1.31.0). In a large document nearly all bytes are images of pages: about 300 kB for a page
+ * of 1,500 tokens. By the rule for text a scan of 20 MB would count 6,700,000 tokens, and fit no model.
  */
 function fileTokens(bytes: number, rule: ImageRule): number {
   switch (rule.kind) {
