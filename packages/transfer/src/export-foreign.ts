@@ -24,6 +24,7 @@ import {
   type WrittenSession,
 } from "@throughline/foreign-formats/internal";
 import { encodeLine } from "@throughline/openclaw-format/internal";
+import { withInlineFiles } from "./inline-files.ts";
 import { documentSource } from "./one-line-source.ts";
 import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
@@ -57,7 +58,8 @@ export async function* foreignParts(
   }
   if (!file.hasSources) {
     if (writer === undefined) return;
-    const records = writer.writesHistory ? await allRecords(store, ref, options) : await window(store, ref);
+    const found = writer.writesHistory ? await allRecords(store, ref, options) : await window(store, ref);
+    const records = await withInlineFiles(store, ref, found);
     const session = writtenSession(format.name, state, records, options);
     for await (const text of inSlices(wholeText(writer, session, options))) yield encodeLine(text);
     return;
@@ -65,7 +67,7 @@ export async function* foreignParts(
   file.reportNotes();
   const { own, writtenSeq, newName } = file;
   if ((own.length === 0 && newName === null) || writer === undefined) return yield* file.end();
-  const records = joined(await window(store, ref), own);
+  const records = await withInlineFiles(store, ref, joined(await window(store, ref), own));
   const { lastUnit } = file;
   const written = writtenSession(format.name, state, records, options, writtenSeq);
   const session = { ...written, label: newName, lastUnit };

@@ -1,4 +1,5 @@
 import {
+  fileIdsOf,
   assertKnownOptions,
   isBlobNote,
   loadExisting,
@@ -117,6 +118,8 @@ async function* exportedParts(
       if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
       needsHeader = false;
       yield encodeLine(line);
+      for (const _id of fileIdsOf(stored.record))
+        options.onRemark?.({ seq: stored.seq, id: stored.id, what: "left-out", reason: "the bytes of a stored file" });
       if (growth?.rest !== undefined && !isForeign(stored)) yield encodeLine(growth.rest);
       const mayEndOpen = isExact && stored.seq >= lastLineSeq && !isForeign(stored);
       if (!mayEndOpen || !hasOpenEnd(receipts, lastLineSeq)) yield lineFeed;

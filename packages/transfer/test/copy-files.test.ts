@@ -3,8 +3,9 @@ import { forkByCopy } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { copySessions } from "@throughline/transfer";
+import { copySessions, exportSession } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
+import type { ExportRemark } from "../src/export-types.ts";
 import { inspectStore } from "../src/findings/inspect-store.ts";
 import { fixtureFolder } from "./fixture-folder.ts";
 
@@ -91,5 +92,28 @@ describe("a check of a store", () => {
     const found = await Array.fromAsync(inspectStore(store));
     expect(found.map(({ code }) => code).toSorted()).toEqual(["FILE_MISSING", "FILE_UNUSED"]);
     expect(found.find(({ code }) => code === "FILE_UNUSED")?.message).toContain(unused.id);
+  });
+});
+
+describe("an export to another program", () => {
+  it("has the bytes of a file in the form of that program, or reports that they are left out", async () => {
+    const { store } = await filled();
+    const pdf = Buffer.from("%PDF-1.7 small").toString("base64");
+    const { id } = await store.files!.put(ref, other());
+    await store.append(ref, [
+      { type: "message", message: { role: "user", content: [{ type: "file", fileId: id, mediaType: "image/png" }] } },
+    ]);
+    for (const [to, isPdfKept] of [
+      ["claude-code", true],
+      ["codex", false],
+      ["pi", false],
+      ["jsonl", false],
+    ] as const) {
+      const remarks: string[] = [];
+      const onRemark = ({ what, reason, kind }: ExportRemark): void => void remarks.push(`${what} ${kind ?? reason}`);
+      const text = Buffer.concat(await Array.fromAsync(exportSession(store, ref, { to, onRemark }))).toString();
+      expect([to, text.includes(pdf) || remarks.some((remark) => remark.startsWith("left-out"))]).toEqual([to, true]);
+      if (isPdfKept) expect(text).toContain(pdf);
+    }
   });
 });
