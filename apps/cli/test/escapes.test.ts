@@ -123,6 +123,10 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["chat", "--model", attack, "--once", "x"],
   ],
   explain: [["explain", "evil"]],
+  sync: [
+    ["sync", evilFolder, "--dry-run"],
+    ["sync", "--programs", attack],
+  ],
   handoff: [
     ["handoff", `x${attack}`, "--to", "codex"],
     ["handoff", "evil", "--to", attack],

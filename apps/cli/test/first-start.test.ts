@@ -106,9 +106,8 @@ describe("sessions of several programs at the first run", () => {
       await using terminal = chat();
       await terminal.waitFor("[y/N] ");
       const asked = terminal.text();
-      expect(asked).toContain("There are sessions of other programs: OpenClaw: 1 transcript");
-      for (const program of ["Claude Code", "Codex", "Gemini CLI", "opencode", "pi"])
-        expect(asked).toContain(`${program}: 1 transcript`);
+      for (const program of ["Claude Code", "Codex", "Gemini CLI", "opencode", "pi", "OpenClaw"])
+        expect(asked).toContain(`${program} 1 session`);
       expect(asked.match(/Import them\?/g)).toHaveLength(1);
       terminal.write("y\r");
       await terminal.waitFor("Imported 6 sessions");
@@ -122,7 +121,7 @@ describe("sessions of several programs at the first run", () => {
       expect((await run(["search", words])).stdout).toContain(words);
     await using again = chat();
     await again.waitFor("> ");
-    expect(again.text()).not.toContain("sessions of");
+    expect(again.text()).not.toContain("Import them?");
     again.write("/quit\r");
     expect(await again.exitCode()).toBe(0);
   });
@@ -136,7 +135,7 @@ describe("sessions of several programs at the first run", () => {
     writeFileSync(join(home, "config.json"), JSON.stringify({ session: { inherit: { enabled: false } } }));
     await using terminal = chat();
     await terminal.waitFor("> ");
-    expect(terminal.text()).not.toContain("sessions of");
+    expect(terminal.text()).not.toContain("Import them?");
     terminal.write("/quit\r");
     expect(await terminal.exitCode()).toBe(0);
     expect(files.map((file) => readFileSync(file, "utf8"))).toEqual(before);

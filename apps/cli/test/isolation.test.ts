@@ -91,6 +91,7 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
   watch: [{ args: [theirs, "--after-seq", "0", "--limit", "1"], expected: "refused" }],
   append: [{ args: [theirs], stdin: draft, expected: "refused" }],
   import: [{ args: ["j", "--key", theirs], expected: "refused" }],
+  sync: [{ args: ["--dry-run"], expected: "blind" }],
   export: [
     { args: [theirs], expected: "refused" },
     { args: ["--all", "--archived", "-o", "exported"], expected: "blind" },

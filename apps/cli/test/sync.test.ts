@@ -134,6 +134,16 @@ describe("sync", () => {
     expect(await synced()).toMatchObject({ unchanged: 1 });
   });
 
+  it("imports into a store elsewhere when the home cannot be made, and says what is not kept", async () => {
+    const claude = claudeSession();
+    const environment = { THROUGHLINE_HOME: join(claude, "home") };
+    const store = `sqlite:${join(directory.path, "other.db")}`;
+    const { code, stdout, stderr } = await run(["sync", "--json", "--store", store], { environment });
+    expect([code, objects(stdout)]).toMatchObject([0, [{ totals: { imported: 1 } }]]);
+    for (const words of ["The answer cannot be kept", "No lock can be taken", "read files cannot be written"])
+      expect(stderr).toContain(words);
+  });
+
   it("asks once on a terminal, with what each program has", { tags: ["slow"] }, async () => {
     claudeSession();
     codexSession();

@@ -177,7 +177,7 @@ export async function lockSync(
   options: { readonly onWait?: () => void; readonly clock?: Clock } = {},
 ): Promise<(() => void) | null> {
   const { onWait, clock = systemClock } = options;
-  makeHome(homeOf(context));
+  tryToMakeHome(homeOf(context));
   const lock = openProcessLock(join(homeOf(context), `sync-lock-${hashOf([context.storeUrl])}`));
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     if (lock.tryLock()) return () => lock.close();
@@ -188,4 +188,13 @@ export async function lockSync(
   }
   lock.close();
   return null;
+}
+
+/** The lock, which is a file in the home, reports a home that cannot be made. */
+function tryToMakeHome(path: string): void {
+  try {
+    makeHome(path);
+  } catch (error) {
+    if (typeof (error as { readonly code?: unknown }).code !== "string") throw error;
+  }
 }

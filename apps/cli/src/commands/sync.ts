@@ -1,12 +1,6 @@
-import {
-  lockSync,
-  openProgramSync,
-  readSyncConsent,
-  surveyPrograms,
-  writeSyncConsent,
-} from "@throughline/agent/internal";
+import { lockSync, openProgramSync, readSyncConsent, surveyPrograms } from "@throughline/agent/internal";
 import { settingOf } from "@throughline/config/internal";
-import type { SessionStore } from "@throughline/core";
+import { hasErrorCode, type SessionStore } from "@throughline/core";
 import type { SourceSync } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
@@ -14,7 +8,7 @@ import { reportImport } from "../import-report.ts";
 import { namedPath } from "../named-path.ts";
 import { namedFormat } from "../program-names.ts";
 import { reportPasses } from "../sync/report-passes.ts";
-import { askForSync } from "../sync/sync-question.ts";
+import { askForSync, rememberAnswer } from "../sync/sync-question.ts";
 import { SyncProgress } from "../sync/sync-progress.ts";
 
 interface SyncOptions {
@@ -66,7 +60,7 @@ async function isAgreed({ context, formats }: SyncRun): Promise<boolean> {
     const surveys = await surveyPrograms(context, formats);
     if (surveys.length > 0) return askForSync(context, surveys);
   }
-  writeSyncConsent(context, "yes");
+  rememberAnswer(context, "yes");
   return true;
 }
 
@@ -78,9 +72,16 @@ function canAsk({ host, isYes, settings }: CommandContext): boolean {
 /** A watch waits for the lock until an interrupt, and takes over from the process that has it. */
 async function locked({ context, options }: SyncRun): Promise<(() => void) | null> {
   const { output, signal } = context;
-  if (options.watch !== true) return lockSync(context, AbortSignal.any([signal, AbortSignal.timeout(lockWaitMs)]));
   const onWait = (): void => output.note("Another process syncs this store. This one takes over when it ends.");
-  return lockSync(context, signal, { onWait });
+  try {
+    if (options.watch === true) return await lockSync(context, signal, { onWait });
+    return await lockSync(context, AbortSignal.any([signal, AbortSignal.timeout(lockWaitMs)]));
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_READ_ONLY", "STORE_IO", "PATH_UNSAFE", "STORE_UNSUPPORTED")) throw error;
+    // Two processes that sync at once cost time and double nothing.
+    output.note(`No lock can be taken in the home: ${error.message}`);
+    return () => {};
+  }
 }
 
 /** The process with the lock reads the places of programs. It does not know the paths that were named here. */

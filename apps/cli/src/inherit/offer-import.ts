@@ -32,7 +32,9 @@ export async function offerImport(
   if (enabled === false) return;
   // A user who configures a source means only that source.
   if (isSourceNamed(context.config)) return offerSource(context, store, canAsk);
-  const surveys = await undecidedPrograms(context);
+  // A script does not wait for a search each time. It is told about OpenClaw only, whose sessions `chat` continues.
+  if (!canAsk && !(await isEmpty(context, store))) return;
+  const surveys = await undecidedPrograms(context, canAsk ? null : new Set(["openclaw"]));
   if (surveys === null) return;
   if (canAsk) {
     if (!(await askForSync(context, surveys))) return;
@@ -41,11 +43,14 @@ export async function offerImport(
     if (summary.imported > 0) await summary.printCommands(context, store);
     return;
   }
-  const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
-  if (sessions.length > 0) return;
   context.output.note(
-    `There are sessions of other programs: ${surveyText(surveys)}. \`throughline sync\` imports them.`,
+    `There are sessions of another program: ${surveyText(surveys)}. \`throughline sync\` imports them.`,
   );
+}
+
+async function isEmpty({ signal }: CommandContext, store: SessionStore): Promise<boolean> {
+  const { sessions } = await store.list({ state: "any", limit: 1, signal });
+  return sessions.length === 0;
 }
 
 /** Asks once about the configured source. */
@@ -59,8 +64,7 @@ async function offerSource(context: CommandContext, store: SessionStore, canAsk:
     if (await isConfirmed(context, question)) await importAll(context, store, places);
     return;
   }
-  const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
-  if (sessions.length === 0)
+  if (await isEmpty(context, store))
     context.output.note(`There are sessions in ${where}. \`throughline import PATH\` imports them.`);
 }
 

@@ -1,5 +1,6 @@
 import { type ProgramSurvey, readSyncConsent, surveyPrograms, writeSyncConsent } from "@throughline/agent/internal";
 import { hasErrorCode } from "@throughline/core";
+import { causeText } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 
@@ -10,8 +11,17 @@ import { counted, sizeText } from "../counted.ts";
 export async function askForSync(context: CommandContext, surveys: readonly ProgramSurvey[]): Promise<boolean> {
   const question = `${surveyText(surveys)}. Import them? Files stay unchanged; nothing leaves this machine.`;
   const isAgreed = await isConfirmed(context, question);
-  writeSyncConsent(context, isAgreed ? "yes" : "no");
+  rememberAnswer(context, isAgreed ? "yes" : "no");
   return isAgreed;
+}
+
+/** A home that cannot be written costs the answer only, so the question comes again. */
+export function rememberAnswer(context: CommandContext, answer: "yes" | "no"): void {
+  try {
+    writeSyncConsent(context, answer);
+  } catch (error) {
+    context.output.note(`The answer cannot be kept in the home: ${causeText(error)}`);
+  }
 }
 
 /** Asks, and says what a person who refused can do later. An interrupt is no answer. */
@@ -39,8 +49,11 @@ export function surveyText(surveys: readonly ProgramSurvey[]): string {
 }
 
 /** Finds what a person who was never asked may decide about; null when there is nothing, or the answer is known. */
-export async function undecidedPrograms(context: CommandContext): Promise<readonly ProgramSurvey[] | null> {
+export async function undecidedPrograms(
+  context: CommandContext,
+  formats: ReadonlySet<string> | null,
+): Promise<readonly ProgramSurvey[] | null> {
   if (readSyncConsent(context) !== null) return null;
-  const surveys = await surveyPrograms(context);
+  const surveys = await surveyPrograms(context, formats);
   return surveys.length === 0 ? null : surveys;
 }
