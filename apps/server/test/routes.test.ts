@@ -392,12 +392,8 @@ describe("the rest of the routes", () => {
     expect((await serving.ask("GET", `/files/${id}?from=1&to=4`)).text).toBe("PDF");
     expect((await serving.ask("DELETE", `/files/${id}`)).body).toMatchObject({ isDeleted: true });
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
-    const untried = operations
-      .map(({ operationId }) => operationId)
-      .filter(
-        (id) =>
-          !id.startsWith("followSession") && ![...answeredOperations()].some((each) => each.startsWith(`${id} 2`)),
-      );
-    expect(untried).toEqual([]);
+    const isTried = (id: string): boolean => [...answeredOperations()].some((each) => each.startsWith(`${id} 2`));
+    const untried = operations.map(({ operationId }) => operationId).filter((id) => !isTried(id));
+    expect(untried.filter((id) => !id.startsWith("followSession"))).toEqual([]);
   });
 });
