@@ -1,0 +1,201 @@
+// Search marks: for how many questions, whose answer stands in a known place, `memory_search` shows that place among the
+// first 1 and 5. A place counts when its episode holds a record that the question names. FOLDER has `locomo10.json` of
+// LoCoMo, `beam/N/` of BEAM's 100K part and `filler/*.json`, chats of another part. Stores stay in FOLDER/stores for the next
+// run. `--against` gives the paired difference to the outcomes of another state of the code.
+// node --conditions=@throughline/source lab/search-marks.ts locomo FOLDER [--together] [--records 200000] [--out FILE] [--against FILE]
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { sessionRef, type SessionStore } from "../packages/core/src/index.ts";
+import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+import { createMemorySearchTool, type MemoryHit } from "../packages/tools/src/workspace/memory-search-tool.ts";
+import { readSet, setNames, type QuestionSet, type SetName, type SetSession } from "./search-marks/question-set.ts";
+import { fillerSessions } from "./search-marks/filler.ts";
+
+/** States at which place the evidence of a question stood, from 1; 0 when it was not shown. */
+export interface Outcome {
+  readonly id: string;
+  readonly place: number;
+  readonly cpuMs: number;
+}
+
+interface Place {
+  readonly sessionId: string;
+  readonly seq: number;
+}
+
+const minuteMs = 60_000;
+
+/** Writes the sessions of a set into a store, and returns where each label stands. */
+export async function fillStore(
+  store: SessionStore,
+  set: QuestionSet,
+  isTogether: boolean,
+): Promise<ReadonlyMap<string, Place>> {
+  const places = new Map<string, Place>();
+  for (const { name, sessions } of set.conversations)
+    for (const session of sessions) {
+      const sessionId = `${name}-${session.name}`;
+      for (const [index, { label }] of session.records.entries()) places.set(label, { sessionId, seq: index + 1 });
+      await writeSession(store, isTogether ? "all" : agentOf(name), sessionId, session);
+    }
+  return places;
+}
+
+function agentOf(conversation: string): string {
+  return conversation.toLowerCase();
+}
+
+async function writeSession(
+  store: SessionStore,
+  agent: string,
+  sessionId: string,
+  { startMs, records }: SetSession,
+): Promise<void> {
+  const ref = sessionRef({ key: `agent:${agent}:${sessionId.toLowerCase()}` });
+  if ((await store.load(ref)) !== null) return;
+  await store.save(ref, { sessionId }, { ifRevision: null });
+  for (let from = 0; from < records.length; from += 500) {
+    const drafts = records.slice(from, from + 500).map(({ message }, index) => ({
+      type: "message",
+      timestamp: new Date(startMs + (from + index) * minuteMs).toISOString(),
+      message,
+    }));
+    await store.append(ref, drafts);
+  }
+}
+
+/** Asks every question of a set, and yields the outcomes. */
+export async function* measureSet(
+  store: SessionStore,
+  set: QuestionSet,
+  places: ReadonlyMap<string, Place>,
+  isTogether: boolean,
+): AsyncGenerator<Outcome> {
+  const root = mkdtempSync(join(tmpdir(), "search-marks-"));
+  try {
+    const tool = createMemorySearchTool({ root, store, sessions: "agent" });
+    for (const { id, conversation, text, evidence } of set.questions) {
+      const ref = sessionRef({ key: `agent:${isTogether ? "all" : agentOf(conversation)}:asking` });
+      const before = process.cpuUsage();
+      const answer = await tool.run(
+        { query: text, limit: 20 },
+        { ref, callId: "c", signal: new AbortController().signal },
+      );
+      const { user, system } = process.cpuUsage(before);
+      if (typeof answer === "string") throw new Error("A result with details was expected.");
+      const { hits } = answer.details as { readonly hits: readonly MemoryHit[] };
+      const wanted = evidence.flatMap((label) => places.get(label) ?? []);
+      const place = 1 + hits.findIndex((hit) => wanted.some((each) => holds(hit, each)));
+      yield { id, place, cpuMs: (user + system) / 1000 };
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+function holds(hit: MemoryHit, { sessionId, seq }: Place): boolean {
+  return hit.kind === "session" && hit.sessionId === sessionId && hit.firstSeq <= seq && seq <= hit.lastSeq;
+}
+
+/** Opens the store of a set, and fills it unless an earlier run did. */
+async function storeOf(
+  folder: string,
+  name: string,
+  fill: (store: SessionStore) => Promise<void>,
+): Promise<SessionStore> {
+  const stores = join(folder, "stores");
+  mkdirSync(stores, { recursive: true });
+  const path = join(stores, name);
+  if (!existsSync(path)) {
+    const building = `${path}.building`;
+    rmSync(building, { recursive: true, force: true });
+    mkdirSync(building);
+    const store = createSqliteStore({ path: join(building, "store.db"), searchFill: "on-demand" });
+    await fill(store);
+    for await (const left of store.search?.fill?.() ?? [])
+      if (left % 50_000 < 500) process.stderr.write(`${left} left\n`);
+    await store.close();
+    renameSync(building, path);
+  }
+  return createSqliteStore({ path: join(path, "store.db"), searchFill: "on-demand" });
+}
+
+const atFirst = (outcomes: readonly Outcome[], most: number): readonly number[] =>
+  outcomes.map(({ place }) => (place > 0 && place <= most ? 1 : 0));
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+const percent = (share: number): string => (100 * share).toFixed(1);
+
+/** Returns the mean difference of paired outcomes in points, with its 95 % interval. */
+export function pairedDifference(
+  before: readonly number[],
+  after: readonly number[],
+): readonly [number, number, number] {
+  const differences = after.map((value, index) => 100 * (value - (before[index] ?? 0)));
+  const average = mean(differences);
+  const variance = differences.reduce((sum, each) => sum + (each - average) ** 2, 0) / (differences.length - 1);
+  const half = 1.96 * Math.sqrt(variance / differences.length);
+  return [average, average - half, average + half];
+}
+
+function report(name: string, outcomes: readonly Outcome[], against: readonly Outcome[] | null): string {
+  const cpu = outcomes.map(({ cpuMs }) => cpuMs).toSorted((one, other) => one - other);
+  const median = cpu[Math.floor(cpu.length / 2)] ?? 0;
+  const shares = [1, 5, 20].map((most) => percent(mean(atFirst(outcomes, most))));
+  const lines = [
+    `| ${name} | ${outcomes.length} | ${shares.join(" | ")} | ${mean(cpu).toFixed(1)} | ${median.toFixed(1)} |`,
+  ];
+  if (against !== null) {
+    const known = new Map(against.map((outcome) => [outcome.id, outcome]));
+    const both = outcomes.filter(({ id }) => known.has(id));
+    const before = both.map(({ id }) => known.get(id) as Outcome);
+    for (const most of [1, 5]) {
+      const [average, low, high] = pairedDifference(atFirst(before, most), atFirst(both, most));
+      lines.push(
+        `|   change at ${most} | ${both.length} | ${average.toFixed(1)} | ${low.toFixed(1)} to ${high.toFixed(1)} |`,
+      );
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function readOutcomes(path: string): readonly Outcome[] {
+  return JSON.parse(readFileSync(path, "utf8")) as readonly Outcome[];
+}
+
+async function main(): Promise<void> {
+  const { values: flags, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      together: { type: "boolean", default: false },
+      records: { type: "string", default: "0" },
+      out: { type: "string" },
+      against: { type: "string" },
+    },
+  });
+  const [name = "", folder = ""] = positionals;
+  if (!setNames.includes(name as SetName) || folder === "") {
+    process.stderr.write(`Usage: search-marks.ts ${setNames.join("|")} FOLDER\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const records = Number(flags.records);
+  const isTogether = flags.together || records > 0;
+  const set = readSet(name as SetName, folder);
+  let places: ReadonlyMap<string, Place> = new Map();
+  const title = `${name}-${records > 0 ? records : isTogether ? "together" : "alone"}`;
+  await using store = await storeOf(folder, title, async (fresh) => {
+    places = await fillStore(fresh, set, isTogether);
+    for (const session of fillerSessions(join(folder, "filler"), records - places.size))
+      await writeSession(fresh, "all", session.name, session);
+  });
+  // Sessions that are there are not written again.
+  places = await fillStore(store, set, isTogether);
+  const outcomes = await Array.fromAsync(measureSet(store, set, places, isTogether));
+  if (flags.out !== undefined) writeFileSync(flags.out, JSON.stringify(outcomes));
+  process.stdout.write(report(title, outcomes, flags.against === undefined ? null : readOutcomes(flags.against)));
+}
+
+if (import.meta.main) await main();
