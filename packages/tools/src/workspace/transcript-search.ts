@@ -42,18 +42,23 @@ export async function findEpisodes(question: TranscriptQuestion): Promise<FoundE
   return store.search === undefined ? search.scanned() : search.indexed(store.search);
 }
 
-/** A longer question is searched by its longest words, because these are names and numbers rather than articles. */
-const mostWords = 16;
-const hitsEach = 40;
-const mostCandidates = 60;
+/** These are the limits of a search for any of some words. Of a longer question the longest words are looked up. */
+const mostWords = 64;
+const mostWordsLength = 1000;
+/**
+ * The index ranks single records, and the ranking of episodes then puts the answer first. Among 200,000 records a hundred
+ * hits hold less of the evidence than 400.
+ */
+const mostCandidates = 400;
+/** Records that the context still holds may be among the best, so more are asked for where the session is searched. */
+const mostHits = 1000;
 /** Records this close to a hit usually belong to the same exchange. */
-const recordsAround = 12;
+const recordsAround = 4;
 
 interface Candidate {
   readonly ref: SessionRef;
   readonly sessionId: string;
   readonly seq: number;
-  score: number;
 }
 
 class TranscriptSearch {
@@ -83,23 +88,15 @@ class TranscriptSearch {
 
   async indexed(facet: SearchFacet): Promise<FoundEpisodes> {
     const { query, ref, reach, signal } = this.#question;
-    const candidates = new Map<string, Candidate>();
-    for (const word of wordsToLookUp(query)) {
-      const hits: Candidate[] = [];
-      const place = { namespace: ref.namespace, agentId: ref.agentId, ...(reach === "self" ? { key: ref.key } : {}) };
-      // The quotation marks keep the index from reading the word as query syntax.
-      for await (const hit of facet.search({ text: `"${word}"`, state: "active", limit: hitsEach, signal, ...place })) {
-        if (await this.#isInContext(hit)) continue;
-        hits.push({ ref: hit.ref, sessionId: hit.sessionId, seq: hit.seq, score: 0 });
-      }
-      for (const [place, hit] of hits.entries()) {
-        const id = `${hit.sessionId} ${hit.seq}`;
-        const candidate = candidates.get(id) ?? hit;
-        candidate.score += Math.log(1 + (hitsEach + 1) / hits.length) * (1 - place / (2 * hitsEach));
-        candidates.set(id, candidate);
-      }
+    const anyOf = wordsToLookUp(query);
+    if (anyOf.length === 0) return this.#result();
+    const best: Candidate[] = [];
+    const place = { namespace: ref.namespace, agentId: ref.agentId, ...(reach === "self" ? { key: ref.key } : {}) };
+    const limit = this.#own === null ? mostCandidates : mostHits;
+    for await (const hit of facet.search({ anyOf, state: "active", limit, signal, ...place })) {
+      if (!(await this.#isInContext(hit))) best.push({ ref: hit.ref, sessionId: hit.sessionId, seq: hit.seq });
+      if (best.length >= mostCandidates) break;
     }
-    const best = [...candidates.values()].toSorted((one, other) => other.score - one.score).slice(0, mostCandidates);
     for (const span of spansAround(best)) {
       if (this.#isFull()) break;
       await this.#readSpan(span);
@@ -198,7 +195,11 @@ class TranscriptSearch {
 function wordsToLookUp(query: string): readonly string[] {
   const { words, names } = searchIndexText(query.slice(0, 2000));
   const all = [...new Set([...names.split(" "), ...words.split(" ")])].filter((word) => word !== "");
-  return all.toSorted((one, other) => other.length - one.length).slice(0, mostWords);
+  let length = 0;
+  return all
+    .toSorted((one, other) => other.length - one.length)
+    .slice(0, mostWords)
+    .filter((word) => (length += word.length) <= mostWordsLength);
 }
 
 interface Span {

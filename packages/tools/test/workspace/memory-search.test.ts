@@ -2,7 +2,14 @@ import { mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { redactRecords, sessionRef, type AgentToolResult, type SessionRef, type SessionStore } from "@throughline/core";
+import {
+  redactRecords,
+  sessionRef,
+  type AgentToolResult,
+  type AppendDraft,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import {
@@ -342,5 +349,35 @@ describe("memory_search in long sessions", () => {
     expect((await ask({ root, store, transcriptLimits }, "first", { ref })).hits.map(placeOf)).not.toContain(
       "agent:main:main#1",
     );
+  });
+
+  it("finds an old exchange whose words are all in many newer records", async () => {
+    await using store = createSqliteStore({ path: join(await workspace({}), "sessions.db") });
+    const said = (content: string): AppendDraft => ({ type: "message", message: { role: "user", content } });
+    const ref = sessionRef({ key: "agent:main:old" });
+    await store.save(ref, { sessionId: "old" }, { ifRevision: null });
+    await store.append(ref, [said("The heron lives beside the okapi near the lake, whose gate is green.")]);
+    const newer = sessionRef({ key: "agent:main:newer" });
+    await store.save(newer, { sessionId: "newer" }, { ifRevision: null });
+    for (const word of ["heron", "okapi", "lake", "gate"])
+      await store.append(
+        newer,
+        Array.from({ length: 100 }, (_, index) => said(`${word} ${index}`)),
+      );
+    const options = { root: await workspace({}), store, sessions: "agent" } as const;
+    const { hits } = await ask(options, "heron okapi lake gate", { ref: sessionRef({ key: "agent:main:main" }) });
+    expect(placeOf(hits[0])).toBe("agent:main:old#1");
+  });
+
+  it("finds an old exchange although more records in the context answer better than it looks through", async () => {
+    await using store = createSqliteStore({ path: join(await workspace({}), "sessions.db") });
+    const said = (content: string): AppendDraft => ({ type: "message", message: { role: "user", content } });
+    const ref = sessionRef({ key: "agent:main:main" });
+    await store.save(ref, { sessionId: "main" }, { ifRevision: null });
+    await store.append(ref, [said("Long ago somebody in the village mentioned a heron, if I remember it well.")]);
+    const inContext = Array.from({ length: 450 }, (_, index) => said(`heron ${index}`));
+    await store.append(ref, inContext, { windowFromSeq: 2 });
+    const { hits } = await ask({ root: await workspace({}), store }, "heron", { ref });
+    expect(hits.map(placeOf)).toEqual(["agent:main:main#1"]);
   });
 });
