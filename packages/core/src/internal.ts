@@ -132,6 +132,7 @@ export { findMatches, searchSnippet } from "./search-match.ts";
 export { assertSearchQuery, parseAnyOf, parseSearch, readSearchQuery } from "./search-plan.ts";
 export type { SearchClause, SearchPlan, SearchScope } from "./search-plan.ts";
 export { searchText } from "./search-text.ts";
+export { stemOf } from "./search-stems.ts";
 export { searchIndexText, toolWord } from "./search-words.ts";
 export type { MessageDraft, NewMessage, ReplyDraft, SessionDraft } from "./session-draft.ts";
 export { givenEntry, givenPatch, nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";

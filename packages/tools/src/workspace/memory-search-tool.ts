@@ -4,8 +4,9 @@ import { causeText, assertKnownOptions, optionKinds, type OptionTable, systemRan
 import type { Episode } from "./episodes.ts";
 import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./memory-files.ts";
 import { identifiersIn } from "./identifiers-in-text.ts";
-import { fuseOrders, type PassageScorer } from "./passage-scorer.ts";
-import { rankPassages, type RankablePassage } from "./rank-passages.ts";
+import { KnownTexts } from "./known-texts.ts";
+import { byWordsAndMeaning, mostScored, type PassageScorer } from "./passage-scorer.ts";
+import { rankInSlices, rankPassages, type PassagePlace, type RankablePassage } from "./rank-passages.ts";
 import { withoutCopies } from "./without-copies.ts";
 import { splitPassages } from "./split-passages.ts";
 import { wholeNumber } from "./tool-arguments.ts";
@@ -113,8 +114,6 @@ const usualHits = 5;
 const mostHits = 20;
 const mostQueryLength = 2000;
 const mostNamesLength = 400;
-/** Limits the passages that the scorer receives: the best by words, then the newest. */
-const mostScored = 400;
 
 /**
  * Creates the tool `memory_search`, which searches memory files and past conversation. A passage need not contain every
@@ -133,6 +132,7 @@ export function createMemorySearchTool(options: MemorySearchOptions): AgentTool 
     allow: [...allow, ...places],
     random: systemRandom,
   });
+  const known = new KnownTexts();
   return defineTool({
     name: toolName,
     description:
@@ -157,7 +157,7 @@ export function createMemorySearchTool(options: MemorySearchOptions): AgentTool 
       refusing(signal, async () => {
         const query = readQuery(args.query);
         const limit = Math.min(wholeNumber("limit", args.limit, usualHits), mostHits);
-        return search({ folder, options, query, limit, ref: ref ?? null, signal });
+        return search({ folder, options, known, query, limit, ref: ref ?? null, signal });
       }),
   });
 }
@@ -171,6 +171,7 @@ function readQuery(text: string): string {
 interface Search {
   readonly folder: WorkspaceFolder;
   readonly options: MemorySearchOptions;
+  readonly known: KnownTexts;
   readonly query: string;
   readonly limit: number;
   readonly ref: SessionRef | null;
@@ -193,8 +194,13 @@ async function search(asked: Search): Promise<AgentToolResult> {
     (one, other) => (other.tsMs ?? 0) - (one.tsMs ?? 0) || other.firstSeq - one.firstSeq,
   );
   const all: readonly Found[] = [
-    ...files.passages.map((file) => ({ file, text: `${file.path}\n${file.text}` })),
-    ...episodes.map((episode) => ({ episode, text: episode.text, pieces: piecesOf(episode) })),
+    ...files.passages.map((file) => ({ file, text: `${file.path}\n${file.text}`, place: placeInFile(file) })),
+    ...episodes.map((episode) => ({
+      episode,
+      text: episode.text,
+      pieces: piecesOf(episode),
+      place: placeInSession(episode),
+    })),
   ];
   const notes = [...files.notes, ...transcripts.notes];
   const { kept: best, leftOut } = withoutCopies(await inOrder(all, asked, notes), limit, (found) =>
@@ -211,6 +217,14 @@ function piecesOf({ parts }: Episode): NonNullable<RankablePassage["pieces"]> {
   return parts.map(({ role, text }) => ({ text, weight: outputRoles.has(role) ? outputWeight : 1 }));
 }
 
+function placeInFile({ path, firstLine: first, lastLine: last }: MemoryPassage): PassagePlace {
+  return { within: `file ${path}`, first, last, tsMs: null };
+}
+
+function placeInSession({ sessionId, firstSeq: first, lastSeq: last, tsMs }: Episode): PassagePlace {
+  return { within: `session ${sessionId}`, first, last, tsMs };
+}
+
 async function transcriptsFor({ options, query, ref, signal }: Search): ReturnType<typeof findEpisodes> {
   const { store, sessions = "self", transcriptLimits } = options;
   if (store === undefined || ref === null) return { episodes: [], recordCount: 0, notes: [] };
@@ -223,14 +237,15 @@ async function transcriptsFor({ options, query, ref, signal }: Search): ReturnTy
 /** Without a scorer the order is by words alone. A failing scorer must not fail the search. */
 async function inOrder(
   all: readonly Found[],
-  { options, query, signal }: Search,
+  { options, known, query, signal }: Search,
   notes: string[],
 ): Promise<readonly Found[]> {
-  const byWords = rankPassages(all, query).map(({ passage }) => passage);
+  const ranked = await rankInSlices(all, query, known);
+  const byWords = ranked.map(({ passage }) => passage);
   const { scorer } = options;
   if (scorer === undefined || all.length === 0) return byWords;
   const newest = [...all.filter((found) => "episode" in found), ...all];
-  const chosen = [...new Set([...byWords.slice(0, mostScored / 2), ...newest, ...byWords])].slice(0, mostScored);
+  const chosen = [...new Set([...byWords, ...newest])].slice(0, mostScored);
   try {
     const scores = await scorer.score(
       query,
@@ -239,9 +254,12 @@ async function inOrder(
     );
     if (scores.length !== chosen.length || scores.some((score) => typeof score !== "number" || Number.isNaN(score)))
       throw new TypeError("The scorer did not give one number for each passage.");
-    const scored = chosen.map((found, index) => ({ found, score: scores[index] ?? 0 }));
-    const byMeaning = scored.toSorted((one, other) => other.score - one.score).map(({ found }) => found);
-    return fuseOrders([byWords, byMeaning]);
+    const items = chosen.map((item, index) => ({
+      item,
+      words: ranked[index]?.score ?? 0,
+      meaning: scores[index] ?? 0,
+    }));
+    return [...byWordsAndMeaning(items), ...byWords.slice(mostScored)];
   } catch (error) {
     assertNotAborted(signal);
     notes.push(`only words were compared: ${causeText(error)}`);

@@ -4,17 +4,31 @@ export interface PassageScorer {
   score(question: string, passages: readonly string[], signal: AbortSignal): Promise<readonly number[]>;
 }
 
-/** Sets how much the first ranks outweigh later ranks when two orders are merged. */
-const rankOffset = 60;
+/**
+ * The order by words is good, so the scorer moves a passage by at most this share of the best score by words.
+ */
+const meaningWeight = 0.3;
+
+/** Limits the passages that a scorer receives and may move: the best by words, then the newest. */
+export const mostScored = 50;
 
 /**
- * Merges two orders, by words and by meaning. Only ranks count, because the scores of the two have different scales. An
- * item that is in one order only ranks behind items in both.
+ * Orders passages by their scores by words and by meaning. Each kind of score is spread from 0 to 1 over the passages,
+ * because scorers have scales of their own.
  */
-export function fuseOrders<Item>(orders: readonly (readonly Item[])[]): readonly Item[] {
-  const points = new Map<Item, number>();
-  for (const order of orders) {
-    for (const [place, item] of order.entries()) points.set(item, (points.get(item) ?? 0) + 1 / (rankOffset + place));
-  }
-  return [...points].toSorted(([, one], [, other]) => other - one).map(([item]) => item);
+export function byWordsAndMeaning<Item>(
+  items: readonly { readonly item: Item; readonly words: number; readonly meaning: number }[],
+): readonly Item[] {
+  const words = spread(items.map((each) => each.words));
+  const meanings = spread(items.map(({ meaning }) => meaning));
+  return items
+    .map(({ item }, index) => ({ item, score: (words[index] ?? 0) + meaningWeight * (meanings[index] ?? 0) }))
+    .toSorted((one, other) => other.score - one.score)
+    .map(({ item }) => item);
+}
+
+function spread(scores: readonly number[]): readonly number[] {
+  const least = Math.min(...scores);
+  const range = Math.max(...scores) - least;
+  return scores.map((score) => (range > 0 ? (score - least) / range : 0));
 }

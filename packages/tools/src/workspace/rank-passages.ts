@@ -1,4 +1,9 @@
-import { searchIndexText } from "@throughline/core/internal";
+import { runInSlices, runSteps, type Steps } from "@throughline/core/internal";
+import { datePoints } from "./asked-times.ts";
+import { bm25, rarity } from "./bm25.ts";
+import { countPassage, readQuestion, type CountedPassage, type Question } from "./count-words.ts";
+import { KnownTexts, readWords } from "./known-texts.ts";
+import { surroundings } from "./surroundings.ts";
 
 /** Holds a text that can be ranked. */
 export interface RankablePassage {
@@ -6,6 +11,19 @@ export interface RankablePassage {
   readonly text: string;
   /** Holds the pieces of the passage when they have different weights. @default the whole text, with weight 1 */
   readonly pieces?: readonly { readonly text: string; readonly weight: number }[];
+  /** States where the passage stands. @default by itself */
+  readonly place?: PassagePlace;
+}
+
+/** States which passages stand beside each other. */
+export interface PassagePlace {
+  /** Names the session or the file of the passage. */
+  readonly within: string;
+  /** Holds the first position of the passage: a seq or a line. */
+  readonly first: number;
+  readonly last: number;
+  /** States the time of the passage; null when the time is unknown. */
+  readonly tsMs: number | null;
 }
 
 /** Holds a passage with its score. */
@@ -16,117 +34,138 @@ export interface RankedPassage<Passage> {
   readonly score: number;
 }
 
-/** Only the beginning of a long question is used, and only its rarest words. */
+/** Only the beginning of a long question is used. */
 const mostQueryLength = 2000;
-const mostQueryWords = 64;
 
 /**
- * These are the usual constants of BM25. `saturation` limits the effect of repeated words, and `lengthWeight` reduces
- * the score of long passages.
+ * These numbers of words divide short passages, as of chats between people, from long ones, as of answers of a model. The
+ * median of the passages decides.
  */
-const saturation = 1.2;
-const lengthWeight = 0.75;
-
-/** Adds this share of a pair's weight when two words follow each other as in the question. */
-const pairWeight = 0.5;
+const shortWords = 100;
+const longWords = 300;
 
 /**
- * Ranks the passages that contain words of a question by BM25, best first. Rare words count more than common ones, and
- * a passage need not contain all of them. Identifiers and paths count in their parts, and once more as a whole. Words
- * in the order of the question count more, which distinguishes `agent-session.ts` from a text about sessions of agents.
- * Passages with equal scores keep their order.
+ * What each feature weighs among long and among short passages; between them the weight changes evenly. Each feature is
+ * divided by its highest value, and pairs by that of the words, because a pair of frequent words is worth little. The
+ * weights are those with which most evidence was among the first five places, on LoCoMo
+ * (short) and on ten chats of BEAM (long). docs/decisions/2026-11-30-search-ranking.md has what each one brings.
+ */
+const weights = {
+  /** An exact word distinguishes long answers. In short turns people use other forms of it. */
+  words: { long: 1, short: 0 },
+  stems: { long: 1, short: 1.5 },
+  /** Two words in the order of the question distinguish `agent-session.ts` from a text about sessions of agents. */
+  pairs: { long: 0.5, short: 2 },
+  topicPairs: { long: 1, short: 1 },
+  /** A short turn rarely names its topic, but the turns around it do. Around a long answer stand other topics. */
+  window: { long: 0, short: 2.5 },
+  before: { long: 0, short: 1 },
+  session: { long: 0.3, short: 1 },
+  /** The best single message, of the person that the question names. */
+  message: { long: 0, short: 1 },
+  time: { long: 2, short: 2 },
+  date: { long: 4, short: 4 },
+} as const;
+type Feature = keyof typeof weights;
+
+/**
+ * Ranks the passages that share a word, a form of it or a name with a question, best first. Passages with equal scores
+ * keep their order. Identifiers and paths count in their parts, and once more as a whole.
  */
 export function rankPassages<Passage extends RankablePassage>(
   passages: readonly Passage[],
   query: string,
 ): readonly RankedPassage<Passage>[] {
-  const question = readQuestion(query.slice(0, mostQueryLength));
-  const counted = passages.map((passage) => countWords(passage, question));
-  const averageLength = counted.reduce((sum, { length }) => sum + length, 0) / Math.max(1, counted.length);
-  const weights = new Map(
-    [...weigh(counted.map(({ counts }) => counts))]
-      .toSorted(([, one], [, other]) => other - one)
-      .slice(0, mostQueryWords),
-  );
-  const pairWeights = weigh(counted.map(({ pairs }) => pairs));
-  return counted
-    .map(({ passage, counts, pairs, length }) => {
-      const norm = saturation * (1 - lengthWeight + (lengthWeight * length) / Math.max(1, averageLength));
-      let score = 0;
-      for (const [word, count] of counts)
-        score += ((weights.get(word) ?? 0) * count * (saturation + 1)) / (count + norm);
-      for (const pair of pairs.keys()) score += pairWeight * (pairWeights.get(pair) ?? 0);
-      return { passage, score };
-    })
-    .filter(({ score }) => score > 0)
-    .toSorted((one, other) => other.score - one.score);
+  return runSteps(ranking(passages, query, new KnownTexts()));
 }
 
-interface Question {
-  readonly words: ReadonlySet<string>;
-  /** Maps each word to the words that follow it in the question. */
-  readonly followers: ReadonlyMap<string, ReadonlySet<string>>;
+/** Ranks many passages, and lets other work run in between. */
+export function rankInSlices<Passage extends RankablePassage>(
+  passages: readonly Passage[],
+  query: string,
+  known: KnownTexts,
+): Promise<readonly RankedPassage<Passage>[]> {
+  return runInSlices(ranking(passages, query, known));
 }
 
-function readQuestion(query: string): Question {
-  const { words, names } = searchIndexText(query);
-  const inOrder = split(words);
-  const followers = new Map<string, Set<string>>();
-  for (const [index, word] of inOrder.slice(1).entries()) {
-    const before = inOrder[index] ?? "";
-    const known = followers.get(before) ?? new Set();
-    followers.set(before, known.add(word));
+function* ranking<Passage extends RankablePassage>(
+  passages: readonly Passage[],
+  query: string,
+  known: KnownTexts,
+): Steps<readonly RankedPassage<Passage>[]> {
+  const question = readQuestion(readWords(query.slice(0, mostQueryLength)));
+  const counted: CountedPassage[] = [];
+  for (const passage of passages) {
+    counted.push(countPassage(passage, question, known));
+    yield;
   }
-  return { words: new Set([...inOrder, ...split(names)]), followers };
+  const features = yield* featuresOf(passages, counted, question);
+  const shortness = shortnessOf(counted);
+  const scores = new Float64Array(passages.length);
+  let most = 0;
+  const highestOf = (name: Feature): number => features.get(name)?.reduce((one, other) => Math.max(one, other), 0) ?? 0;
+  for (const [name, values] of features) {
+    const { long, short } = weights[name];
+    const weight = long + (short - long) * shortness;
+    const highest = highestOf(name === "pairs" || name === "topicPairs" ? "words" : name);
+    if (weight === 0 || highest === 0) continue;
+    most += weight;
+    for (const [index, value] of values.entries()) scores[index] = (scores[index] ?? 0) + (weight * value) / highest;
+  }
+  const matching = features.get("stems");
+  return passages
+    .map((passage, index) => ({ passage, score: (scores[index] ?? 0) / Math.max(1, most), index }))
+    .filter(({ index }) => (matching?.[index] ?? 0) > 0)
+    .toSorted((one, other) => other.score - one.score)
+    .map(({ passage, score }) => ({ passage, score }));
 }
 
-interface CountedPassage<Passage> {
-  readonly passage: Passage;
-  /** Counts only the words of the question. */
-  readonly counts: ReadonlyMap<string, number>;
-  /** Counts the word pairs that also follow each other in the question. */
-  readonly pairs: ReadonlyMap<string, number>;
-  readonly length: number;
+function shortnessOf(counted: readonly CountedPassage[]): number {
+  const lengths = counted.map(({ words }) => words.length).toSorted((one, other) => one - other);
+  const median = lengths[Math.floor(lengths.length / 2)] ?? 0;
+  return Math.min(1, Math.max(0, (longWords - median) / (longWords - shortWords)));
 }
 
-function countWords<Passage extends RankablePassage>(
-  passage: Passage,
-  { words: asked, followers }: Question,
-): CountedPassage<Passage> {
-  const counts = new Map<string, number>();
-  const pairs = new Map<string, number>();
-  let length = 0;
-  for (const { text, weight } of passage.pieces ?? [{ text: passage.text, weight: 1 }]) {
-    const { words, names } = searchIndexText(text);
-    const inOrder = split(words);
-    const whole = split(names);
-    length += inOrder.length + whole.length;
-    let before = "";
-    for (const word of inOrder) {
-      if (asked.has(word)) {
-        add(counts, word, weight);
-        if (followers.get(before)?.has(word) === true) add(pairs, `${before} ${word}`, weight);
-      }
-      before = word;
+function* featuresOf(
+  passages: readonly RankablePassage[],
+  counted: readonly CountedPassage[],
+  question: Question,
+): Steps<ReadonlyMap<Feature, Float64Array>> {
+  const features = new Map<Feature, Float64Array>();
+  const words = counted.map((each) => each.words);
+  features.set("words", bm25(words, [...question.words.values()], "long"));
+  yield;
+  const stems = counted.map((each) => each.stems);
+  features.set("stems", bm25(stems, [...question.stems.values()], "long"));
+  yield;
+  features.set("pairs", pairPoints(counted, [...question.pairs.values()]));
+  features.set("topicPairs", pairPoints(counted, question.topicPairs));
+  // Passages of which nobody says where they stand, such as the parts of one text, have no surroundings.
+  if (passages.some(({ place }) => place !== undefined))
+    for (const [name, values] of surroundings(passages, counted, question)) {
+      features.set(name, values);
+      yield;
     }
-    for (const name of whole) if (asked.has(name)) add(counts, name, weight);
-  }
-  return { passage, counts, pairs, length };
-}
-
-function add(counts: Map<string, number>, key: string, weight: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + weight);
-}
-
-/** A key that fewer passages contain distinguishes them better and gets a higher weight. */
-function weigh(held: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
-  const holders = new Map<string, number>();
-  for (const each of held) for (const key of each.keys()) add(holders, key, 1);
-  return new Map(
-    [...holders].map(([key, count]) => [key, Math.log(1 + (held.length - count + 0.5) / (count + 0.5))] as const),
+  features.set(
+    "time",
+    Float64Array.from(counted, ({ timeWords }) => Math.min(timeWords, mostTimeWords)),
   );
+  features.set(
+    "date",
+    Float64Array.from(passages, ({ place }) => datePoints(question.time, place?.tsMs ?? null)),
+  );
+  return features;
 }
 
-function split(words: string): readonly string[] {
-  return words === "" ? [] : words.split(" ");
+/** More words of time do not make a better answer to the question when something was. */
+const mostTimeWords = 2;
+
+function pairPoints(counted: readonly CountedPassage[], pairs: readonly number[]): Float64Array {
+  const points = new Float64Array(counted.length);
+  for (const pair of pairs) {
+    const holders = counted.filter((each) => each.pairs.has(pair)).length;
+    for (const [index, each] of counted.entries())
+      if (each.pairs.has(pair)) points[index] = (points[index] ?? 0) + rarity(counted.length, holders);
+  }
+  return points;
 }
