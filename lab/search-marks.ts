@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { sessionRef, type SessionStore } from "../packages/core/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { createMemorySearchTool, type MemoryHit } from "../packages/tools/src/workspace/memory-search-tool.ts";
+import type { PassageScorer } from "../packages/tools/src/workspace/passage-scorer.ts";
 import { readSet, setNames, type QuestionSet, type SetName, type SetSession } from "./search-marks/question-set.ts";
 import { fillerSessions } from "./search-marks/filler.ts";
 
@@ -73,10 +74,16 @@ export async function* measureSet(
   set: QuestionSet,
   places: ReadonlyMap<string, Place>,
   isTogether: boolean,
+  scorer?: PassageScorer,
 ): AsyncGenerator<Outcome> {
   const root = mkdtempSync(join(tmpdir(), "search-marks-"));
   try {
-    const tool = createMemorySearchTool({ root, store, sessions: "agent" });
+    const tool = createMemorySearchTool({
+      root,
+      store,
+      sessions: "agent",
+      ...(scorer === undefined ? {} : { scorer }),
+    });
     for (const { id, conversation, text, evidence } of set.questions) {
       const ref = sessionRef({ key: `agent:${isTogether ? "all" : agentOf(conversation)}:asking` });
       const before = process.cpuUsage();

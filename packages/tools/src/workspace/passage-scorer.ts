@@ -5,9 +5,10 @@ export interface PassageScorer {
 }
 
 /**
- * The order by words is good, so the scorer moves a passage by at most this share of the best score by words.
+ * A scorer moves a passage by at most this share of the range of the scores by words. Random scores with this weight
+ * change nothing by more than half a point on 1,535 questions, and with 0.2 they cost 0.8 points. Right ones win 3.5.
  */
-const meaningWeight = 0.3;
+const meaningWeight = 0.1;
 
 /** Limits the passages that a scorer receives and may move: the best by words, then the newest. */
 export const mostScored = 50;
