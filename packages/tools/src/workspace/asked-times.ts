@@ -1,5 +1,3 @@
-import type { TextWords } from "./known-texts.ts";
-
 /** Lists the months from January on, in English and in German. */
 const months: readonly (readonly string[])[] = [
   ["january", "januar"],
@@ -44,7 +42,7 @@ export interface AskedTime {
   readonly years: ReadonlySet<number>;
 }
 
-export function askedTime({ words }: TextWords): AskedTime {
+export function askedTime(words: readonly string[]): AskedTime {
   const named = words.flatMap((word, index) => {
     const month = monthOf.get(word);
     const [before, after] = [words[index - 1] ?? "", words[index + 1] ?? ""];

@@ -1,23 +1,26 @@
 import { searchIndexText, stemOf } from "@throughline/core/internal";
 
-/** Holds the words of a text. */
+/** Holds the words of a text as numbers of a vocabulary. */
 export interface TextWords {
   /** Holds the words in their order, in the form of a search. */
-  readonly words: readonly string[];
-  /** Holds the stem of each word, in the same order. */
-  readonly stems: readonly string[];
+  readonly words: Uint32Array;
   /** Holds each identifier of several parts once, in one piece. */
-  readonly names: readonly string[];
+  readonly names: Uint32Array;
 }
 
-/** A word takes about 50 bytes, so that all known texts take at most about 30 MB. */
-const mostKnownLength = 1_500_000;
+/** A word takes four bytes and a character of a text at most two, so that all known texts take at most about 40 MB. */
+const mostKnownLength = 6_000_000;
+/** A word of the vocabulary takes about 100 bytes. Identifiers make it grow without an end. */
+const mostVocabulary = 200_000;
 
 /**
  * Keeps the words of texts. Questions to one agent meet the same episodes again, and splitting a text takes most of the
  * time of a ranking. A changed text is another text, so that nothing known is ever out of date.
  */
 export class KnownTexts {
+  readonly #numbers = new Map<string, number>();
+  readonly #words: string[] = [];
+  readonly #stems: number[] = [];
   #newer = new Map<string, TextWords>();
   #older = new Map<string, TextWords>();
   #newerLength = 0;
@@ -25,8 +28,8 @@ export class KnownTexts {
   wordsOf(text: string): TextWords {
     const known = this.#newer.get(text);
     if (known !== undefined) return known;
-    const found = this.#older.get(text) ?? readWords(text);
-    if (this.#newerLength + text.length > mostKnownLength) {
+    const found = this.#older.get(text) ?? this.readWords(text);
+    if (this.#newerLength + text.length > mostKnownLength / 2) {
       this.#older = this.#newer;
       this.#newer = new Map();
       this.#newerLength = 0;
@@ -35,14 +38,35 @@ export class KnownTexts {
     this.#newerLength += text.length;
     return found;
   }
-}
 
-export function readWords(text: string): TextWords {
-  const { words: joined, names } = searchIndexText(text);
-  const words = split(joined);
-  return { words, stems: words.map(stemOf), names: split(names) };
-}
+  /** Splits a text that is not kept, such as a question. */
+  readWords(text: string): TextWords {
+    const { words, names } = searchIndexText(text);
+    return { words: this.#numbersOf(words), names: this.#numbersOf(names) };
+  }
 
-function split(words: string): readonly string[] {
-  return words === "" ? [] : words.split(" ");
+  wordOf(number: number): string {
+    return this.#words[number] ?? "";
+  }
+
+  /** Returns the number of the word's stem. */
+  stemOf(number: number): number {
+    return (this.#stems[number] ??= this.#numberOf(stemOf(this.wordOf(number))));
+  }
+
+  /** States that the vocabulary has grown too large, so that the next search should start with none. */
+  get isLarge(): boolean {
+    return this.#words.length > mostVocabulary;
+  }
+
+  #numbersOf(words: string): Uint32Array {
+    return words === "" ? new Uint32Array() : Uint32Array.from(words.split(" "), (word) => this.#numberOf(word));
+  }
+
+  #numberOf(word: string): number {
+    const known = this.#numbers.get(word);
+    if (known !== undefined) return known;
+    this.#numbers.set(word, this.#words.length);
+    return this.#words.push(word) - 1;
+  }
 }

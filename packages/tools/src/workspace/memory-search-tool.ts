@@ -132,7 +132,7 @@ export function createMemorySearchTool(options: MemorySearchOptions): AgentTool 
     allow: [...allow, ...places],
     random: systemRandom,
   });
-  const known = new KnownTexts();
+  let known = new KnownTexts();
   return defineTool({
     name: toolName,
     description:
@@ -157,6 +157,8 @@ export function createMemorySearchTool(options: MemorySearchOptions): AgentTool 
       refusing(signal, async () => {
         const query = readQuery(args.query);
         const limit = Math.min(wholeNumber("limit", args.limit, usualHits), mostHits);
+        // A search that is under way keeps its own.
+        if (known.isLarge) known = new KnownTexts();
         return search({ folder, options, known, query, limit, ref: ref ?? null, signal });
       }),
   });

@@ -2,7 +2,7 @@ import { runInSlices, runSteps, type Steps } from "@throughline/core/internal";
 import { datePoints } from "./asked-times.ts";
 import { bm25, rarity } from "./bm25.ts";
 import { countPassage, readQuestion, type CountedPassage, type Question } from "./count-words.ts";
-import { KnownTexts, readWords } from "./known-texts.ts";
+import { KnownTexts } from "./known-texts.ts";
 import { surroundings } from "./surroundings.ts";
 
 /** Holds a text that can be ranked. */
@@ -93,13 +93,13 @@ function* ranking<Passage extends RankablePassage>(
   query: string,
   known: KnownTexts,
 ): Steps<readonly RankedPassage<Passage>[]> {
-  const question = readQuestion(readWords(query.slice(0, mostQueryLength)));
+  const question = readQuestion(query.slice(0, mostQueryLength), known);
   const counted: CountedPassage[] = [];
   for (const passage of passages) {
     counted.push(countPassage(passage, question, known));
     yield;
   }
-  const features = yield* featuresOf(passages, counted, question);
+  const features = yield* featuresOf(passages, counted, question, known);
   const shortness = shortnessOf(counted);
   const scores = new Float64Array(passages.length);
   let most = 0;
@@ -130,19 +130,26 @@ function* featuresOf(
   passages: readonly RankablePassage[],
   counted: readonly CountedPassage[],
   question: Question,
+  known: KnownTexts,
 ): Steps<ReadonlyMap<Feature, Float64Array>> {
   const features = new Map<Feature, Float64Array>();
   const words = counted.map((each) => each.words);
   features.set("words", bm25(words, [...question.words.values()], "long"));
   yield;
   const stems = counted.map((each) => each.stems);
-  features.set("stems", bm25(stems, [...question.stems.values()], "long"));
+  features.set("stems", bm25(stems, [...question.stems.values(), ...question.names.values()], "long"));
   yield;
-  features.set("pairs", pairPoints(counted, [...question.pairs.values()]));
+  features.set(
+    "pairs",
+    pairPoints(
+      counted,
+      Array.from({ length: question.pairCount }, (_, pair) => pair),
+    ),
+  );
   features.set("topicPairs", pairPoints(counted, question.topicPairs));
   // Passages of which nobody says where they stand, such as the parts of one text, have no surroundings.
   if (passages.some(({ place }) => place !== undefined))
-    for (const [name, values] of surroundings(passages, counted, question)) {
+    for (const [name, values] of surroundings(passages, counted, question, known)) {
       features.set(name, values);
       yield;
     }

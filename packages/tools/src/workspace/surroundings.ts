@@ -1,6 +1,6 @@
-import { stemOf } from "@throughline/core/internal";
 import { bm25 } from "./bm25.ts";
 import type { Counts, CountedPassage, Question } from "./count-words.ts";
+import type { KnownTexts } from "./known-texts.ts";
 import type { RankablePassage } from "./rank-passages.ts";
 
 /** A neighbor counts as if it had at most so many words, so that a long one does not drown the passage. */
@@ -11,8 +11,9 @@ export function* surroundings(
   passages: readonly RankablePassage[],
   counted: readonly CountedPassage[],
   question: Question,
+  known: KnownTexts,
 ): Generator<readonly ["window" | "before" | "session" | "message", Float64Array]> {
-  const { named, topics } = speakersOf(counted, question);
+  const { named, topics } = speakersOf(counted, question, known);
   const [before, after] = neighborsOf(passages);
   const stems = counted.map((each) => each.stems);
   const windows = stems.map((own, index) =>
@@ -39,11 +40,12 @@ export function* surroundings(
 function speakersOf(
   counted: readonly CountedPassage[],
   { words, stems, topics }: Question,
+  known: KnownTexts,
 ): { readonly named: ReadonlySet<string>; readonly topics: readonly number[] } {
   const speakers = new Set(counted.flatMap(({ pieces }) => pieces.map(({ speaker }) => speaker)));
-  const named = new Set([...words.keys()].filter((word) => speakers.has(word)));
-  if (named.size === 0) return { named, topics };
-  const names = new Set([...named].map((name) => stems.get(stemOf(name))));
+  const asked = [...words.keys()].filter((word) => speakers.has(known.wordOf(word)));
+  const named = new Set(asked.map((word) => known.wordOf(word)));
+  const names = new Set(asked.map((word) => stems.get(known.stemOf(word))));
   return { named, topics: topics.filter((topic) => !names.has(topic)) };
 }
 
