@@ -1,4 +1,6 @@
-import { askedTime, isTimeWord, type AskedTime } from "./asked-times.ts";
+import type { Steps } from "@throughline/core/internal";
+import { askedTime, type AskedTime } from "./asked-times.ts";
+import { CountTable } from "./count-table.ts";
 import type { KnownTexts, TextWords } from "./known-texts.ts";
 import type { RankablePassage } from "./rank-passages.ts";
 import { stopWords } from "./stop-words.ts";
@@ -78,74 +80,85 @@ class Places {
   }
 }
 
-/** Counts words of a question, by their numbers, with the number of all words. */
-export interface Counts {
-  readonly counts: Float64Array;
-  length: number;
+/** Counts the passages, and the pieces of them, by the words of a question. */
+export interface Counted {
+  readonly words: CountTable;
+  readonly stems: CountTable;
+  /** Has a row for each piece, such as a message. */
+  readonly pieces: CountTable;
+  /** Holds the row of the passage that each piece is of. */
+  readonly passageOf: Int32Array;
+  /** Holds the speaker of each piece. */
+  readonly speakers: readonly string[];
+  /** States which pairs of words a passage has: a row for each passage, with 1 for each pair. */
+  readonly pairs: CountTable;
+  /** Counts the words of each passage that state a time. */
+  readonly timeWords: Float64Array;
 }
 
-/** Holds the counts of one piece of a passage, such as a message. */
-export interface CountedPiece extends Counts {
-  /** Holds the name before the first colon, as in `Ann: hello`; empty without one. */
-  readonly speaker: string;
-}
-
-export interface CountedPassage {
-  readonly words: Counts;
-  readonly stems: Counts;
-  /** Holds the numbers of the pairs that the passage has. */
-  readonly pairs: ReadonlySet<number>;
-  /** Counts the words that state a time, if the question asks for one. */
-  readonly timeWords: number;
-  readonly pieces: readonly CountedPiece[];
-}
-
-const speakerName = /^(\p{L}[\p{L} .'-]{0,40}):\s/u;
-
-export function countPassage(passage: RankablePassage, question: Question, known: KnownTexts): CountedPassage {
-  const words: Counts = { counts: new Float64Array(question.words.size), length: 0 };
-  const stems: Counts = { counts: new Float64Array(question.stems.size + question.names.size), length: 0 };
-  const pairs = new Set<number>();
-  let timeWords = 0;
-  const names = new Set<number>();
-  const pieces = (passage.pieces ?? [{ text: passage.text, weight: 1 }]).map(({ text, weight }) => {
-    const found = known.wordsOf(text);
-    const piece = countPiece(found, weight, question, { words: words.counts, pairs, known });
-    for (let stem = 0; stem < piece.counts.length; stem++) add(stems.counts, stem, piece.counts[stem] ?? 0);
-    for (const name of found.names) names.add(name);
-    stems.length += piece.length;
-    if (question.time.isAboutTime) for (const word of found.words) if (isTimeWord(known.wordOf(word))) timeWords++;
-    return { ...piece, speaker: speakerName.exec(text.slice(0, 50))?.[1]?.toLowerCase() ?? "" };
-  });
-  for (const name of names) {
-    add(words.counts, question.words.get(name), 1);
-    add(stems.counts, question.names.get(name), 1);
+/** Counts all passages, and pauses after each one. */
+export function* countPassages(
+  passages: readonly RankablePassage[],
+  question: Question,
+  known: KnownTexts,
+): Steps<Counted> {
+  const pieceCount = passages.reduce((sum, { pieces }) => sum + (pieces?.length ?? 1), 0);
+  const stemCount = question.stems.size + question.names.size;
+  const speakers: string[] = [];
+  const counted = {
+    words: new CountTable(passages.length, question.words.size),
+    stems: new CountTable(passages.length, stemCount),
+    pieces: new CountTable(pieceCount, stemCount),
+    passageOf: new Int32Array(pieceCount),
+    speakers,
+    pairs: new CountTable(passages.length, question.pairCount),
+    timeWords: new Float64Array(passages.length),
+  };
+  let piece = 0;
+  for (const [row, passage] of passages.entries()) {
+    const names = new Set<number>();
+    for (const { text, weight } of passage.pieces ?? [{ text: passage.text, weight: 1 }]) {
+      const found = known.wordsOf(text);
+      counted.passageOf[piece] = row;
+      speakers.push(found.speaker);
+      countPiece(found, { row, piece, weight }, { counted, question, known });
+      counted.timeWords[row] = (counted.timeWords[row] ?? 0) + found.timeWords;
+      for (const name of found.names) names.add(name);
+      piece++;
+    }
+    for (const name of names) {
+      counted.words.add(row, question.words.get(name), 1);
+      counted.stems.add(row, question.names.get(name), 1);
+    }
+    counted.stems.lengthen(row, names.size);
+    counted.words.lengthen(row, counted.stems.lengths[row] ?? 0);
+    yield;
   }
-  stems.length += names.size;
-  words.length = stems.length;
-  return { words, stems, pairs, timeWords, pieces };
+  return counted;
+}
+
+interface Counting {
+  readonly counted: Counted;
+  readonly question: Question;
+  readonly known: KnownTexts;
 }
 
 /** A word has a stem of the question if it is a word of it, so that most words are looked up once. */
 function countPiece(
   { words }: TextWords,
-  weight: number,
-  question: Question,
-  passage: { readonly words: Float64Array; readonly pairs: Set<number>; readonly known: KnownTexts },
-): Counts {
-  const counts = new Float64Array(question.stems.size + question.names.size);
+  { row, piece, weight }: { readonly row: number; readonly piece: number; readonly weight: number },
+  { counted, question, known }: Counting,
+): void {
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? 0;
-    const stem = question.stems.get(passage.known.stemOf(word));
+    const stem = question.stems.get(known.stemOf(word));
     if (stem === undefined) continue;
-    add(counts, stem, weight);
-    add(passage.words, question.words.get(word), weight);
+    counted.pieces.add(piece, stem, weight);
+    counted.stems.add(row, stem, weight);
+    counted.words.add(row, question.words.get(word), weight);
     const pair = index === 0 ? undefined : question.pairs.get(words[index - 1] ?? 0)?.get(word);
-    if (pair !== undefined) passage.pairs.add(pair);
+    if (pair !== undefined) counted.pairs.set(row, pair, 1);
   }
-  return { counts, length: words.length };
-}
-
-export function add(counts: Float64Array, place: number | undefined, count: number): void {
-  if (place !== undefined) counts[place] = (counts[place] ?? 0) + count;
+  counted.pieces.lengthen(piece, words.length);
+  counted.stems.lengthen(row, words.length);
 }

@@ -1,4 +1,5 @@
 import { searchIndexText, stemOf } from "@throughline/core/internal";
+import { isTimeWord } from "./asked-times.ts";
 
 /** Holds the words of a text as numbers of a vocabulary. */
 export interface TextWords {
@@ -6,7 +7,14 @@ export interface TextWords {
   readonly words: Uint32Array;
   /** Holds each identifier of several parts once, in one piece. */
   readonly names: Uint32Array;
+  /** Counts the words that state a time. */
+  readonly timeWords: number;
+  /** Holds the name before the first colon, as in `Ann: hello`; empty without one. */
+  readonly speaker: string;
 }
+
+const speakerName = /^(\p{L}[\p{L} .'-]{0,40}):\s/u;
+const mostNameLength = 50;
 
 /** A word takes four bytes and a character of a text at most two, so that all known texts take at most about 40 MB. */
 const mostKnownLength = 6_000_000;
@@ -41,8 +49,12 @@ export class KnownTexts {
 
   /** Splits a text that is not kept, such as a question. */
   readWords(text: string): TextWords {
-    const { words, names } = searchIndexText(text);
-    return { words: this.#numbersOf(words), names: this.#numbersOf(names) };
+    const found = searchIndexText(text);
+    const words = this.#numbersOf(found.words);
+    let timeWords = 0;
+    for (const word of words) if (isTimeWord(this.wordOf(word))) timeWords++;
+    const speaker = speakerName.exec(text.slice(0, mostNameLength))?.[1]?.toLowerCase() ?? "";
+    return { words, names: this.#numbersOf(found.names), timeWords, speaker };
   }
 
   wordOf(number: number): string {

@@ -1,7 +1,7 @@
 import { runInSlices, runSteps, type Steps } from "@throughline/core/internal";
 import { datePoints } from "./asked-times.ts";
 import { bm25, rarity } from "./bm25.ts";
-import { countPassage, readQuestion, type CountedPassage, type Question } from "./count-words.ts";
+import { countPassages, readQuestion, type Counted, type Question } from "./count-words.ts";
 import { KnownTexts } from "./known-texts.ts";
 import { surroundings } from "./surroundings.ts";
 
@@ -94,11 +94,7 @@ function* ranking<Passage extends RankablePassage>(
   known: KnownTexts,
 ): Steps<readonly RankedPassage<Passage>[]> {
   const question = readQuestion(query.slice(0, mostQueryLength), known);
-  const counted: CountedPassage[] = [];
-  for (const passage of passages) {
-    counted.push(countPassage(passage, question, known));
-    yield;
-  }
+  const counted = yield* countPassages(passages, question, known);
   const features = yield* featuresOf(passages, counted, question, known);
   const shortness = shortnessOf(counted);
   const scores = new Float64Array(passages.length);
@@ -110,7 +106,8 @@ function* ranking<Passage extends RankablePassage>(
     const highest = highestOf(name === "pairs" || name === "topicPairs" ? "words" : name);
     if (weight === 0 || highest === 0) continue;
     most += weight;
-    for (const [index, value] of values.entries()) scores[index] = (scores[index] ?? 0) + (weight * value) / highest;
+    for (let row = 0; row < scores.length; row++)
+      scores[row] = (scores[row] ?? 0) + (weight * (values[row] ?? 0)) / highest;
   }
   const matching = features.get("stems");
   return passages
@@ -120,33 +117,31 @@ function* ranking<Passage extends RankablePassage>(
     .map(({ passage, score }) => ({ passage, score }));
 }
 
-function shortnessOf(counted: readonly CountedPassage[]): number {
-  const lengths = counted.map(({ words }) => words.length).toSorted((one, other) => one - other);
+function shortnessOf({ words }: Counted): number {
+  const lengths = words.lengths.toSorted();
   const median = lengths[Math.floor(lengths.length / 2)] ?? 0;
   return Math.min(1, Math.max(0, (longWords - median) / (longWords - shortWords)));
 }
 
+/** More words of time do not make a better answer to the question when something was. */
+const mostTimeWords = 2;
+
 function* featuresOf(
   passages: readonly RankablePassage[],
-  counted: readonly CountedPassage[],
+  counted: Counted,
   question: Question,
   known: KnownTexts,
 ): Steps<ReadonlyMap<Feature, Float64Array>> {
+  const { isAboutTime } = question.time;
   const features = new Map<Feature, Float64Array>();
-  const words = counted.map((each) => each.words);
-  features.set("words", bm25(words, [...question.words.values()], "long"));
+  features.set("words", bm25(counted.words, [...question.words.values()], "long"));
   yield;
-  const stems = counted.map((each) => each.stems);
-  features.set("stems", bm25(stems, [...question.stems.values(), ...question.names.values()], "long"));
+  features.set("stems", bm25(counted.stems, [...question.stems.values(), ...question.names.values()], "long"));
   yield;
-  features.set(
-    "pairs",
-    pairPoints(
-      counted,
-      Array.from({ length: question.pairCount }, (_, pair) => pair),
-    ),
-  );
+  const pairs = Array.from({ length: question.pairCount }, (_, pair) => pair);
+  features.set("pairs", pairPoints(counted, pairs));
   features.set("topicPairs", pairPoints(counted, question.topicPairs));
+  yield;
   // Passages of which nobody says where they stand, such as the parts of one text, have no surroundings.
   if (passages.some(({ place }) => place !== undefined))
     for (const [name, values] of surroundings(passages, counted, question, known)) {
@@ -155,7 +150,7 @@ function* featuresOf(
     }
   features.set(
     "time",
-    Float64Array.from(counted, ({ timeWords }) => Math.min(timeWords, mostTimeWords)),
+    counted.timeWords.map((count) => (isAboutTime ? Math.min(count, mostTimeWords) : 0)),
   );
   features.set(
     "date",
@@ -164,15 +159,12 @@ function* featuresOf(
   return features;
 }
 
-/** More words of time do not make a better answer to the question when something was. */
-const mostTimeWords = 2;
-
-function pairPoints(counted: readonly CountedPassage[], pairs: readonly number[]): Float64Array {
-  const points = new Float64Array(counted.length);
+function pairPoints({ pairs: table }: Counted, pairs: readonly number[]): Float64Array {
+  const points = new Float64Array(table.lengths.length);
   for (const pair of pairs) {
-    const holders = counted.filter((each) => each.pairs.has(pair)).length;
-    for (const [index, each] of counted.entries())
-      if (each.pairs.has(pair)) points[index] = (points[index] ?? 0) + rarity(counted.length, holders);
+    const weight = rarity(table, pair);
+    for (let row = 0; row < points.length; row++)
+      if (table.at(row, pair) > 0) points[row] = (points[row] ?? 0) + weight;
   }
   return points;
 }
