@@ -2,7 +2,7 @@
 // first 1 and 5. A place counts when its episode holds a record that the question names. FOLDER has `locomo10.json` of
 // LoCoMo, `beam/N/` of BEAM's 100K part and `filler/*.json`, chats of another part. Stores stay in FOLDER/stores for the next
 // run. `--against` gives the paired difference to the outcomes of another state of the code.
-// node --conditions=@throughline/source lab/search-marks.ts locomo FOLDER [--together] [--records 200000] [--out FILE] [--against FILE]
+// node --conditions=@throughline/source lab/search-marks.ts locomo FOLDER [--together] [--records 200000] [--every 3] [--out FILE] [--against FILE]
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -180,6 +180,7 @@ async function main(): Promise<void> {
       records: { type: "string", default: "0" },
       out: { type: "string" },
       against: { type: "string" },
+      every: { type: "string", default: "1" },
     },
   });
   const [name = "", folder = ""] = positionals;
@@ -190,7 +191,8 @@ async function main(): Promise<void> {
   }
   const records = Number(flags.records);
   const isTogether = flags.together || records > 0;
-  const set = readSet(name as SetName, folder);
+  const whole = readSet(name as SetName, folder);
+  const set = { ...whole, questions: whole.questions.filter((_, index) => index % Number(flags.every) === 0) };
   let places: ReadonlyMap<string, Place> = new Map();
   const title = `${name}-${records > 0 ? records : isTogether ? "together" : "alone"}`;
   await using store = await storeOf(folder, title, async (fresh) => {

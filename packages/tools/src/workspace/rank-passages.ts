@@ -55,11 +55,10 @@ const weights = {
   words: { long: 1, short: 0 },
   stems: { long: 1, short: 1.5 },
   /** Two words in the order of the question distinguish `agent-session.ts` from a text about sessions of agents. */
-  pairs: { long: 0.5, short: 2 },
+  pairs: { long: 0.5, short: 1 },
   topicPairs: { long: 1, short: 1 },
   /** A short turn rarely names its topic, but the turns around it do. Around a long answer stand other topics. */
   window: { long: 0, short: 2.5 },
-  before: { long: 0, short: 1 },
   session: { long: 0.3, short: 1 },
   /** The best single message, of the person that the question names. */
   message: { long: 0, short: 1 },

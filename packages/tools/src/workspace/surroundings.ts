@@ -13,13 +13,10 @@ export function* surroundings(
   counted: Counted,
   question: Question,
   known: KnownTexts,
-): Generator<readonly ["window" | "before" | "session" | "message", Float64Array]> {
+): Generator<readonly ["window" | "session" | "message", Float64Array]> {
   const { named, topics } = speakersOf(counted, question, known);
   const terms = question.stems.size + question.names.size;
-  const [before, after] = neighborsOf(passages);
-  yield ["window", bm25(windowsOf(counted, terms, [before, after]), topics, "short")];
-  const own = bm25(counted.stems, topics, "short");
-  yield ["before", Float64Array.from(before, (row) => own[row] ?? 0)];
+  yield ["window", bm25(windowsOf(counted, terms, neighborsOf(passages)), topics, "short")];
   yield ["session", sessionScores(passages, counted, terms, topics)];
   const best = new Float64Array(passages.length);
   for (const [piece, score] of bm25(counted.pieces, topics, "short").entries()) {
