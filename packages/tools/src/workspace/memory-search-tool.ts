@@ -37,8 +37,8 @@ export interface MemorySearchOptions {
    */
   readonly sessions?: "self" | "agent" | undefined;
   /**
-   * Ranks passages by meaning, in addition to the ranking by words. If the scorer fails, the ranking by words alone is
-   * used.
+   * Ranks passages by meaning, in addition to the ranking by words. It receives the best 50 by words, and the newest
+   * where fewer have any of the words. If the scorer fails, the ranking by words alone is used.
    * @default none
    */
   readonly scorer?: PassageScorer | undefined;
