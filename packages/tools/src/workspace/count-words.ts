@@ -2,7 +2,7 @@ import type { Steps } from "@throughline/core/internal";
 import { askedTime, type AskedTime } from "./asked-times.ts";
 import { CountTable } from "./count-table.ts";
 import type { KnownTexts, TextWords } from "./known-texts.ts";
-import type { RankablePassage } from "./rank-passages.ts";
+import type { RankablePassage } from "./rankable-passage.ts";
 import { stopWords } from "./stop-words.ts";
 
 /** Limits the words of a question. Of a longer one the longest count, because these are names rather than articles. */
@@ -19,7 +19,7 @@ export interface Question {
   /** Holds pairs of words that follow each other: the words behind each word. */
   readonly pairs: ReadonlyMap<number, ReadonlyMap<number, number>>;
   readonly pairCount: number;
-  /** Lists the pairs of words of which none is a stop word. */
+  /** Lists the pairs without a stop word. */
   readonly topicPairs: readonly number[];
   readonly time: AskedTime;
 }

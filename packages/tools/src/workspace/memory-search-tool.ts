@@ -6,7 +6,8 @@ import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./me
 import { identifiersIn } from "./identifiers-in-text.ts";
 import { KnownTexts } from "./known-texts.ts";
 import { byWordsAndMeaning, mostScored, type PassageScorer } from "./passage-scorer.ts";
-import { rankInSlices, rankPassages, type PassagePlace, type RankablePassage } from "./rank-passages.ts";
+import { rankInSlices, rankPassages } from "./rank-passages.ts";
+import type { PassagePlace, RankablePassage } from "./rankable-passage.ts";
 import { withoutCopies } from "./without-copies.ts";
 import { splitPassages } from "./split-passages.ts";
 import { wholeNumber } from "./tool-arguments.ts";

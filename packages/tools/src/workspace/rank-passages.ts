@@ -3,28 +3,8 @@ import { datePoints } from "./asked-times.ts";
 import { bm25, rarity } from "./bm25.ts";
 import { countPassages, readQuestion, type Counted, type Question } from "./count-words.ts";
 import { KnownTexts } from "./known-texts.ts";
+import type { RankablePassage } from "./rankable-passage.ts";
 import { surroundings } from "./surroundings.ts";
-
-/** Holds a text that can be ranked. */
-export interface RankablePassage {
-  /** Holds the whole text of the passage. */
-  readonly text: string;
-  /** Holds the pieces of the passage when they have different weights. @default the whole text, with weight 1 */
-  readonly pieces?: readonly { readonly text: string; readonly weight: number }[];
-  /** States where the passage stands. @default by itself */
-  readonly place?: PassagePlace;
-}
-
-/** States which passages stand beside each other. */
-export interface PassagePlace {
-  /** Names the session or the file of the passage. */
-  readonly within: string;
-  /** Holds the first position of the passage: a seq or a line. */
-  readonly first: number;
-  readonly last: number;
-  /** States the time of the passage; null when the time is unknown. */
-  readonly tsMs: number | null;
-}
 
 /** Holds a passage with its score. */
 export interface RankedPassage<Passage> {
@@ -45,9 +25,9 @@ const shortWords = 100;
 const longWords = 300;
 
 /**
- * What each feature weighs among long and among short passages; between them the weight changes evenly. Each feature is
- * divided by its highest value, and pairs by that of the words, because a pair of frequent words is worth little. The
- * weights are those with which most evidence was among the first five places, on LoCoMo
+ * States what each feature weighs among long and among short passages. Between them the weight changes evenly. Each
+ * feature is divided by its highest value, and pairs by that of the words, because a pair of frequent words is worth
+ * little. The weights are those with which most evidence was among the first five places, on LoCoMo
  * (short) and on ten chats of BEAM (long). docs/decisions/2026-11-30-search-ranking.md has what each one brings.
  */
 const weights = {
@@ -141,7 +121,7 @@ function* featuresOf(
   features.set("pairs", pairPoints(counted, pairs));
   features.set("topicPairs", pairPoints(counted, question.topicPairs));
   yield;
-  // Passages of which nobody says where they stand, such as the parts of one text, have no surroundings.
+  // Nobody states where the parts of one text stand, so they have no surroundings.
   if (passages.some(({ place }) => place !== undefined))
     for (const [name, values] of surroundings(passages, counted, question, known)) {
       features.set(name, values);

@@ -1,6 +1,6 @@
 /**
- * These words say nothing about the topic of a question. The rarity of a word does not show that among a few episodes:
- * without this list 79.3 % of the evidence of LoCoMo is among the first five places, and 81.8 % with it.
+ * These words say nothing about the topic of a question. Among a few episodes the rarity of a word does not show that.
+ * Without this list 79.3 % of the evidence of LoCoMo is among the first five places, and 81.8 % with it.
  */
 const english =
   "a an the of to in on at for with and or but is are was were be been being am do does did doing done have has had " +

@@ -2,9 +2,9 @@ import { bm25 } from "./bm25.ts";
 import { CountTable } from "./count-table.ts";
 import type { Counted, Question } from "./count-words.ts";
 import type { KnownTexts } from "./known-texts.ts";
-import type { RankablePassage } from "./rank-passages.ts";
+import type { RankablePassage } from "./rankable-passage.ts";
 
-/** A neighbor counts as if it had at most so many words, so that a long one does not drown the passage. */
+/** A neighbor counts as if it had at most this number of words, so that a long one does not drown the passage. */
 const mostNeighborWords = 100;
 
 /** Yields what the surroundings of each passage say about the topics of the question. */
@@ -43,7 +43,7 @@ function speakersOf(
   return { named, topics: topics.filter((topic) => !names.has(topic)) };
 }
 
-/** Returns the row of the passage before and after each passage; -1 where there is none. */
+/** Returns the rows of the passages before and after each passage; -1 marks the first and the last of a session. */
 function neighborsOf(passages: readonly RankablePassage[]): readonly [Int32Array, Int32Array] {
   const before = new Int32Array(passages.length).fill(-1);
   const after = new Int32Array(passages.length).fill(-1);

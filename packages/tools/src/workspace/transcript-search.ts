@@ -56,7 +56,7 @@ const mostHits = 1000;
 /** Records this close to a hit usually belong to the same exchange. */
 const recordsAround = 4;
 /**
- * After each so many candidates the search ends once it has read enough. Of answers of 500 words, the first hundred
+ * The search ends after this number of candidates, or a multiple of it, once it has read enough. Of answers of 500 words, the first hundred
  * candidates hold 98.6 % of the evidence, and all 400 would take twice the time.
  */
 const candidatesAtOnce = 100;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { byWordsAndMeaning } from "../../src/workspace/passage-scorer.ts";
-import { rankPassages, type RankablePassage } from "../../src/workspace/rank-passages.ts";
+import { rankPassages } from "../../src/workspace/rank-passages.ts";
+import type { RankablePassage } from "../../src/workspace/rankable-passage.ts";
 
 interface Turn extends RankablePassage {
   readonly name: string;
