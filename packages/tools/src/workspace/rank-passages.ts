@@ -121,7 +121,7 @@ function* featuresOf(
   features.set("pairs", pairPoints(counted, pairs));
   features.set("topicPairs", pairPoints(counted, question.topicPairs));
   yield;
-  // Nobody states where the parts of one text stand, so they have no surroundings.
+  // A passage without a place has no surroundings.
   if (passages.some(({ place }) => place !== undefined))
     for (const [name, values] of surroundings(passages, counted, question, known)) {
       features.set(name, values);
