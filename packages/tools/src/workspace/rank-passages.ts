@@ -42,6 +42,8 @@ const weights = {
   session: { long: 0.3, short: 1 },
   /** The best single message, of the person that the question names. */
   message: { long: 0, short: 1 },
+  /** Among many records, what the named person said stands out. */
+  speaker: { long: 0, short: 1.5 },
   time: { long: 2, short: 2 },
   date: { long: 4, short: 4 },
 } as const;

@@ -13,18 +13,21 @@ export function* surroundings(
   counted: Counted,
   question: Question,
   known: KnownTexts,
-): Generator<readonly ["window" | "session" | "message", Float64Array]> {
+): Generator<readonly ["window" | "session" | "message" | "speaker", Float64Array]> {
   const { named, topics } = speakersOf(counted, question, known);
   const terms = question.stems.size + question.names.size;
   yield ["window", bm25(windowsOf(counted, terms, neighborsOf(passages)), topics, "short")];
   yield ["session", sessionScores(passages, counted, terms, topics)];
   const best = new Float64Array(passages.length);
+  const isNamed = new Float64Array(passages.length);
   for (const [piece, score] of bm25(counted.pieces, topics, "short").entries()) {
     if (named.size > 0 && !named.has(counted.speakers[piece] ?? "")) continue;
     const row = counted.passageOf[piece] ?? 0;
     best[row] = Math.max(best[row] ?? 0, score);
+    isNamed[row] = 1;
   }
   yield ["message", best];
+  if (named.size > 0) yield ["speaker", isNamed];
 }
 
 /**
