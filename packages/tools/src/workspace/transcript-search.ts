@@ -55,6 +55,9 @@ const mostCandidates = 400;
 const mostHits = 1000;
 /** Records this close to a hit usually belong to the same exchange. */
 const recordsAround = 4;
+/** An exchange with many calls of tools begins and ends farther away, so this number of records is read at a time. */
+const recordsBeyond = 12;
+const mostBeyond = 24;
 /**
  * The search ends after this number of candidates, or a multiple of it, once it has read enough. Of answers of 500 words, the first hundred
  * candidates hold 98.6 % of the evidence, and all 400 would take twice the time.
@@ -171,23 +174,41 @@ class TranscriptSearch {
     }
   }
 
-  async #readSpan({ ref, sessionId, fromSeq, toSeq }: Span): Promise<void> {
-    const { store, signal } = this.#question;
+  /** Reads the records around some hits, and on to the message of the user before and behind them. */
+  async #readSpan({ ref, sessionId, fromSeq, toSeq, firstHit, lastHit }: Span): Promise<void> {
     const { records } = this.#read.get(sessionId) ?? { records: new Map<number, StoredRecord>() };
     this.#read.set(sessionId, { session: { ref, sessionId }, records });
     const isOwn = sessionId === this.#own?.sessionId;
-    let afterSeq = fromSeq - 1;
-    let beforeSeq = isOwn && this.#own !== null ? Math.min(toSeq + 1, await this.#contextFrom(this.#own)) : toSeq + 1;
-    while (records.has(afterSeq + 1)) afterSeq += 1;
-    while (records.has(beforeSeq - 1)) beforeSeq -= 1;
-    if (afterSeq + 1 >= beforeSeq) return;
+    const end = isOwn && this.#own !== null ? await this.#contextFrom(this.#own) : Infinity;
+    const read = (from: number, to: number): Promise<number> => this.#readRecords(ref, records, [from, to + 1, end]);
+    await read(fromSeq, toSeq);
+    for (let from = fromSeq; from > 1 && fromSeq - from < mostBeyond && !hasUser(records, from, firstHit);)
+      await read((from = Math.max(1, from - recordsBeyond)), fromSeq - 1);
+    for (let to = toSeq; to - toSeq < mostBeyond && !hasUser(records, lastHit + 1, to);)
+      if ((await read(to + 1, (to += recordsBeyond))) === 0) break;
+  }
+
+  /** Reads the records that are not known, and returns their number. */
+  async #readRecords(
+    ref: SessionRef,
+    records: Map<number, StoredRecord>,
+    [from, before, end]: readonly [number, number, number],
+  ): Promise<number> {
+    const { store, signal } = this.#question;
+    let [afterSeq, beforeSeq] = [from - 1, Math.min(before, end)];
+    while (afterSeq + 1 < beforeSeq && records.has(afterSeq + 1)) afterSeq += 1;
+    while (afterSeq + 1 < beforeSeq && records.has(beforeSeq - 1)) beforeSeq -= 1;
+    if (afterSeq + 1 >= beforeSeq) return Math.max(0, Math.min(before, end) - from);
+    let count = 0;
     for await (const page of store.read(ref, { afterSeq, beforeSeq, signal })) {
       for (const record of page.records) {
         this.#bytes += record.bytes;
         records.set(record.seq, record);
       }
-      this.#records += page.records.length;
+      count += page.records.length;
     }
+    this.#records += count;
+    return count;
   }
 
   #add(session: { readonly ref: SessionRef; readonly sessionId: string }, records: readonly StoredRecord[]): void {
@@ -211,9 +232,7 @@ class TranscriptSearch {
     const { store, signal } = this.#question;
     for await (const page of store.read(ref, { order: "descending", limit: 500, signal })) {
       for (const { seq, type, record } of page.records) {
-        const message = record["message"];
-        const isUser = type === "message" && (message as { readonly role?: unknown } | null)?.role === "user";
-        if (isUser) return seq;
+        if (isOfUser({ type, record })) return seq;
       }
     }
     return head.lastSeq + 1;
@@ -232,6 +251,19 @@ function wordsToLookUp(query: string): readonly string[] {
     .filter((word) => (length += word.length) <= mostWordsLength);
 }
 
+function isOfUser({ type, record }: Pick<StoredRecord, "type" | "record">): boolean {
+  const message = record["message"] as { readonly role?: unknown } | null | undefined;
+  return type === "message" && message?.role === "user";
+}
+
+function hasUser(records: ReadonlyMap<number, StoredRecord>, fromSeq: number, toSeq: number): boolean {
+  for (let seq = fromSeq; seq <= toSeq; seq++) {
+    const stored = records.get(seq);
+    if (stored !== undefined && isOfUser(stored)) return true;
+  }
+  return false;
+}
+
 interface ReadRecords {
   readonly session: EpisodeSession;
   readonly records: Map<number, StoredRecord>;
@@ -242,6 +274,8 @@ interface Span {
   readonly sessionId: string;
   readonly fromSeq: number;
   toSeq: number;
+  readonly firstHit: number;
+  lastHit: number;
 }
 
 /**
@@ -255,8 +289,13 @@ function spansAround(candidates: readonly Candidate[]): readonly Span[] {
   const spans: Span[] = [];
   for (const { ref, sessionId, seq } of inOrder) {
     const last = spans.at(-1);
-    if (last?.sessionId === sessionId && seq - recordsAround <= last.toSeq + 1) last.toSeq = seq + recordsAround;
-    else spans.push({ ref, sessionId, fromSeq: Math.max(1, seq - recordsAround), toSeq: seq + recordsAround });
+    const toSeq = seq + recordsAround;
+    if (last?.sessionId === sessionId && seq - recordsAround <= last.toSeq + 1)
+      Object.assign(last, { toSeq, lastHit: seq });
+    else {
+      const fromSeq = Math.max(1, seq - recordsAround);
+      spans.push({ ref, sessionId, fromSeq, toSeq, firstHit: seq, lastHit: seq });
+    }
   }
   const rank = new Map(candidates.map(({ sessionId, seq }, index) => [`${sessionId} ${seq}`, index]));
   const bestIn = ({ sessionId, fromSeq, toSeq }: Span): number => {
