@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Holds one message of a conversation, with the label by which questions name it as their evidence. */
-export interface SetRecord {
+interface SetRecord {
   readonly label: string;
   readonly message: Readonly<Record<string, unknown>>;
 }
@@ -14,12 +14,12 @@ export interface SetSession {
   readonly records: readonly SetRecord[];
 }
 
-export interface Conversation {
+interface Conversation {
   readonly name: string;
   readonly sessions: readonly SetSession[];
 }
 
-export interface SetQuestion {
+interface SetQuestion {
   readonly id: string;
   readonly conversation: string;
   readonly text: string;
