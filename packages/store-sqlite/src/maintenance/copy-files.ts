@@ -23,10 +23,11 @@ export function copyReferences(context: StoreContext, copy: Connection, session:
 export async function* copyFiles(
   handle: StoreHandle,
   copy: Connection,
-  { target, signal }: { readonly target: string; readonly signal: AbortSignal | undefined },
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
-  const place = { path: target, repaired: true };
-  const lost = (what: string): Finding => createFinding("STORE_DAMAGED", `${what} could not be read.`, place);
+  const { path } = handle.context;
+  const lost = (what: string): Finding =>
+    createFinding("STORE_DAMAGED", `${what} could not be read, and is not in the copy.`, { path });
   const rows = fileRows(handle, signal);
   for (;;) {
     const next = await readable(() => rows.next());

@@ -126,7 +126,7 @@ async function* writeCopy(
       yield* copySession(handle, copy, known, { ...context, isRecreated: row === null }, recovery);
     }
     for await (const rows of context.source.purgedSources()) copyPurges(copy, rows);
-    yield* copyFiles(handle, copy, context);
+    yield* copyFiles(handle, copy, context.signal);
     copy.database.pragma("wal_checkpoint(TRUNCATE)");
     const [wrong] = checkDatabase(copy.database, { mostAnswers: 1, references: true });
     if (wrong !== undefined)
