@@ -1,5 +1,5 @@
 import { hasErrorCode, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
-import { type FileReference, fileReferencesOf, isFields, isFileReference } from "@throughline/core/internal";
+import { createWorkSlices, type FileReference, fileReferencesOf, isFields, isFileReference } from "@throughline/core/internal";
 
 /** A larger file stays a reference, which the file of the other program reports as left out. */
 const mostInlineBytes = 32_000_000;
@@ -16,16 +16,20 @@ export async function withInlineFiles(
   records: readonly StoredRecord[],
 ): Promise<readonly StoredRecord[]> {
   const { files } = store;
-  if (files === undefined || !records.some(({ record }) => fileReferencesOf(record).length > 0)) return records;
+  if (files === undefined) return records;
+  const slices = createWorkSlices();
   const inline: StoredRecord[] = [];
-  for (const stored of records) inline.push(await withBlocks(store, ref, stored));
+  for (const stored of records) {
+    await slices.next();
+    inline.push(fileReferencesOf(stored.record).length === 0 ? stored : await withBlocks(store, ref, stored));
+  }
   return inline;
 }
 
 async function withBlocks(store: SessionStore, ref: SessionRef, stored: StoredRecord): Promise<StoredRecord> {
   const { record } = stored;
   const { message } = record;
-  if (fileReferencesOf(record).length === 0 || !isFields(message) || !Array.isArray(message["content"])) return stored;
+  if (!isFields(message) || !Array.isArray(message["content"])) return stored;
   const content: unknown[] = [];
   for (const block of message["content"] as readonly unknown[])
     content.push(isFileReference(block) ? await inlineBlock(store, ref, block) : block);
