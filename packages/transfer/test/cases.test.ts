@@ -1,50 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { SessionStore } from "@throughline/core";
-import { buildContext, type Context } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 import type { ExportFormat } from "../src/export-types.ts";
-import type { ImportFormat, ImportSource } from "../src/import-types.ts";
-import { exported, fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
-
-const root = join(process.env["THROUGHLINE_CORPUS"] ?? "", "cases");
-const isHere = process.env["THROUGHLINE_CORPUS"] !== undefined && existsSync(root);
-
-async function contextOf(store: SessionStore, source: ImportSource): Promise<Context> {
-  const headId = (await store.load(refOf(source)))?.head.headId ?? null;
-  return buildContext(await recordsOf(store, refOf(source)), { headId });
-}
-
-/** The words of each message; a call as `?id`, a result with the id of its call. */
-function wordsOf({ messages }: Context): readonly string[] {
-  return messages.map((message) => {
-    const words = message.content.map((block) =>
-      block.type === "text" ? block.text : block.type === "toolCall" ? `?${block.id}` : `[${block.type}]`,
-    );
-    return `${message.role === "toolResult" ? `=${message.toolCallId} ` : ""}${words.join(" ")}`;
-  });
-}
-
-async function importOne(
-  store: SessionStore,
-  path: string,
-  from: ImportFormat | "auto" = "auto",
-): Promise<ImportSource> {
-  const [source] = await importAll(store, path, { from });
-  if (source === undefined) throw new Error(path);
-  return source;
-}
-
-async function read(
-  file: string,
-  from: ImportFormat | "auto" = "auto",
-): Promise<{ readonly source: ImportSource; readonly words: readonly string[]; readonly context: Context }> {
-  await using store = createMemoryStore();
-  const source = await importOne(store, join(root, file), from);
-  const context = await contextOf(store, source);
-  return { source, context, words: wordsOf(context) };
-}
+import type { ImportFormat } from "../src/import-types.ts";
+import { casesRoot, contextOf, hasCases, importOne, readCase, wordsOf } from "./corpus-cases.ts";
+import { exported, fixtureFolder, importAll, refOf } from "./fixture-folder.ts";
 
 /** Files whose first item is larger than a sample, with the format that they are of. */
 const large: readonly (readonly [file: string, format: ImportFormat])[] = [
@@ -65,10 +26,10 @@ const large: readonly (readonly [file: string, format: ImportFormat])[] = [
   ["pi.jsonl", "pi"],
 ];
 
-describe.skipIf(!isHere)("the cases of the corpus", () => {
+describe.skipIf(!hasCases)("the cases of the corpus", () => {
   it.each(large)("head64k/%s is of %s, cut anywhere and whole", { timeout: 120_000 }, async (file, format) => {
-    const bytes = readFileSync(join(root, "head64k", file));
-    const fresh = await read(`head64k/${file}`);
+    const bytes = readFileSync(join(casesRoot, "head64k", file));
+    const fresh = await readCase(`head64k/${file}`);
     expect([fresh.source.format, fresh.source.error]).toEqual([format, null]);
     expect(fresh.words.length).toBeGreaterThan(1);
     const to = (format === "pi" ? "jsonl" : format) as ExportFormat;
@@ -94,7 +55,7 @@ describe.skipIf(!isHere)("the cases of the corpus", () => {
     ["compact-result/unpreserved-call-result-after.jsonl", ["SUMMARY", "Next question", "Next answer"]],
     ["dag/next-hangs-on-kept-tail.jsonl", ["SUMMARY", "KEPT-1", "KEPT-2", "KEPT-3", "After it", "Last words"]],
   ] as const)("%s has the context that the program resumes with", async (file, expected) => {
-    const { words } = await read(file);
+    const { words } = await readCase(file);
     const kept = file.includes("unpreserved") ? words.filter((one) => !one.startsWith("=")) : words;
     expect(
       kept.map((one, at) => one.startsWith(expected[at] ?? "nothing") || one.includes(expected[at] ?? "nothing")),
@@ -102,7 +63,7 @@ describe.skipIf(!isHere)("the cases of the corpus", () => {
   });
 
   it("cline/tasks has the results that stand in the next message", async () => {
-    const { words } = await read("cline/tasks/1771111111111/api_conversation_history.json");
+    const { words } = await readCase("cline/tasks/1771111111111/api_conversation_history.json");
     expect(words.some((one) => one.includes("A garden planner."))).toBe(true);
     expect(words.join("\n")).not.toContain("No result was recorded");
   });
@@ -110,14 +71,14 @@ describe.skipIf(!isHere)("the cases of the corpus", () => {
   it("gemini-legacy grows by the elements that are new", async () => {
     using folder = fixtureFolder();
     await using store = createMemoryStore();
-    const path = folder.write("session.json", readFileSync(join(root, "gemini-legacy/before.json")));
+    const path = folder.write("session.json", readFileSync(join(casesRoot, "gemini-legacy/before.json")));
     await importOne(store, path);
-    folder.write("session.json", readFileSync(join(root, "gemini-legacy/after.json")));
+    folder.write("session.json", readFileSync(join(casesRoot, "gemini-legacy/after.json")));
     expect(await importOne(store, path)).toMatchObject({ state: "grown", records: 2, error: null });
   });
 
   it("torn/codex.jsonl grows from a prefix that is cut in any line", { timeout: 120_000 }, async () => {
-    const bytes = readFileSync(join(root, "torn/codex.jsonl"));
+    const bytes = readFileSync(join(casesRoot, "torn/codex.jsonl"));
     const ends = [...bytes.keys()].filter((at) => bytes[at] === 0x0a);
     for (const [line, end] of ends.slice(0, 4).entries()) {
       const size = end + Math.floor(((ends[line + 1] ?? bytes.length) - end) / 2);
@@ -134,38 +95,38 @@ describe.skipIf(!isHere)("the cases of the corpus", () => {
   });
 
   it("codex-compaction/remote.jsonl has a finding for what only the provider can read", async () => {
-    const { source } = await read("codex-compaction/remote.jsonl");
+    const { source } = await readCase("codex-compaction/remote.jsonl");
     expect(source.findings.map(({ code }) => code)).toContain("SOURCE_UNREAD");
   });
 
   it("reports/b04 keeps the thinking level that was set before a compaction", async () => {
-    expect((await read("reports/b04-codex-images-in-compaction.jsonl")).context.thinkingLevel).toBe("high");
+    expect((await readCase("reports/b04-codex-images-in-compaction.jsonl")).context.thinkingLevel).toBe("high");
   });
 
   it("anthropic-text is read as the format that is named", async () => {
-    expect((await read("anthropic-text/text-only.json", "anthropic")).source.format).toBe("anthropic");
+    expect((await readCase("anthropic-text/text-only.json", "anthropic")).source.format).toBe("anthropic");
   });
 
   it("streamjson/stream.jsonl is refused, or holds the whole exchange", async () => {
-    const [source] = await importAll(createMemoryStore(), join(root, "streamjson/stream.jsonl"));
-    if (source?.error === null) expect((await read("streamjson/stream.jsonl")).words.length).toBeGreaterThan(2);
+    const [source] = await importAll(createMemoryStore(), join(casesRoot, "streamjson/stream.jsonl"));
+    if (source?.error === null) expect((await readCase("streamjson/stream.jsonl")).words.length).toBeGreaterThan(2);
     else expect(source?.state).toBe("refused");
   });
 
   it("lines/openai-message-per-line.jsonl has the call and its result", async () => {
-    const { source, words } = await read("lines/openai-message-per-line.jsonl");
+    const { source, words } = await readCase("lines/openai-message-per-line.jsonl");
     expect(source.format).toBe("openai");
     expect(words.filter((one) => one.includes("?") || one.startsWith("=")).length).toBeGreaterThan(1);
   });
 
   it("reports/b22 has the killed reply, or a finding that names it", async () => {
-    const { source, words } = await read("reports/b22-opencode-killed-reply.json");
+    const { source, words } = await readCase("reports/b22-opencode-killed-reply.json");
     const isThere = words.some((one) => one.includes("UNFINISHED-WORDS"));
     expect(isThere || source.findings.length > 0).toBe(true);
   });
 
   it("reports/b15-cline has a finding for the range that the program leaves out", async () => {
-    const { source } = await read("reports/b15-cline/tasks/1700001234567/api_conversation_history.json");
+    const { source } = await readCase("reports/b15-cline/tasks/1700001234567/api_conversation_history.json");
     expect(source.findings.map(({ code }) => code)).toContain("SOURCE_UNREAD");
   });
 });
