@@ -10,6 +10,7 @@ const programNames: Readonly<Record<string, string>> = {
   codex: "Codex",
   gemini: "Gemini CLI",
   "qwen-code": "Qwen Code",
+  "kimi-cli": "Kimi CLI",
   openai: "OpenAI Chat Completions",
   "ai-sdk": "Vercel AI SDK",
   opencode: "opencode",

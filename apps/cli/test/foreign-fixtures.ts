@@ -138,6 +138,27 @@ const qwenCode: readonly object[] = [
   qwenLine(5, "system", { subtype: "custom_title", systemPayload: { customTitle: "A file" } }),
 ];
 
+const kimi = (second: number, type: string, payload: object): object => ({
+  timestamp: Date.parse(at(second)) / 1000,
+  message: { type, payload },
+});
+const kimiStep = (second: number, n: number): object => kimi(second, "StepBegin", { n });
+
+const kimiCli: readonly object[] = [
+  { type: "metadata", protocol_version: "1.9" },
+  kimi(1, "TurnBegin", { user_input: "What is in a.txt?" }),
+  kimiStep(1, 1),
+  kimi(2, "ToolCall", { type: "function", id: "call_1", function: { name: "read", arguments: '{"path":"a.txt"}' } }),
+  kimi(3, "ToolResult", {
+    tool_call_id: "call_1",
+    return_value: { is_error: false, output: "hello", message: "", display: [] },
+  }),
+  kimiStep(3, 2),
+  kimi(4, "ContentPart", { type: "text", text: "It says hello." }),
+  { type: "novelty", of: ["nobody", null] },
+  kimi(5, "TurnEnd", {}),
+];
+
 /** A list as it is written anew each time. */
 function rewritten(values: readonly object[]): readonly string[] {
   return [values.slice(0, -2), values].map((list) => `${JSON.stringify(list, null, 2)}\n`);
@@ -258,6 +279,12 @@ export const foreignFixtures: readonly ForeignFixture[] = [
     format: "qwen-code",
     path: `.qwen/projects/-home-u-project/chats/${id}.jsonl`,
     stages: grown(qwenCode),
+    isWritten: false,
+  },
+  {
+    format: "kimi-cli",
+    path: `.kimi/sessions/0123456789abcdef0123456789abcdef/${id}/wire.jsonl`,
+    stages: grown(kimiCli),
     isWritten: false,
   },
   { format: "openai", path: "chats/one.json", stages: rewritten(openAi), isWritten: true },

@@ -40,7 +40,7 @@ export function temporaryDirectory(): { readonly path: string; remove(): void } 
 }
 
 /** Variables that name folders of Throughline and of other programs, and `NO_COLOR`. */
-const ofThisMachine = /^(?:THROUGHLINE|OPENCLAW|CLAUDE|CODEX|GEMINI|OPENCODE|COPILOT|XDG)_|^NO_COLOR$/;
+const ofThisMachine = /^(?:THROUGHLINE|OPENCLAW|CLAUDE|CODEX|GEMINI|QWEN|KIMI|OPENCODE|COPILOT|XDG)_|^NO_COLOR$/;
 
 /** What a command finds in its environment: this machine's own settings and transcripts must not reach it. */
 export function cleanEnvironment(home: string, extra: Readonly<Record<string, string>> = {}): Record<string, string> {

@@ -50,6 +50,7 @@ const commands: Readonly<Record<string, RegExp>> = {
   codex: /^cd \S+ && codex resume [\w-]+\n$/,
   gemini: /^(cd \S+ && )?gemini --resume [\w-]+\n$/,
   "qwen-code": /^(cd \S+ && )?qwen --resume [\w-]+\n$/,
+  "kimi-cli": /^(cd \S+ && )?kimi --session [\w-]+\n$/,
   opencode: /^(cd \S+ && )?opencode --session \w+\n$/,
   "copilot-cli": /^(cd \S+ && )?copilot --resume=[\w-]+\n$/,
   goose: /^(cd \S+ && )?goose session --resume --session-id [\w-]+\n$/,

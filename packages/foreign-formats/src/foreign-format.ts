@@ -80,10 +80,10 @@ export type FormatMatch = "certain" | "likely";
 
 /** Describes a file beside sessions that names or describes them. */
 interface FormatCompanion {
-  /** Returns the path of the file for a session's file; null for a session without one. */
-  path(file: string): string | null;
-  /** Returns fields of the session's entry, from the file's text. */
-  entryOf(text: string, sessionId: string): Readonly<Record<string, unknown>>;
+  /** Returns the paths of the files for a session's file; null for a session without one. */
+  path(file: string): string | readonly string[] | null;
+  /** Returns fields of the session's entry, from the text of one of the files. */
+  entryOf(text: string, sessionId: string, file: string): Readonly<Record<string, unknown>>;
   /**
    * Returns a sentence about data of a session that an import ignores; null for none. Absent when the format never has
    * such data.

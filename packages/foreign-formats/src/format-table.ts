@@ -10,6 +10,7 @@ import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { geminiFormat } from "./gemini/format.ts";
 import { gooseFormat } from "./goose/format.ts";
 import { harmonyFormat } from "./harmony/format.ts";
+import { kimiCliFormat } from "./kimi-cli/format.ts";
 import { langgraphFormat } from "./langgraph/format.ts";
 import { openAiFormat } from "./openai/format.ts";
 import { openAiAgentsFormat } from "./openai-agents/format.ts";
@@ -25,6 +26,7 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
     codexFormat,
     geminiFormat,
     qwenCodeFormat,
+    kimiCliFormat,
     openAiFormat,
     aiSdkFormat,
     opencodeFormat,

@@ -4,6 +4,7 @@ export const foreignFormatNames = [
   "codex",
   "gemini",
   "qwen-code",
+  "kimi-cli",
   "openai",
   "ai-sdk",
   "opencode",
@@ -20,7 +21,16 @@ export const foreignFormatNames = [
 ] as const;
 
 /** Throughline reads these formats and cannot write them. */
-const readFormatNames = ["qwen-code", "langgraph", "copilot-cli", "cline", "cursor", "goose", "aider"] as const;
+const readFormatNames = [
+  "qwen-code",
+  "kimi-cli",
+  "langgraph",
+  "copilot-cli",
+  "cline",
+  "cursor",
+  "goose",
+  "aider",
+] as const;
 /** Names a format that cannot be written. */
 type ReadFormatName = (typeof readFormatNames)[number];
 

@@ -49,6 +49,11 @@ const totals: Partial<Record<ForeignFormatName, (text: string) => number>> = {
     const calls = events.filter((event) => at(event, "event.name") === "qwen-code.api_response");
     return sum(calls.map((event) => at(event, "total_token_count")));
   },
+  "kimi-cli": (text) => {
+    const counts = objectsIn(text).map((line) => at(line, "message", "payload", "token_usage"));
+    const names = ["input_other", "output", "input_cache_read", "input_cache_creation"];
+    return sum(counts.flatMap((count) => names.map((name) => at(count, name))));
+  },
   opencode: (text) => {
     const { messages } = JSON.parse(text) as { readonly messages: readonly Fields[] };
     const tokens = messages.map(({ info }) => at(info, "tokens"));

@@ -1,5 +1,6 @@
 import type { ForeignFormatName } from "../src/names.ts";
 import { jsonLines } from "./read-units.ts";
+import { kimiCli } from "./kimi-cli/sample.ts";
 import { qwenCode } from "./qwen-code/sample.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -128,6 +129,7 @@ export const sampleTexts: Readonly<Record<ForeignFormatName, SampleText>> = {
     { id: "m4", timestamp: at, type: "user", content: "More" },
   ),
   "qwen-code": lines(...qwenCode),
+  "kimi-cli": lines(...kimiCli),
   openai: document({ model: "gpt-5", messages: chat, tools: [] }),
   "ai-sdk": document([
     { id: "1", role: "user", parts: [{ type: "text", text: "Hi" }] },

@@ -22,15 +22,16 @@ export class CompanionFiles {
   }
 
   async entryOf(format: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
-    const text = await this.#textOf(format, path);
-    return text === null ? null : (format.companion?.entryOf(text, sessionId) ?? null);
+    const texts = await this.#textsOf(format, path);
+    const entries = texts.map((text) => format.companion?.entryOf(text, sessionId, path) ?? {});
+    return entries.length === 0 ? null : (Object.assign({}, ...entries) as EntryFields);
   }
 
   /** Reports data of the session in the companion file that an import does not use. */
   async findingsOf(format: ForeignFormat, path: string, sessionId: string): Promise<readonly Finding[]> {
-    const text = format.companion?.noteOf === undefined ? null : await this.#textOf(format, path);
-    const note = text === null ? null : (format.companion?.noteOf?.(text, sessionId) ?? null);
-    return note === null ? [] : [createFinding("SOURCE_UNREAD", note, { path })];
+    const texts = format.companion?.noteOf === undefined ? [] : await this.#textsOf(format, path);
+    const notes = texts.flatMap((text) => format.companion?.noteOf?.(text, sessionId) ?? []);
+    return notes.map((note) => createFinding("SOURCE_UNREAD", note, { path }));
   }
 
   /** Maps line ids to titles that other files of the folder state. Each folder is scanned once. */
@@ -43,12 +44,15 @@ export class CompanionFiles {
     return titles;
   }
 
-  async #textOf({ companion }: ForeignFormat, path: string): Promise<string | null> {
-    const place = companion?.path(path) ?? null;
-    if (place === null) return null;
-    const read = this.#texts.get(place) ?? readIfThere(place);
-    this.#texts.set(place, read);
-    return read;
+  async #textsOf({ companion }: ForeignFormat, path: string): Promise<readonly string[]> {
+    const texts: string[] = [];
+    for (const place of [companion?.path(path) ?? []].flat()) {
+      const reading = this.#texts.get(place) ?? readIfThere(place);
+      this.#texts.set(place, reading);
+      const text = await reading;
+      if (text !== null) texts.push(text);
+    }
+    return texts;
   }
 }
 

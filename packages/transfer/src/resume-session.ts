@@ -70,7 +70,7 @@ function formatOf(format: string): ForeignFormat | undefined {
 }
 
 /** These programs treat a sub-agent as part of the session that spawned it, and do not find its file. */
-const hidesSubAgents: ReadonlySet<string> = new Set(["claude-code", "gemini", "qwen-code", "cline"]);
+const hidesSubAgents: ReadonlySet<string> = new Set(["claude-code", "gemini", "qwen-code", "kimi-cli", "cline"]);
 
 export function isSubAgent({ format }: ImportReceipt, { spawnedBy }: SessionEntry): boolean {
   return hidesSubAgents.has(format) && spawnedBy !== undefined;

@@ -45,4 +45,3 @@ export async function readCase(
   const context = await contextOf(store, source);
   return { source, context, words: wordsOf(context) };
 }
-

@@ -20,6 +20,13 @@ const places: readonly {
     variables: { QWEN_HOME: "own", QWEN_RUNTIME_DIR: "run" },
     file: `run/projects/-w/subagents/${id}/agent-explore.jsonl`,
   },
+  { program: "Kimi CLI", variables: {}, file: `.kimi/sessions/0123/${id}/wire.jsonl` },
+  { program: "Kimi CLI", variables: { KIMI_SHARE_DIR: "own" }, file: `own/sessions/0123/${id}/wire.jsonl` },
+  {
+    program: "Kimi CLI",
+    variables: { KIMI_SHARE_DIR: "own" },
+    file: `own/sessions/0123/${id}/subagents/a1b2/wire.jsonl`,
+  },
   { program: "Cline", variables: {}, file: ".cline/data/sessions/1_a/1_a.messages.json" },
   { program: "Cline", variables: { CLINE_DIR: "own" }, file: "own/data/sessions/1_a/1_a.messages.json" },
   {

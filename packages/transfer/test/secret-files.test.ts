@@ -77,6 +77,21 @@ const programs: Readonly<Record<string, ProgramFolder>> = {
       ".qwen/projects/-w/chats/54519cf2-0636-4c90-924d-6a77bc43ad98.runtime.json",
     ],
   },
+  "kimi-cli": {
+    root: ".kimi",
+    session: ".kimi/sessions/0123456789abcdef0123456789abcdef/s1/wire.jsonl",
+    lines: [
+      { type: "metadata", protocol_version: "1.9" },
+      { timestamp: 1_790_000_000, message: { type: "TurnBegin", payload: { user_input: "Hi" } } },
+    ],
+    secrets: [
+      ".kimi/config.toml",
+      ".kimi/config.json",
+      ".kimi/mcp.json",
+      ".kimi/credentials/kimi-code.json",
+      ".kimi/sessions/0123456789abcdef0123456789abcdef/s1/context.jsonl",
+    ],
+  },
   "copilot-cli": {
     root: ".copilot",
     session: ".copilot/session-state/s1/events.jsonl",

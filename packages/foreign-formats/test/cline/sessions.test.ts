@@ -118,9 +118,13 @@ describe("a session of Cline's newer program", () => {
     const companion = foreignFormats.get("cline")?.companion;
     expect(companion?.path(path)).toBe(`${folder}/${id}.json`);
     const manifest = { version: 1, session_id: id, cwd: "/w", metadata: { title: "Run ls" } };
-    expect(companion?.entryOf(JSON.stringify(manifest), id)).toEqual({ cwd: "/w", title: "Run ls", titleBy: "import" });
+    expect(companion?.entryOf(JSON.stringify(manifest), id, path)).toEqual({
+      cwd: "/w",
+      title: "Run ls",
+      titleBy: "import",
+    });
     // The session of a sub-agent has the folder of the session that started it, and not its title.
-    expect(companion?.entryOf(JSON.stringify(manifest), `${id}__explore`)).toEqual({ cwd: "/w" });
+    expect(companion?.entryOf(JSON.stringify(manifest), `${id}__explore`, path)).toEqual({ cwd: "/w" });
     expect(companion?.noteOf?.(JSON.stringify(manifest), id)).toBeNull();
     const compacted = { ...manifest, compaction_path: `${folder}/${id}.compaction.json` };
     expect(companion?.noteOf?.(JSON.stringify(compacted), id)).toContain(
