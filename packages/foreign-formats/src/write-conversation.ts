@@ -32,6 +32,13 @@ export interface TurnOrigin {
   readonly message: NeutralMessage | null;
 }
 
+interface ConversationOptions {
+  /** Writes a reply whose calls wait, without answers to them. Otherwise the reply is left out. @default true */
+  readonly keepsWaiting?: boolean;
+  /** Writes a reply anew that another one joined: the program takes a message with a known id as its new form. @default false */
+  readonly replacesReplies?: boolean;
+}
+
 /**
  * Converts the branch of a session to turns that the target's provider accepts. Every call is answered, except those
  * that wait for a decision. Content that the provider would refuse is left out or changed, and reported. A session of
@@ -42,10 +49,13 @@ export class WrittenConversation {
   readonly #rules: ProviderRules;
   readonly #losses: LossLog;
   readonly #keepsWaiting: boolean;
+  readonly #replacesReplies: boolean;
   readonly #messages = new Map<string, NeutralMessage>();
   readonly #stored: ReadonlyMap<string, StoredRecord>;
   readonly #written = new Set<string>();
   readonly #answered = new Set<string>();
+  /** Counts the blocks of a written reply by its record, because a later context may join another reply to it. */
+  readonly #blockCounts = new Map<string, number>();
   /**
    * The last rendered context is kept with the positions of its messages, because the thinking of a turn is looked up
    * there.
@@ -55,12 +65,12 @@ export class WrittenConversation {
   #context: { readonly headId: string | null; readonly context: Context } | null = null;
   readonly #shown = new Set<string>();
 
-  /** @param keepsWaiting writes a reply whose calls wait, without answers to them. Otherwise the reply is left out. */
-  constructor(session: WrittenSession, rules: ProviderRules, losses: LossLog, keepsWaiting = true) {
+  constructor(session: WrittenSession, rules: ProviderRules, losses: LossLog, options: ConversationOptions = {}) {
     this.#session = session;
     this.#rules = rules;
     this.#losses = losses;
-    this.#keepsWaiting = keepsWaiting;
+    this.#keepsWaiting = options.keepsWaiting ?? true;
+    this.#replacesReplies = options.replacesReplies ?? false;
     this.#stored = new Map(session.records.map((stored) => [stored.id, stored]));
   }
 
@@ -209,16 +219,33 @@ export class WrittenConversation {
    */
   #unwritten(turn: ReplayTurn, openIds: ReadonlySet<string>): ReplayTurn | null {
     const ids = idsOf(turn);
-    if (turn.role !== "user" || turn.results.length === 0)
-      return ids.length > 0 && ids.every((id) => this.#written.has(id)) ? null : turn;
+    if (
+      ids.length > 0 &&
+      ids.every((id) => this.#written.has(id)) &&
+      (turn.role !== "user" || turn.results.length === 0)
+    )
+      return null;
+    if (turn.role === "assistant") return this.#unwrittenReply(turn);
+    if (turn.role !== "user" || turn.results.length === 0) return turn;
     const isSaid = turn.recordId !== null && !this.#written.has(turn.recordId);
     const isNew = ({ recordId, callId }: ReplayResult): boolean =>
       recordId === null ? !openIds.has(callId) && !this.#answered.has(callId) : !this.#written.has(recordId);
     return withResults(isSaid ? turn : { ...turn, blocks: [] }, isNew);
   }
 
+  /**
+   * A reply whose call is open was written before a compaction. The calls behind the compaction join it in the context,
+   * because their results follow both.
+   */
+  #unwrittenReply(turn: AssistantTurn): AssistantTurn {
+    const isWhole = this.#replacesReplies || turn.recordId === null;
+    const count = isWhole ? undefined : this.#blockCounts.get(turn.recordId);
+    return count === undefined ? turn : { ...turn, recordId: turn.lastRecordId, blocks: turn.blocks.slice(count) };
+  }
+
   #noteWritten(turn: ReplayTurn): void {
     for (const id of idsOf(turn)) this.#written.add(id);
+    if (turn.role === "assistant" && turn.recordId !== null) this.#blockCounts.set(turn.recordId, turn.blocks.length);
     for (const { callId } of turn.role === "user" ? turn.results : []) this.#answered.add(callId);
   }
 

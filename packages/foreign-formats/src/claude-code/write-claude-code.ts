@@ -203,7 +203,7 @@ export class ClaudeCodeLines {
     const { summary, tokensBefore } = stored.record;
     const logicalParentUuid = this.#parentUuid;
     const summaryUuid = this.#uuidOf(stored.id);
-    const uuids = [...new Set(keptIds.flatMap((id) => this.#uuids.get(id) ?? []))];
+    const uuids = this.#inOrder(keptIds);
     const preserved = uuids.length === 0 ? {} : { preservedMessages: { anchorUuid: summaryUuid, uuids } };
     const boundary = uuidOf(this.#session.sessionId, stored.id, "boundary");
     this.lastRecords.set(boundary, stored.id);
@@ -236,6 +236,12 @@ export class ClaudeCodeLines {
       uuid: summaryUuid,
       ...place,
     };
+  }
+
+  /** The program takes the kept lines in their order in the file, where a result follows its call at once. */
+  #inOrder(ids: readonly string[]): readonly string[] {
+    const uuids = new Set(ids.flatMap((id) => this.#uuids.get(id) ?? []));
+    return [...new Set(this.#uuids.values())].filter((uuid) => uuids.has(uuid));
   }
 
   #line(type: string, origin: TurnOrigin | null, fields: Fields): Fields {

@@ -60,7 +60,7 @@ class GeminiLines {
   constructor(session: WrittenSession, { onLoss }: WriteOptions) {
     this.#session = session;
     this.#losses = new LossLog(onLoss);
-    this.#conversation = new WrittenConversation(session, rules, this.#losses);
+    this.#conversation = new WrittenConversation(session, rules, this.#losses, { replacesReplies: true });
     this.#timestamp = new Date(session.createdAtMs).toISOString();
   }
 

@@ -32,7 +32,7 @@ export function liveItems(
   const losses = new LossLog(onLoss ?? (() => {}));
   const { answerOpenCalls, holdsResults } = mapping;
   const keepsWaiting = !repaired || (answerOpenCalls !== undefined && branch.endsNative);
-  const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses, keepsWaiting);
+  const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses, { keepsWaiting });
   const writer = mapping.createWriter(session, conversation, losses);
   const turns = [...conversation.context()].flatMap((turn) => (turn === undefined ? [] : piecesOf(turn)));
   const rendersUnanswered = repaired && answerOpenCalls === undefined;
