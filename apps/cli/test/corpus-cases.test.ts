@@ -21,7 +21,8 @@ interface Source {
 async function importCase(path: string): Promise<readonly string[]> {
   const { code, stdout, stderr } = await runHere(directory.path, ["import", join(cases, path), "--json"]);
   expect([code, stderr]).toEqual([0, ""]);
-  return (objects(stdout)[0]?.["sources"] as readonly Source[]).flatMap(({ key }) => key ?? []);
+  const [{ sources } = {}] = objects(stdout);
+  return (sources as readonly Source[]).flatMap(({ key }) => key ?? []);
 }
 
 /** Healthy files of other programs, with the name that `doctor` prints. */
@@ -64,7 +65,8 @@ describe.skipIf(!hasCases)("a case of the corpus", () => {
     async (file) => {
       const [key = ""] = await importCase(`reports/${file}`);
       const { stdout } = await runHere(directory.path, ["context", key, "--json", "--quiet"]);
-      const { tokens } = objects(stdout)[0]?.["gauge"] as { tokens: number };
+      const [{ gauge } = {}] = objects(stdout);
+      const { tokens } = gauge as { readonly tokens: number };
       expect([tokens > 0, tokens < 10_000, tokens]).toEqual([true, true, tokens]);
     },
   );

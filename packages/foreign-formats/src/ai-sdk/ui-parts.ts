@@ -1,5 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import { asText } from "../as-text.ts";
+import { asText, shownText } from "../as-text.ts";
 
 /** A step is one call of the model and the results of its tool calls, as Anthropic's blocks. */
 export interface UiStep {
@@ -44,7 +44,8 @@ function listOf(value: unknown): readonly Fields[] {
 function takePart(part: Fields, step: UiStep): void {
   const { type, text } = part;
   if (type === "text") {
-    if (typeof text === "string" && text !== "") step.said.push({ type: "text", text });
+    const words = shownText(text);
+    if (words !== "") step.said.push({ type: "text", text: words });
   } else if (type === "reasoning") takeReasoning(part, step);
   else if (type === "file" || type === "image") takeFile(part, step);
   else if (type === "tool-invocation") {
@@ -55,7 +56,7 @@ function takePart(part: Fields, step: UiStep): void {
 
 function takeReasoning(part: Fields, step: UiStep): void {
   const { text, reasoning, providerMetadata: metadata } = part;
-  const words = typeof text === "string" ? text : typeof reasoning === "string" ? reasoning : "";
+  const words = shownText(text ?? reasoning);
   const own = isFields(metadata) && isFields(metadata["anthropic"]) ? metadata["anthropic"] : {};
   const { signature, redactedData } = own;
   if (typeof redactedData === "string") {

@@ -1,5 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import { asText } from "../as-text.ts";
+import { asText, shownText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { recordFromReply, recordsFromMessages } from "@throughline/history/anthropic";
 import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
@@ -97,11 +97,18 @@ export function answeredIds(content: unknown): readonly string[] {
   });
 }
 
+/** An image and a file have no text. */
+function blockText(block: unknown): string {
+  if (!isFields(block)) return shownText(block);
+  return "source" in block ? "" : shownText(block["text"] ?? block);
+}
+
 export function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  const texts = (content as readonly unknown[]).map((block) => (isFields(block) ? block["text"] : null));
-  return texts.filter((text) => typeof text === "string").join("\n");
+  if (!Array.isArray(content)) return shownText(content);
+  return (content as readonly unknown[])
+    .map(blockText)
+    .filter((text) => text !== "")
+    .join("\n");
 }
 
 /** For several results in one line, the program keeps a list or states details of the first result only. */

@@ -1,10 +1,16 @@
 import { isFields, type Fields } from "@throughline/core/internal";
+import { shownText } from "../as-text.ts";
 
 /** Cline stores Anthropic's blocks. Roo's newer version stores the parts of the AI SDK, so those are converted. */
 export function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   if (!Array.isArray(content)) return [];
-  return (content as readonly unknown[]).filter(isFields).flatMap(blockOf);
+  return (content as readonly unknown[]).flatMap((part) => (isFields(part) ? blockOf(part) : textBlock(part)));
+}
+
+function textBlock(part: unknown): readonly Fields[] {
+  const text = shownText(part);
+  return text === "" ? [] : [{ type: "text", text }];
 }
 
 function blockOf(part: Fields): readonly Fields[] {
@@ -69,7 +75,7 @@ function thinkingOf({ text, providerOptions }: Fields): readonly Fields[] {
   const own = isFields(providerOptions) ? providerOptions["anthropic"] : null;
   const { signature, redactedData } = isFields(own) ? own : {};
   if (typeof redactedData === "string") return [{ type: "redacted_thinking", data: redactedData }];
-  const thinking = typeof text === "string" ? text : "";
+  const thinking = shownText(text);
   if (typeof signature === "string" && signature !== "") return [{ type: "thinking", thinking, signature }];
   return thinking === "" ? [] : [{ type: "thinking", thinking }];
 }

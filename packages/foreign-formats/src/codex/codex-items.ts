@@ -1,5 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import { asText } from "../as-text.ts";
+import { asText, shownText, withShownText } from "../as-text.ts";
 import { recordsFromMessages } from "@throughline/history/openai";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
@@ -36,7 +36,7 @@ const silentTypes: ReadonlySet<unknown> = new Set([
 export function readItem(item: Fields, { provider, model }: ReplyAuthor): ReadItem {
   if (silentTypes.has(item["type"])) return { kind: "none", body: null, callId: null };
   const { output, isError } = outputOf(item);
-  const given = plainItem(output === undefined ? item : { ...item, output });
+  const given = plainItem(withShownTexts(output === undefined ? item : { ...item, output }));
   const drafts = attempt(() => recordsFromMessages([given], model === null ? { provider } : { provider, model }));
   const [draft] = drafts ?? [];
   if (draft === undefined) return { kind: "none", body: null, callId: null };
@@ -118,6 +118,14 @@ function plainItem(item: Fields): Fields {
   return item;
 }
 
+function withShownTexts(item: Fields): Fields {
+  const lists = Object.entries(item).filter(([name, value]) => textLists.has(name) && Array.isArray(value));
+  const shown = lists.map(([name, value]) => [name, (value as readonly unknown[]).map(withShownText)] as const);
+  return { ...item, ...Object.fromEntries(shown) };
+}
+
+const textLists: ReadonlySet<string> = new Set(["content", "summary"]);
+
 /** An output is text or a list of parts. Older versions wrap it in an object that also states success. */
 function outputOf({ output }: Fields): { readonly output?: unknown; readonly isError: boolean } {
   if (Array.isArray(output)) return { output: (output as readonly unknown[]).map(inputPart), isError: false };
@@ -129,5 +137,6 @@ function outputOf({ output }: Fields): { readonly output?: unknown; readonly isE
 
 /** Tools may answer with the parts of a reply, but a request must hold them as input parts. */
 function inputPart(part: unknown): unknown {
-  return isFields(part) && part["type"] === "output_text" ? { ...part, type: "input_text" } : part;
+  if (!isFields(part)) return { type: "input_text", text: shownText(part) };
+  return part["type"] === "output_text" ? { ...part, type: "input_text" } : part;
 }

@@ -1,5 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import { asText } from "../as-text.ts";
+import { asText, shownText } from "../as-text.ts";
 import type { Finding } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
@@ -104,10 +104,10 @@ class CopilotCliReader implements ForeignReader {
     const { content, toolRequests, reasoningText: thinking, reasoningOpaque: signature, model, messageId } = data;
     const calls = (Array.isArray(toolRequests) ? (toolRequests as readonly unknown[]) : []).filter(isFields);
     const signed = typeof signature === "string" && signature !== "" ? { thinkingSignature: signature } : {};
-    const words = typeof thinking === "string" ? thinking : "";
+    const [words, text] = [shownText(thinking), shownText(content)];
     const blocks = [
       ...(words === "" && Object.keys(signed).length === 0 ? [] : [{ type: "thinking", thinking: words, ...signed }]),
-      ...(typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : []),
+      ...(text === "" ? [] : [{ type: "text", text }]),
       ...calls.flatMap(({ toolCallId, name, arguments: given }) => this.#callBlock(toolCallId, name, given)),
     ];
     this.#replyId = typeof messageId === "string" && messageId !== "" ? messageId : id;
@@ -139,9 +139,9 @@ class CopilotCliReader implements ForeignReader {
   #result({ toolCallId, success, result, error }: Fields): readonly RecordBody[] {
     const toolName = this.#toolNames.get(asText(toolCallId));
     if (typeof toolCallId !== "string" || toolName === undefined) return [];
-    const content = isFields(result) ? result["content"] : result;
-    const failure = isFields(error) ? error["message"] : error;
-    const text = [content, failure].find((one) => typeof one === "string") ?? "";
+    const content = isFields(result) && "content" in result ? result["content"] : result;
+    const failure = isFields(error) && "message" in error ? error["message"] : error;
+    const text = shownText(content ?? failure);
     const message = { role: "toolResult", toolCallId, toolName, content: text, isError: success === false };
     return [{ type: "message", message }];
   }

@@ -1,4 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
+import { shownText } from "../as-text.ts";
 import { blockBodies } from "../block-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
@@ -58,13 +59,14 @@ export class CursorBubbles implements MessageList {
   }
 }
 
-function textOf(text: unknown): readonly Fields[] {
-  return typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
+function textOf(value: unknown): readonly Fields[] {
+  const text = shownText(value);
+  return text === "" ? [] : [{ type: "text", text }];
 }
 
 function thinkingOf(thinking: unknown): readonly Fields[] {
-  const text = isFields(thinking) ? thinking["text"] : null;
-  return typeof text === "string" && text !== "" ? [{ type: "thinking", thinking: text }] : [];
+  const text = shownText(isFields(thinking) ? thinking["text"] : null);
+  return text !== "" ? [{ type: "thinking", thinking: text }] : [];
 }
 
 function imagesOf(images: unknown): readonly Fields[] {
@@ -88,7 +90,7 @@ function callOf({ toolCallId: id, name, params, rawArgs, result, status }: Field
   const use = { type: "tool_use", id, name, input };
   if (status !== "completed" && status !== "error" && status !== "cancelled") return { use, result: null };
   // Cursor may have cleared the tool's result.
-  const content = typeof result === "string" ? result : "";
+  const content = shownText(result);
   const isFailed = status !== "completed";
   return { use, result: { type: "tool_result", tool_use_id: id, content, ...(isFailed ? { is_error: true } : {}) } };
 }

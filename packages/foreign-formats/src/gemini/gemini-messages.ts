@@ -1,5 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import { asText } from "../as-text.ts";
+import { asText, shownText, withShownText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/gemini";
 import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
@@ -119,8 +119,8 @@ function replyParts(message: Fields, calls: readonly Fields[]): readonly Fields[
 function thoughtPart(thought: unknown): readonly Fields[] {
   if (!isFields(thought)) return [];
   const { subject, description } = thought;
-  const words = typeof description === "string" ? description : "";
-  const text = typeof subject === "string" && subject !== "" ? `**${subject}** ${words}` : words;
+  const [title, words] = [shownText(subject), shownText(description)];
+  const text = title === "" ? words : `**${title}** ${words}`;
   return text === "" ? [] : [{ text, thought: true }];
 }
 
@@ -184,7 +184,9 @@ function bodiesOf(parts: readonly Fields[]): readonly SentPart[] | null {
 function partsOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ text: content }];
   const list = Array.isArray(content) ? (content as readonly unknown[]) : [content];
-  return list.flatMap((part) => (typeof part === "string" ? [{ text: part }] : isFields(part) ? [part] : []));
+  return list.flatMap((part) =>
+    typeof part === "string" ? [{ text: part }] : isFields(part) ? [withShownText(part)] : [],
+  );
 }
 
 /**

@@ -1,4 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
+import { shownText } from "../as-text.ts";
 import { blockBodies, hasSignature } from "../block-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
@@ -78,13 +79,11 @@ function blockOf(piece: Fields): readonly Fields[] {
   const { type, text, data, mimeType, id, thinking, signature } = piece;
   switch (type) {
     case "text":
-      return typeof text === "string" && text !== "" ? [{ type, text }] : [];
+      return textOf(text);
     case "image":
       return typeof data === "string" ? [{ type, source: { type: "base64", media_type: mimeType, data } }] : [];
     case "thinking":
-      return [
-        { type, thinking: typeof thinking === "string" ? thinking : "", ...(signature === "" ? {} : { signature }) },
-      ];
+      return [{ type, thinking: shownText(thinking), ...(signature === "" ? {} : { signature }) }];
     case "redactedThinking":
       return typeof data === "string" ? [{ type: "redacted_thinking", data }] : [];
     case "toolRequest":
@@ -110,12 +109,18 @@ function resultOf(id: unknown, result: unknown): readonly Fields[] {
   if (typeof error === "string") return [{ type: "tool_result", tool_use_id: id, content: error, is_error: true }];
   // Older versions have the list without an object around it.
   const inner = isFields(value) ? value : { content: value };
-  const pieces = Array.isArray(inner["content"]) ? (inner["content"] as readonly unknown[]).filter(isFields) : [];
-  const content = pieces.flatMap((piece) => (piece["type"] === "resource" ? resourceText(piece) : blockOf(piece)));
+  const pieces = Array.isArray(inner["content"]) ? (inner["content"] as readonly unknown[]) : null;
+  const content = pieces?.flatMap(resultPiece) ?? textOf(inner["content"]);
   return [{ type: "tool_result", tool_use_id: id, content, ...(inner["isError"] === true ? { is_error: true } : {}) }];
 }
 
-function resourceText({ resource }: Fields): readonly Fields[] {
-  const text = isFields(resource) ? resource["text"] : null;
-  return typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
+function resultPiece(piece: unknown): readonly Fields[] {
+  if (!isFields(piece)) return textOf(piece);
+  if (piece["type"] !== "resource") return blockOf(piece);
+  return textOf(isFields(piece["resource"]) ? piece["resource"]["text"] : null);
+}
+
+function textOf(value: unknown): readonly Fields[] {
+  const text = shownText(value);
+  return text === "" ? [] : [{ type: "text", text }];
 }

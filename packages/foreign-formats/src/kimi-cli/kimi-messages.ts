@@ -1,7 +1,7 @@
 import type { Usage } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/openai";
-import { asText } from "../as-text.ts";
+import { shownText } from "../as-text.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
@@ -29,10 +29,10 @@ export function callBody({ id, function: called }: Fields): RecordBody | null {
 export function resultBody({ tool_call_id: id, return_value: value }: Fields, toolName: string): RecordBody | null {
   if (typeof id !== "string" || id === "" || !isFields(value)) return null;
   const isError = value["is_error"] === true;
-  const said = asText(value["message"]);
+  const said = shownText(value["message"]);
   const mark = `<system>${isError ? "ERROR: " : ""}${said}</system>`;
   const { output } = value;
-  const parts = Array.isArray(output) ? (output as readonly unknown[]) : [{ type: "text", text: asText(output) }];
+  const parts = Array.isArray(output) ? (output as readonly unknown[]) : [{ type: "text", text: shownText(output) }];
   const given = parts.filter((part) => !isFields(part) || part["type"] !== "text" || part["text"] !== "");
   const content = [...(said === "" && !isError ? [] : [{ type: "text", text: mark }]), ...given];
   const sent = content.length === 0 ? [{ type: "text", text: "<system>Tool output is empty.</system>" }] : content;

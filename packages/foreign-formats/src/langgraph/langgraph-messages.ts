@@ -1,6 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { Usage } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/openai";
+import { shownText } from "../as-text.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
@@ -54,7 +55,7 @@ function chatMessage(role: string, fields: Fields): Fields {
 const calledTypes: ReadonlySet<unknown> = new Set(["tool_use", "tool_call", "functionCall"]);
 
 function partsOf(content: unknown): unknown {
-  if (!Array.isArray(content)) return content ?? "";
+  if (!Array.isArray(content)) return shownText(content);
   return (content as readonly unknown[])
     .map((part) => (typeof part === "string" ? { type: "text", text: part } : part))
     .filter((part) => isFields(part) && !calledTypes.has(part["type"]));

@@ -1,4 +1,5 @@
 import { isFields, parsedFields, type Fields } from "@throughline/core/internal";
+import { shownText } from "../as-text.ts";
 import { readItem } from "../codex/codex-items.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
@@ -92,7 +93,7 @@ function partOfInput(part: unknown): unknown {
 
 /** The output of a tool may be a text, an object with a text, or a list of parts. */
 function outputOf(output: unknown): unknown {
-  if (isFields(output) && output["type"] === "text") return output["text"];
+  if (isFields(output) && output["type"] === "text") return shownText(output["text"]);
   if (!Array.isArray(output)) return isFields(output) ? [partOfOutput(output)] : output;
   return (output as readonly unknown[]).map((part) => (isFields(part) ? partOfOutput(part) : part));
 }
@@ -108,7 +109,7 @@ function reasoningOf(item: Fields, providerData: Fields): Fields {
   const encrypted = providerData["encrypted_content"] ?? item["encrypted_content"];
   const words = Array.isArray(summary) ? summary : Array.isArray(content) ? content : [];
   const texts = (words as readonly unknown[]).flatMap((part) =>
-    isFields(part) && typeof part["text"] === "string" ? [{ type: "summary_text", text: part["text"] }] : [],
+    isFields(part) && part["text"] !== undefined ? [{ type: "summary_text", text: shownText(part["text"]) }] : [],
   );
   return {
     type: "reasoning",

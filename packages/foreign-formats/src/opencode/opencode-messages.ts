@@ -1,5 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import { asText } from "../as-text.ts";
+import { asText, shownText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { replyBodies, toldBodies } from "../ai-sdk/ui-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
@@ -93,7 +93,7 @@ export class OpencodeMessages implements MessageList {
   #summary(info: Fields, parts: readonly Fields[], usage: Usage | null, line: number): readonly RecordBody[] {
     const kept = this.#keptFrom;
     this.#keptFrom = undefined;
-    const texts = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
+    const texts = parts.flatMap(({ type, text }) => (type === "text" && text !== undefined ? [shownText(text)] : []));
     const summary = texts.join("\n\n");
     // A failed summary compacts nothing.
     if (summary === "" || isFields(info["error"])) return [];

@@ -1,6 +1,7 @@
 import type { Usage } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/gemini";
+import { withShownText } from "../as-text.ts";
 import { attempt, partOf, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
@@ -59,7 +60,7 @@ export function contentBodies(content: Fields): readonly RecordBody[] {
 
 function draftsOf(message: unknown, role: "user" | "model"): readonly Fields[] | null {
   if (!isFields(message) || !Array.isArray(message["parts"])) return null;
-  const parts = message["parts"] as readonly unknown[];
+  const parts = (message["parts"] as readonly unknown[]).map(withShownText);
   if (parts.length === 0) return [];
   return attempt(() => recordsFromMessages([{ role, parts }]))?.map((draft) => plainMessage(draft.message)) ?? null;
 }
