@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
-import { findRecordProblem, inFewerSteps, type Steps } from "@throughline/core/internal";
+import { findRecordProblem, inFewerSteps, isFields, type Steps } from "@throughline/core/internal";
 import type { Context, Repair } from "@throughline/history";
 import type { NeutralBlock, NeutralMessage } from "@throughline/history/internal";
 import {
@@ -12,7 +12,9 @@ import {
   type ReplayResult,
   type ReplayTurn,
 } from "@throughline/history/internal";
+import { asText } from "./as-text.ts";
 import type { WrittenSession } from "./format-writer.ts";
+import { openCalls } from "./open-calls.ts";
 import type { LossLog } from "./write-losses.ts";
 
 export type ConversationPart =
@@ -33,7 +35,7 @@ export interface TurnOrigin {
 }
 
 interface ConversationOptions {
-  /** Writes a reply whose calls wait, without answers to them. Otherwise the reply is left out. @default true */
+  /** Writes a reply whose calls wait, without answers. Otherwise the reply is left out. @default true */
   readonly keepsWaiting?: boolean;
   /** Writes a reply anew that another one joined: the program takes a message with a known id as its new form. @default false */
   readonly replacesReplies?: boolean;
@@ -54,6 +56,8 @@ export class WrittenConversation {
   readonly #stored: ReadonlyMap<string, StoredRecord>;
   readonly #written = new Set<string>();
   readonly #answered = new Set<string>();
+  /** Maps calls to the seq of their newest result, because a result may follow a compaction that keeps its call. */
+  readonly #resultSeqs = new Map<string, number>();
   /** Counts the blocks of a written reply by its record, because a later context may join another reply to it. */
   readonly #blockCounts = new Map<string, number>();
   /**
@@ -89,10 +93,11 @@ export class WrittenConversation {
     const { records, headId } = this.#session;
     const { indexes } = yield* inFewerSteps(walkSteps(records, headId));
     const path = indexes.map((index) => records[index] as StoredRecord);
+    for (const { seq, record } of path) this.#noteResult(seq, record["message"]);
     for (const [at, stored] of path.entries()) {
       if (!isBoundary(stored) || this.#isWritten(stored.seq)) continue;
-      const kept = stored.type === "reset" ? [] : keptIds(path, at);
-      yield* this.#turnsUpTo(path[at - 1]?.id ?? null, new Set(kept));
+      const kept = stored.type === "reset" ? [] : (keptIds(path, at) ?? (yield* this.#keptBy(stored.id)));
+      yield* this.#turnsUpTo(path[at - 1]?.id ?? null, new Set(kept), stored.seq);
       if (stored.type === "reset") yield { kind: "reset", stored };
       else yield { kind: "compaction", stored, keptIds: kept };
     }
@@ -144,8 +149,26 @@ export class WrittenConversation {
     const turns = yield* this.#rendered(compactionId);
     const last = turns.at(-1);
     const isOpen = last?.role === "user" && last.blocks.length === 0;
-    // The real answers to the last calls follow the compaction.
-    return isOpen ? withoutCreatedAnswers(turns) : turns;
+    // The real answers to these calls follow the compaction.
+    const answered = isOpen ? withoutCreatedAnswers(turns) : turns;
+    const seq = this.#stored.get(compactionId)?.seq ?? 0;
+    const isWanted = ({ recordId, callId }: ReplayResult): boolean =>
+      recordId !== null || !this.#isAnsweredAfter(callId, seq);
+    return answered.flatMap((turn) => (turn.role === "user" ? (withResults(turn, isWanted) ?? []) : turn));
+  }
+
+  #noteResult(seq: number, message: unknown): void {
+    if (isFields(message) && message["role"] === "toolResult") this.#resultSeqs.set(asText(message["toolCallId"]), seq);
+  }
+
+  #isAnsweredAfter(callId: string, seq: number): boolean {
+    return (this.#resultSeqs.get(callId) ?? 0) > seq;
+  }
+
+  /** A compaction may name a side record or a record of another branch. The context shows what it keeps then. */
+  *#keptBy(compactionId: string): Steps<readonly string[]> {
+    const { messages } = yield* this.#contextAt(compactionId);
+    return messages.filter(({ role }) => role !== "compactionSummary").map(({ recordId }) => recordId);
   }
 
   #placeOf(recordId: string | null): number {
@@ -189,12 +212,16 @@ export class WrittenConversation {
    * @param keptIds records that a compaction at the end of the context keeps; open calls among them are answered after
    * it
    */
-  *#turnsUpTo(headId: string | null, keptIds: ReadonlySet<string> = nothing): Generator<ConversationPart | undefined> {
+  *#turnsUpTo(
+    headId: string | null,
+    keptIds: ReadonlySet<string> = nothing,
+    seq: number = Infinity,
+  ): Generator<ConversationPart | undefined> {
     if (headId === null) return;
     // These answers were created for calls that the file leaves open. They are needed only when a new turn follows.
     let answers: ReplayTurn[] = [];
     const turns = yield* this.#rendered(headId);
-    const openIds = openCalls(turns, keptIds);
+    const openIds = openCalls(turns, keptIds, (callId) => this.#isAnsweredAfter(callId, seq));
     for (const given of turns) {
       yield;
       const { turn: left, isInFile } = this.#withoutFile(given);
@@ -300,10 +327,11 @@ function isSameReply(one: NeutralMessage | undefined, other: NeutralMessage | un
   return one.responseId !== null && one.responseId === other.responseId;
 }
 
-function keptIds(path: readonly StoredRecord[], at: number): readonly string[] {
+/** Null means that the branch does not have the first kept record. */
+function keptIds(path: readonly StoredRecord[], at: number): readonly string[] | null {
   const firstId = path[at]?.record["firstKeptEntryId"];
   const from = path.slice(0, at).findIndex(({ id }) => id === firstId);
-  return from < 0 ? [] : path.slice(from, at).map(({ id }) => id);
+  return from < 0 ? null : path.slice(from, at).map(({ id }) => id);
 }
 
 const nothing: ReadonlySet<string> = new Set();
@@ -329,17 +357,6 @@ function asSent(message: NeutralMessage): NeutralMessage {
   if (message.role !== "assistant") return message;
   const { isWaiting: _isWaiting, ...sent } = message;
   return sent;
-}
-
-/**
- * These calls at the end of a context have no result, and a compaction keeps them. Their results may still follow the
- * compaction.
- */
-function openCalls(turns: readonly ReplayTurn[], keptIds: ReadonlySet<string>): ReadonlySet<string> {
-  const [reply, results] = turns.slice(-2);
-  if (reply?.role !== "assistant" || results?.role !== "user" || results.blocks.length > 0) return nothing;
-  if (reply.recordId === null || !keptIds.has(reply.recordId)) return nothing;
-  return new Set(results.results.flatMap(({ recordId, callId }) => (recordId === null ? [callId] : [])));
 }
 
 function idsOf(turn: ReplayTurn): readonly string[] {
