@@ -37,7 +37,7 @@ export interface TurnOrigin {
 interface ConversationOptions {
   /** Writes a reply whose calls wait, without answers. Otherwise the reply is left out. @default true */
   readonly keepsWaiting?: boolean;
-  /** Writes a reply anew that another one joined: the program takes a message with a known id as its new form. @default false */
+  /** Writes a reply again when another one joined it: the program takes a known id as a new form. @default false */
   readonly replacesReplies?: boolean;
 }
 

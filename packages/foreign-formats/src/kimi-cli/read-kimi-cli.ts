@@ -139,7 +139,7 @@ class KimiCliReader implements ForeignReader {
     return { records: [this.#records.record(body, this.#placeOf(line))], unparsed: null };
   }
 
-  /** The summary is in another file, which the program writes anew at each compaction. */
+  /** The summary is in another file, which the program writes again at each compaction. */
   #compacted({ id, place }: Line): null {
     if (this.#hasCompaction) return null;
     this.#hasCompaction = true;
