@@ -1,42 +1,77 @@
-import type { Fields } from "@throughline/core/internal";
+import type { OpenTurn, RandomSource, RecordDraft, SessionState, TurnRequest } from "@throughline/core";
+import { type Fields, throughlineDraft } from "@throughline/core/internal";
 import { processOwners } from "@throughline/core/internal/node";
 
 /**
  * A stream counts as ended when its process has renewed nothing for this time, in milliseconds. A process of this
  * machine is known to be gone earlier.
  */
-const leaseMs = 10_000;
-/** Readers look again after this time at the latest, because nothing reports the death of a process. */
-const lookMs = 1000;
+export const leaseMs = 10_000;
+/** Readers look again after this time: nothing reports a partial, or the death of a process. */
+export const lookMs = 500;
+
+type ChatState = Pick<SessionState, "entry" | "head">;
 
 /**
- * Returns the stream that answers now, by the entry of a chat. It is null when no process answers or the process died.
+ * Returns the open turn of the stream that answers in a chat, also when its process has died. It is null without a
+ * stream, and when the open turn belongs to another program.
  */
-export function activeStreamOf(entry: Fields | undefined, nowMs: number): string | null {
-  const id = entry?.["activeStreamId"];
-  return typeof id === "string" && aliveForMs(entry, nowMs) > 0 ? id : null;
+export function streamTurnOf(state: ChatState | null): OpenTurn | null {
+  const turn = state?.head.turn ?? null;
+  return turn !== null && turn.turnId === state?.entry["activeStreamTurn"] ? turn : null;
 }
 
-/** Returns after which time a reader must look again whether the stream of a chat is active, in milliseconds. */
-export function aliveForMs(entry: Fields | undefined, nowMs: number): number {
-  const { activeStreamUntilMs: untilMs, activeStreamOwner: owner } = entry ?? {};
-  const isGone = typeof owner === "string" && processOwners().stateOf(owner) === "gone";
-  return typeof untilMs === "number" && !isGone ? Math.min(untilMs - nowMs, lookMs) : 0;
+/** Returns the stream that answers now. It is null when no process answers or the process died. */
+export function activeStreamOf(state: ChatState | null, nowMs: number): string | null {
+  const id = state?.entry["activeStreamId"];
+  const turn = streamTurnOf(state);
+  if (typeof id !== "string" || turn === null) return null;
+  return turn.leaseUntilMs > nowMs && processOwners().stateOf(turn.owner) !== "gone" ? id : null;
 }
 
-/** Checks whether an entry states this stream; null checks that the entry states no stream. */
-export function isActiveStream(entry: Fields | undefined, streamId: string | null, nowMs: number): boolean {
-  return streamId === null ? entry?.["activeStreamId"] === undefined : activeStreamOf(entry, nowMs) === streamId;
+/** Describes what a save does to the stream of a chat. */
+export interface StreamChange {
+  readonly hasNews: boolean;
+  readonly turn: TurnRequest | null;
+  readonly drafts: readonly RecordDraft[];
+  readonly entry: Fields;
+  /** A new stream opens its turn in a second append, because one append cannot close a turn and open another. */
+  readonly isWhole: boolean;
+  readonly isOpen: boolean;
 }
 
-/** Builds the fields of an entry that state a stream; null removes them. */
-export function streamFields(streamId: string | null, nowMs: number): Fields {
-  const isOver = streamId === null;
-  return {
-    activeStreamId: isOver ? undefined : streamId,
-    activeStreamUntilMs: isOver ? undefined : nowMs + leaseMs,
-    activeStreamOwner: isOver ? undefined : processOwners().self,
-  };
+/**
+ * Builds the change to a stream: its turn is open for as long as it answers. Saves of every process join the turn, and
+ * other programs find the session busy.
+ * @param asked the new stream, null for none, or undefined to leave it
+ */
+export function streamChange(
+  state: SessionState | null,
+  asked: string | null | undefined,
+  { nowMs, random }: { readonly nowMs: number; readonly random: RandomSource },
+): StreamChange {
+  const open = streamTurnOf(state);
+  if (asked === undefined || (asked !== null && activeStreamOf(state, nowMs) === asked)) {
+    const turn = open === null ? null : ({ action: "within", fence: open.fence } as const);
+    return { hasNews: false, turn, drafts: [], entry: {}, isWhole: true, isOpen: open !== null };
+  }
+  const mark = (turnId: string, fields: Fields): readonly RecordDraft[] => [
+    throughlineDraft("turn", { turnId, ...fields }),
+  ];
+  if (open !== null || asked === null) {
+    const close = open === null ? null : ({ action: "close", fence: open.fence } as const);
+    const drafts = open === null ? [] : mark(open.turnId, { state: asked === null ? "done" : "aborted" });
+    const entry = { activeStreamId: undefined, activeStreamTurn: undefined, activeStreamMessage: undefined };
+    const hasNews = open !== null || asked !== null || state?.entry["activeStreamId"] !== undefined;
+    return { hasNews, turn: close, drafts, entry, isWhole: asked === null, isOpen: false };
+  }
+  const turnId = random.uuid();
+  const fence = (state?.head.fence ?? 0) + 1;
+  const owner = processOwners().self;
+  const turn = { action: "open", turnId, owner, fence, leaseUntilMs: nowMs + leaseMs } as const;
+  const drafts = mark(turnId, { owner, fence, state: "open" });
+  const entry = { activeStreamId: asked, activeStreamTurn: turnId, activeStreamMessage: undefined };
+  return { hasNews: true, turn, drafts, entry, isWhole: true, isOpen: true };
 }
 
 /** Renews the streams that this process answers in. Its timers do not keep the process alive. */
@@ -44,25 +79,28 @@ export class LiveStreams {
   readonly #timers = new Map<string, { readonly streamId: string; readonly timer: NodeJS.Timeout }>();
 
   /**
-   * Renews a stream from now on and stops renewing the previous one of the same chat. A null id only stops.
-   * @param renew resolves to false when another stream or none was saved
+   * Renews a stream from now on and stops renewing the previous one of the same chat.
+   * @param renew resolves to false when the turn of the stream has ended
    */
-  keep(chat: string, streamId: string | null, renew: () => Promise<boolean>): void {
-    const known = this.#timers.get(chat);
-    if (known !== undefined && known.streamId === streamId) return;
-    clearInterval(known?.timer);
-    this.#timers.delete(chat);
-    if (streamId === null) return;
+  keep(chat: string, streamId: string, renew: () => Promise<boolean>): void {
+    if (this.#timers.get(chat)?.streamId === streamId) return;
+    this.stop(chat);
     const timer = setInterval(() => {
-      // A failed renewal means that the store is closed or out of reach. The stream then ends for its readers.
+      // The next renewal repeats one that failed. The lease is three times as long.
       void renew()
-        .catch(() => false)
-        .then((isSame) => {
-          if (isSame) return;
-          clearInterval(timer);
-          if (this.#timers.get(chat)?.timer === timer) this.#timers.delete(chat);
+        .catch(() => true)
+        .then((isOpen) => {
+          if (!isOpen) this.stop(chat, streamId);
         });
     }, leaseMs / 3).unref();
     this.#timers.set(chat, { streamId, timer });
+  }
+
+  /** Stops renewing this stream of a chat, by default any. */
+  stop(chat: string, streamId?: string): void {
+    const known = this.#timers.get(chat);
+    if (known === undefined || (streamId !== undefined && known.streamId !== streamId)) return;
+    clearInterval(known.timer);
+    this.#timers.delete(chat);
   }
 }

@@ -1,42 +1,32 @@
-import type { SessionRef } from "@throughline/core";
-import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
+import {
+  assertArgument,
+  assertKnownOptions,
+  deleteUser,
+  loadExisting,
+  optionKinds,
+  type OptionTable,
+  renameSession,
+  type UserDeletion,
+} from "@throughline/core/internal";
 import {
   adapterOptions,
   type AdapterOptions,
   adapterOptionTable,
-  aiSdkMessages,
   assertMaySend,
-  createFrameworkLog,
-  firstBatch,
-  type FrameworkLog,
-  frameworkSessionKey,
-  type LiveItem,
   type LiveItemsOptions,
-  liveNote,
+  loadedOnce,
   loggedDecisions,
-  type LogChange,
-  type LogView,
   type MessageChunk,
-  movesHead,
-  noWait,
   type RunPolicyOptions,
   runPolicyTable,
   withDecisions,
 } from "@throughline/foreign-formats/internal";
-import { activeStreamOf, aliveForMs, isActiveStream, LiveStreams, streamFields } from "./active-streams.ts";
-import { decidedTexts, waitOf } from "./chat-approvals.ts";
-import {
-  changeOf,
-  cutAt,
-  framework,
-  idsOf,
-  isUnchanged,
-  type StoredChat,
-  storedChat,
-  type StoredText,
-  textOf,
-} from "./chat-changes.ts";
-import { chunksOf } from "./message-chunks.ts";
+import { activeStreamOf } from "./active-streams.ts";
+import { framework, idsOf, storedChat, textOf } from "./chat-changes.ts";
+import { ChatLogs, type ChatSave } from "./chat-logs.ts";
+import { ChatStreams } from "./chat-streams.ts";
+import type { ReadMessages } from "./kept-stream.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
 /** Holds a message of a chat; it fits the `UIMessage` of every version of the SDK. */
@@ -61,8 +51,8 @@ export interface ChatStoreOptions extends AdapterOptions, Pick<RunPolicyOptions,
 interface SaveChatOptions {
   /** Holds the id of the chat to save. A missing chat is created. */
   readonly chatId: string;
-  /** Lists all messages of the chat in the program's state. */
-  readonly messages: readonly StoredMessage[];
+  /** Lists all messages of the chat in the program's state. @default unchanged */
+  readonly messages?: readonly StoredMessage[] | undefined;
   /** Holds the id of the stream that answers now; null when no stream answers. @default unchanged */
   readonly activeStreamId?: string | null | undefined;
 }
@@ -122,11 +112,42 @@ export interface ChatStore {
     readonly chats: readonly ListedChat[];
     readonly nextCursor: string | null;
   }>;
-  /** Archives a chat. */
-  deleteChat(id: string): Promise<void>;
+  /** Returns a chat as `listChats` shows it; null for a missing or archived chat. */
+  findChat(id: string): Promise<ListedChat | null>;
   /**
-   * Streams the answer that is being saved now as `UIMessageChunk`s from its start; null when no stream answers. It
-   * ends with the `saveChat` that sets `activeStreamId` to null, and 10 s after the process that set it has died.
+   * Gives a chat a title, which lists show. The empty text removes it, and lists show the title of the session again.
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SESSION_ARCHIVED
+   */
+  renameChat(id: string, title: string): Promise<void>;
+  /**
+   * Archives a chat.
+   * @param options `purge`: deletes the chat and every copy of its content instead, also when it is archived
+   * @throws {ThroughlineError} SESSION_NOT_FOUND
+   */
+  deleteChat(id: string, options?: { readonly purge?: boolean | undefined }): Promise<void>;
+  /**
+   * Deletes all sessions of the store's namespace for good, archived ones included. Give each user a namespace.
+   * @param options `dryRun`: counts only, and deletes nothing
+   * @throws {ThroughlineError} INPUT_INVALID for an option, and without a namespace; SESSION_BUSY while a turn runs.
+   *   What was deleted before the error stays deleted
+   */
+  deleteUser(options?: {
+    readonly dryRun?: boolean | undefined;
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<UserDeletion>;
+  /**
+   * Keeps a stream while it answers: its message is stored, and `resumeChat` of any process gives the text as it comes.
+   * Pass the stream of `consumeSseStream`. The call sets `activeStreamId`, stores the whole message at the end, and
+   * then sets it to null. It resolves when the stream has ended.
+   * @throws {ThroughlineError} INPUT_INVALID for an argument; SESSION_BUSY while another program answers in the session
+   * @example consumeSseStream: ({ stream }) => chats.keepStream("trip", stream).catch(console.error)
+   */
+  keepStream(id: string, stream: ReadableStream<string>): Promise<void>;
+  /**
+   * Streams the answer that is being written now as `UIMessageChunk`s from its start; null when no stream answers. In
+   * the process of `keepStream` each chunk comes as it is, and in other processes text is at most 2 s behind. Without
+   * `keepStream` it gives what is saved. It ends with the `saveChat` that sets `activeStreamId` to null, within 2 s
+   * after the process has died on the same Linux host, and else within 11 s.
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   resumeChat(
@@ -137,7 +158,7 @@ export interface ChatStore {
   sessionOf(id: string): SessionRef;
 }
 
-const { callback, filledText, flag, integer, listOf, object, orNull, required, signal, text } = optionKinds;
+const { callback, filledText, flag, integer, listOf, object, objectWith, orNull, required, signal, text } = optionKinds;
 const table: OptionTable<ChatStoreOptions> = {
   ...adapterOptionTable,
   sendPolicy: runPolicyTable.sendPolicy,
@@ -146,7 +167,7 @@ const table: OptionTable<ChatStoreOptions> = {
 };
 const saveTable: OptionTable<SaveChatOptions> = {
   chatId: required(text),
-  messages: required(listOf(object)),
+  messages: listOf(object),
   activeStreamId: orNull(text),
 };
 
@@ -156,36 +177,28 @@ export function createChatStore(options: ChatStoreOptions): ChatStore {
   return new Chats(options);
 }
 
-interface OpenChat {
-  readonly log: FrameworkLog;
-  /** Holds the ids of messages that this store returned or saved. Only these can be taken back by a later save. */
-  known: ReadonlySet<unknown>;
-  /** Holds the content of the log at the last read, so that a save right after a load does not read all of it again. */
-  stored: StoredChat | null;
-}
-
-/** Limits the chats whose records stay in memory; a dropped chat is read again on use. */
-const mostOpen = 500;
+const readMessages = loadedOnce(async () => (await import("ai")).readUIMessageStream as unknown as ReadMessages);
 
 class Chats implements ChatStore {
   readonly #options: ChatStoreOptions;
-  readonly #open = new Map<string, OpenChat>();
-  readonly #streams = new LiveStreams();
+  readonly #logs: ChatLogs;
+  readonly #streams: ChatStreams;
 
   constructor(options: ChatStoreOptions) {
     this.#options = options;
+    this.#logs = new ChatLogs(options);
+    this.#streams = new ChatStreams(options, this.#logs);
   }
 
   sessionOf(id: string): SessionRef {
-    const { agentId, namespace } = adapterOptions(this.#options);
-    return this.#options.refOf?.(id) ?? frameworkSessionKey({ agentId, framework, id, namespace });
+    return this.#logs.refOf(id);
   }
 
   async createChat(given: { readonly id?: string; readonly title?: string } = {}): Promise<string> {
     assertKnownOptions<typeof given>("createChat", given, { id: text, title: filledText });
     const id = given.id ?? adapterOptions(this.#options).random.uuid();
     const entry = given.title === undefined ? {} : { label: given.title };
-    await this.#append(id, () => ({ drafts: [], entry: { chatId: id, ...entry } }));
+    await withSdkErrors(() => this.#logs.chat(id).log.append(() => ({ drafts: [], entry: { chatId: id, ...entry } })));
     return id;
   }
 
@@ -193,167 +206,109 @@ class Chats implements ChatStore {
     assertArgument("loadChat", "id", id, text);
     assertArgument("loadChat", "forModel", forModel, flag);
     return withSdkErrors(async () => {
-      const chat = this.#chat(id);
+      const chat = this.#logs.chat(id);
       const view = await chat.log.view();
       if (forModel) assertMaySend(chat.log.ref, view.state?.entry ?? null, this.#options.sendPolicy ?? null);
-      const items = this.#itemsOf(view, forModel);
+      const items = this.#logs.itemsOf(view, forModel);
+      const values = items.map(({ value }) => value);
+      // The text that a dead process has left is stored with the next save of these messages.
+      const left = await this.#streams.left(id, view, values);
+      const at = values.findLastIndex((value) => left !== null && value["id"] === left["id"]);
+      const messages = left === null ? values : at < 0 ? [...values, left] : values.with(at, left);
       if (!forModel) {
-        chat.known = idsOf(items.map(({ value }) => value));
+        chat.known = idsOf(messages);
         chat.stored = storedChat(view, items);
       }
       const decisions = loggedDecisions(view);
       // The program may change these objects, so they are not shared with the cached chat.
-      return items.map(({ value }, at) =>
-        at === items.length - 1 ? (withDecisions(value, decisions) as Message) : (value as Message),
+      return messages.map((value, place) =>
+        place === messages.length - 1 ? (withDecisions(value, decisions) as Message) : (value as Message),
       );
     });
   }
 
   async saveChat(given: SaveChatOptions): Promise<void> {
     assertKnownOptions<SaveChatOptions>("saveChat", given, saveTable);
-    const { chatId, activeStreamId } = given;
-    let texts: readonly string[] = await withSdkErrors(async () => given.messages.map(textOf));
-    const ids = new Set<unknown>(given.messages.map(({ id }) => id));
-    const { known } = this.#chat(chatId);
-    const { clock, random } = adapterOptions(this.#options);
-    const save = (view: LogView, log: FrameworkLog): LogChange | null => {
-      const stored = this.#storedIn(chatId, view);
-      const isSame = isUnchanged(changeOf(stored, texts, ids, known));
-      if (!isSame) texts = decidedTexts(view, texts);
-      const change = changeOf(stored, texts, ids, known);
-      const nowMs = clock.nowMs();
-      const wait = waitOf(view, stored, change, { random, nowMs });
-      const isSameStream = activeStreamId === undefined || isActiveStream(view.state?.entry, activeStreamId, nowMs);
-      const hasNews = !isSame || !isSameStream || wait.drafts.length > 0 || view.state === null;
-      if (!hasNews) return null;
-      const place = log.place(view);
-      const cut = cutAt(change.keep, stored, view, place);
-      const made = aiSdkMessages.drafts(change.added, { ...place, headId: cut.headId });
-      // Readers of the stream wait for records, and a change of the entry alone wakes no reader.
-      const note = isSameStream
-        ? []
-        : [liveNote("ai-sdk.stream", { activeStreamId }, { ...place, headId: cut.headId })];
-      const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts), ...note, ...wait.drafts];
-      const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
-      isWhole = batch.length === drafts.length;
-      const moved = cut.rewindTo === undefined || batch.some(movesHead) ? {} : { rewindTo: cut.rewindTo };
-      // The stream ends, and the calls wait, only when the whole answer is stored.
-      const stream = activeStreamId === undefined || !isWhole ? {} : streamFields(activeStreamId, nowMs);
-      const waiting = isWhole ? wait.entry : noWait(view.state).entry;
-      return { drafts: batch, ...moved, entry: { chatId, ...stream, ...waiting } };
-    };
-    // The store limits an append, so a longer chat takes several. Each one starts from the new end of the log.
-    let isWhole = false;
-    while (!isWhole) {
-      isWhole = true;
-      await this.#append(chatId, save);
-    }
-    this.#chat(chatId).known = new Set([...known, ...ids]);
-    if (activeStreamId !== undefined) this.#keepAlive(chatId, activeStreamId);
+    const { chatId, activeStreamId, messages } = given;
+    await withSdkErrors(async () => {
+      const texts = messages?.map(textOf);
+      const ids = new Set<unknown>(messages?.map(({ id }) => id));
+      const make: ChatSave["make"] = (_view, stored) =>
+        texts === undefined ? { texts: stored.map((one) => one.text), ids } : { texts, ids };
+      const view = await this.#logs.save(chatId, { make, activeStreamId });
+      const chat = this.#logs.chat(chatId);
+      chat.known = new Set([...chat.known, ...ids]);
+      if (activeStreamId !== undefined) this.#streams.follow(chatId, activeStreamId, view);
+    });
   }
 
   async listChats(
     given: { readonly limit?: number; readonly cursor?: string } = {},
   ): ReturnType<ChatStore["listChats"]> {
     assertKnownOptions<typeof given>("listChats", given, { limit: integer({ min: 1 }), cursor: text });
-    const { store, agentId, namespace, clock } = adapterOptions(this.#options);
+    const { store, agentId, namespace } = adapterOptions(this.#options);
     const keyPrefix = `agent:${agentId}:${framework}:`;
     const { sessions, nextCursor } = await withSdkErrors(() => store.list({ agentId, namespace, keyPrefix, ...given }));
-    const chats = sessions.map(({ entry, ref, updatedAtMs }) => ({
-      id: typeof entry["chatId"] === "string" ? entry["chatId"] : ref.key.slice(keyPrefix.length),
-      title: [entry["label"], entry["title"]].find((one) => typeof one === "string") ?? null,
-      updatedAtMs,
-      activeStreamId: activeStreamOf(entry, clock.nowMs()),
-    }));
-    return { chats, nextCursor };
+    return { chats: sessions.map((state) => this.#listed(state.ref.key.slice(keyPrefix.length), state)), nextCursor };
   }
 
-  deleteChat(id: string): Promise<void> {
-    return withSdkErrors(() => this.#options.store.remove(this.sessionOf(id)));
+  async findChat(id: string): Promise<ListedChat | null> {
+    assertArgument("findChat", "id", id, text);
+    const state = await withSdkErrors(() => this.#options.store.load(this.sessionOf(id)));
+    return state === null ? null : this.#listed(id, state);
+  }
+
+  #listed(id: string, state: SessionState): ListedChat {
+    const { entry, updatedAtMs } = state;
+    return {
+      id: typeof entry["chatId"] === "string" ? entry["chatId"] : id,
+      title: [entry["label"], entry["title"]].find((one) => typeof one === "string") ?? null,
+      updatedAtMs,
+      activeStreamId: activeStreamOf(state, adapterOptions(this.#options).clock.nowMs()),
+    };
+  }
+
+  async renameChat(id: string, title: string): Promise<void> {
+    assertArgument("renameChat", "id", id, text);
+    assertArgument("renameChat", "title", title, text);
+    const { store, clock } = adapterOptions(this.#options);
+    await withSdkErrors(async () => {
+      await renameSession(store, await loadExisting(store, this.sessionOf(id)), { clock, label: title });
+    });
+  }
+
+  async deleteChat(id: string, given: { readonly purge?: boolean } = {}): Promise<void> {
+    assertArgument("deleteChat", "id", id, text);
+    assertKnownOptions<typeof given>("deleteChat", given, { purge: flag });
+    const { purge = false } = given;
+    await withSdkErrors(() => this.#options.store.remove(this.sessionOf(id), purge ? { purge } : {}));
+  }
+
+  async deleteUser(given: { readonly dryRun?: boolean; readonly signal?: AbortSignal } = {}): Promise<UserDeletion> {
+    assertKnownOptions<typeof given>("deleteUser", given, { dryRun: flag, signal });
+    const { store, clock, namespace } = adapterOptions(this.#options);
+    return await withSdkErrors(async () => {
+      if (namespace === "")
+        throw new ThroughlineError(
+          "INPUT_INVALID",
+          "deleteUser: the chat store has no namespace, so its chats are those of all users. Create it with `namespace`.",
+          { outcome: "not-applied" },
+        );
+      return await deleteUser(store, { namespace, keyPrefix: null }, { ...given, clock, timeoutMs: 0 });
+    });
+  }
+
+  async keepStream(id: string, stream: ReadableStream<string>): Promise<void> {
+    assertArgument("keepStream", "id", id, text);
+    assertArgument("keepStream", "stream", stream, objectWith("getReader"));
+    const read = await readMessages();
+    if (read === null) throw new TypeError("keepStream needs the package ai, which cannot be loaded.");
+    await withSdkErrors(() => this.#streams.keep(id, stream, read));
   }
 
   async resumeChat(id: string, given: { readonly signal?: AbortSignal } = {}): ReturnType<ChatStore["resumeChat"]> {
+    assertArgument("resumeChat", "id", id, text);
     assertKnownOptions<typeof given>("resumeChat", given, { signal });
-    const { watch } = this.#options.store;
-    const { clock } = adapterOptions(this.#options);
-    const view = await withSdkErrors(() => this.#chat(id).log.view());
-    const streamId = activeStreamOf(view.state?.entry, clock.nowMs());
-    if (watch === undefined || streamId === null) return null;
-    const ended = new AbortController();
-    const either = given.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, given.signal]);
-    const chunks = chunksOf({
-      read: async () => {
-        const now = await this.#chat(id).log.view();
-        const last = this.#itemsOf(now, false).at(-1)?.value;
-        const isActive = activeStreamOf(now.state?.entry, clock.nowMs()) === streamId;
-        return { last, aliveForMs: isActive ? aliveForMs(now.state?.entry, clock.nowMs()) : null };
-      },
-      changes: watch.watch(this.sessionOf(id), { afterSeq: view.lastSeq, signal: either }),
-      clock,
-      stop: () => ended.abort(),
-    });
-    return new ReadableStream<MessageChunk>({
-      async pull(controller) {
-        try {
-          const { done, value } = await chunks.next();
-          if (done === true) controller.close();
-          else controller.enqueue(value);
-        } catch (error) {
-          if (either.aborted) controller.close();
-          else controller.error(error);
-        }
-      },
-      cancel: () => ended.abort(),
-    });
-  }
-
-  #chat(id: string): OpenChat {
-    const { store, clock, random } = adapterOptions(this.#options);
-    const ref = this.sessionOf(id);
-    const name = JSON.stringify(ref);
-    const chat = this.#open.get(name) ?? {
-      log: createFrameworkLog({ store, ref, entry: { chatId: id }, clock, random }),
-      known: new Set(),
-      stored: null,
-    };
-    this.#open.delete(name);
-    this.#open.set(name, chat);
-    const [oldest] = this.#open.keys();
-    if (this.#open.size > mostOpen && oldest !== undefined) this.#open.delete(oldest);
-    return chat;
-  }
-
-  /** Renews the stream of this process until a save states another stream or none. */
-  #keepAlive(chatId: string, streamId: string | null): void {
-    const { clock } = adapterOptions(this.#options);
-    this.#streams.keep(JSON.stringify(this.sessionOf(chatId)), streamId, async () => {
-      let isSame = false;
-      await this.#append(chatId, ({ state }) => {
-        isSame = state?.entry["activeStreamId"] === streamId;
-        return isSame ? { drafts: [], entry: streamFields(streamId, clock.nowMs()) } : null;
-      });
-      return isSame;
-    });
-  }
-
-  /** Returns the messages of a view. The last load is reused when the log has not changed since. */
-  #storedIn(id: string, view: LogView): readonly StoredText[] {
-    const chat = this.#chat(id);
-    const isSame = chat.stored?.records === view.records && chat.stored.headId === view.headId;
-    if (!isSame || chat.stored === null) chat.stored = storedChat(view, this.#itemsOf(view, false));
-    return chat.stored.messages;
-  }
-
-  #itemsOf(view: LogView, repaired: boolean): readonly LiveItem[] {
-    const { onLoss } = this.#options;
-    return aiSdkMessages.items(view, { repaired, ...(onLoss === undefined ? {} : { onLoss }) });
-  }
-
-  async #append(
-    id: string,
-    make: (view: LogView, log: FrameworkLog) => ReturnType<Parameters<FrameworkLog["append"]>[0]>,
-  ): Promise<void> {
-    const { log } = this.#chat(id);
-    await withSdkErrors(() => log.append((view) => make(view, log)));
+    return await withSdkErrors(() => this.#streams.resume(id, given.signal));
   }
 }

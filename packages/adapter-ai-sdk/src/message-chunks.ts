@@ -4,15 +4,16 @@ import { type MessageChunk, MessageChunks } from "@throughline/foreign-formats/i
 
 interface Growing {
   /** Reads the last stored message, and how long its stream counts as active; null when the stream has ended. */
-  readonly read: () => Promise<{ readonly last: Fields | undefined; readonly aliveForMs: number | null }>;
-  /** Yields once each time the session has grown. */
-  readonly changes: AsyncIterable<unknown>;
+  readonly read: () => Promise<{ readonly last: Fields | null; readonly aliveForMs: number | null }>;
+  /** Yields once each time the session has grown; null where the store cannot watch. */
+  readonly changes: AsyncIterable<unknown> | null;
   readonly clock: Clock;
+  readonly signal: AbortSignal;
   readonly stop: () => void;
 }
 
 /** Yields the chunks of the answer that is being saved: first the stored part, then each addition. */
-export async function* chunksOf({ read, changes, clock, stop }: Growing): AsyncGenerator<MessageChunk, void> {
+export async function* chunksOf({ read, changes, clock, signal, stop }: Growing): AsyncGenerator<MessageChunk, void> {
   const given = new MessageChunks();
   const take = async function* (): AsyncGenerator<MessageChunk, number | null> {
     const { last, aliveForMs } = await read();
@@ -20,20 +21,21 @@ export async function* chunksOf({ read, changes, clock, stop }: Growing): AsyncG
     return aliveForMs;
   };
   let aliveForMs = yield* take();
-  const iterator = changes[Symbol.asyncIterator]();
+  const iterator = changes?.[Symbol.asyncIterator]() ?? null;
+  const next = (): Promise<IteratorResult<unknown>> => iterator?.next() ?? new Promise(() => {});
   try {
-    let change = iterator.next();
-    while (aliveForMs !== null) {
-      // No change reports the death of a process. The stream is therefore read again when its renewal is due.
+    let change = next();
+    while (aliveForMs !== null && !signal.aborted) {
+      // No change reports text that is being written, or the death of a process.
       const woken = await firstOf(change, clock, aliveForMs);
-      if (woken?.done === true) break;
-      if (woken !== null) change = iterator.next();
       aliveForMs = yield* take();
+      if (woken?.done === true) break;
+      if (woken !== null) change = next();
     }
   } finally {
     // The iterator waits for the next change, so `return` would hang without `stop`.
     stop();
-    await iterator.return?.();
+    await iterator?.return?.();
   }
   yield* given.end();
 }

@@ -12,6 +12,7 @@ import {
   type SessionState,
   type SessionStore,
   ThroughlineError,
+  type TurnRequest,
 } from "@throughline/core";
 import {
   assertKnownOptions,
@@ -76,6 +77,11 @@ export interface LogChange {
   readonly rewindTo?: string | null;
   /** Sets fields of the session's entry in the same append. */
   readonly entry?: Readonly<Record<string, unknown>>;
+  /**
+   * Opens or closes a turn in the same append, or joins one that another process opened. A turn of `openTurn` is joined
+   * without it.
+   */
+  readonly turn?: TurnRequest | null;
 }
 
 /** Holds the options of `openTurn`. */
@@ -252,11 +258,12 @@ class Log implements FrameworkLog {
     }
   }
 
-  async #write({ drafts, rewindTo, entry = {} }: LogChange, options: AppendOptions): Promise<AppendResult> {
+  async #write({ drafts, rewindTo, entry = {}, turn: asked = null }: LogChange, options: AppendOptions): Promise<AppendResult> {
     const turn = this.#turn;
     if (turn !== null && turn.renewed.failure !== null) throw turn.renewed.failure;
     return await appendOnce(this.#store, this.ref, drafts, {
       ...(turn === null ? {} : { turn: { action: "within", fence: turn.fence } as const }),
+      ...(asked === null ? {} : { turn: asked }),
       ...options,
       ...(rewindTo === undefined ? {} : { rewindTo }),
       entry: { ...entry, updatedAt: this.#clock.nowMs() },
