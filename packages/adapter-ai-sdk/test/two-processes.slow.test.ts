@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { expect, it } from "vitest";
@@ -58,6 +59,45 @@ it("a stream ends within 2 s after the process that answers is killed", async ()
     expect(types.at(-1)).toBe("finish");
     expect(await chats.resumeChat("c")).toBeNull();
     expect((await chats.listChats()).chats[0]?.activeStreamId).toBeNull();
+  } finally {
+    child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+it("another process reads text at most 2 s behind, and keeps it after the process that answers is killed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "throughline-chats-"));
+  const path = join(folder, "s.db");
+  const program = join(import.meta.dirname, "keep-chat.ts");
+  const child = spawn(process.execPath, ["--conditions=@throughline/source", program, path], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const given: { readonly atMs: number; readonly characters: number }[] = [];
+    createInterface({ input: child.stdout }).on("line", (line) => given.push(JSON.parse(line) as (typeof given)[0]));
+    await expect.poll(() => given.length, { timeout: 20_000 }).toBeGreaterThan(50);
+    await using store = createSqliteStore({ path });
+    const chats = createChatStore({ store });
+    const stream = (await chats.resumeChat("c")) ?? expect.unreachable("nothing is being answered");
+    let text = "";
+    let behindMs = 0;
+    let killedAtMs: number | null = null;
+    for await (const chunk of stream) {
+      if (chunk.type === "text-delta") text += String(chunk["delta"]);
+      if (killedAtMs !== null) continue;
+      const missing = given.find(({ characters }) => characters > text.length);
+      if (text !== "" && missing !== undefined) behindMs = Math.max(behindMs, Date.now() - missing.atMs);
+      if (text.length < 2000) continue;
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+      killedAtMs = Date.now();
+    }
+    expect(behindMs).toBeLessThan(2000);
+    expect(Date.now() - (killedAtMs ?? 0)).toBeLessThan(2000);
+    const left = await chats.loadChat("c");
+    expect(left).toHaveLength(2);
+    expect(left.at(-1)?.parts.at(-1)).toEqual({ type: "text", text, state: "done" });
   } finally {
     child.kill("SIGKILL");
     rmSync(folder, { recursive: true, force: true });
