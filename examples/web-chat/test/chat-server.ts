@@ -27,3 +27,17 @@ export async function startChat(folder: string, provider: ProviderSimulator): Pr
     if (url.startsWith("http://")) return { url, stop };
   throw new Error("The server did not start.");
 }
+
+/** Runs a program over the sessions of a folder that is killed while it asks whether a tool may run. */
+export async function killAtQuestion(folder: string, key: string, provider: ProviderSimulator): Promise<void> {
+  const program = join(import.meta.dirname, "asking-program.ts");
+  const given = ["--conditions=@throughline/source", program, join(folder, "sessions.db"), key];
+  const child = spawn(process.execPath, given, {
+    env: { ...process.env, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const exited = once(child, "exit");
+  await Promise.race([once(child.stdout, "data"), exited.then(() => Promise.reject(new Error("It did not ask.")))]);
+  child.kill("SIGKILL");
+  await exited;
+}

@@ -5,7 +5,7 @@ import process from "node:process";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { type ChatServer, startChat } from "./chat-server.ts";
+import { type ChatServer, killAtQuestion, startChat } from "./chat-server.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
@@ -136,6 +136,26 @@ describe.skipIf(executablePath === undefined)(
       await page.getByRole("button", { name: "Allow" }).click();
       await page.getByText("Done.").waitFor();
       expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("Order A7 is paid back.");
+      expect(await page.getByRole("button", { name: "Allow" }).count()).toBe(0);
+    });
+
+    it("lets a user decide after the process was killed while its question was open, and runs the call once", async () => {
+      provider.enqueue({ kind: "answer", content: [{ type: "tool-call", name: "refund", input: { order: "A7" } }] });
+      const server = await start();
+      const page = await open(server);
+      await expect.poll(async () => (await context.cookies()).length).toBe(1);
+      const [cookie] = await context.cookies();
+      const user = decodeURIComponent(cookie?.value ?? "").split(".")[0] ?? "";
+      await killAtQuestion(folder, `agent:main:web:direct:${user}`, provider);
+      await page.reload();
+      await page.getByRole("button", { name: "Allow" }).click();
+      await page.getByText("Done.").waitFor();
+      const sent = JSON.stringify(provider.requests.at(-1)?.body);
+      expect(sent.split("Order A7 is paid back.")).toHaveLength(2);
+      expect(sent).not.toContain("may have run");
+      expect(provider.requests).toHaveLength(2);
+      await page.reload();
+      await page.getByText("Done.").waitFor();
       expect(await page.getByRole("button", { name: "Allow" }).count()).toBe(0);
     });
   },
