@@ -102,7 +102,9 @@ class StoreCheckpointer implements Checkpointer {
       return null;
     }
     const claim: Claim = (now, newest) => {
-      // The entry may have changed since the turn ended, so the claim uses the current entry.
+      // The entry may have changed since the turn ended, so the claim uses the current entry. After a compaction the
+      // size of the turn is stale: it would mark thresholds that the smaller window has yet to reach.
+      if (newest.compactionCount !== entry.compactionCount) return null;
       const trigger = checkpointTrigger(now, measured(newest, now, size), settings);
       return phaseAt(now, clock.nowMs()) === "idle" && trigger.due !== null ? trigger.state : null;
     };

@@ -124,6 +124,17 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(model.requests).toHaveLength(2);
   });
 
+  it("are not made for the size of a turn whose window was compacted since", async () => {
+    const model = writer(good);
+    const checkpointer = createCheckpointer(options(store, clock, [model]));
+    const run = checkpointer.afterTurn(ref, await entry(), size(120_000));
+    await store.append(ref, [], { entry: { compactionCount: 1 } });
+    expect(await run?.done).toEqual({ kind: "nothing", reason: "not-due" });
+    expect(model.requests).toHaveLength(0);
+    // The smaller window still has its first threshold before it.
+    expect(await checkpointer.afterTurn(ref, await entry(), size(60_000))?.done).toMatchObject({ kind: "written" });
+  });
+
   it("never hold a turn: appends go on while one is in the making, and only one is", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const model = writer(() => promise);

@@ -47,6 +47,12 @@ function countingModel(calls: Calls): ChatModel {
   };
 }
 
+const begins: ReadonlySet<string> = new Set(["step.started", "checkpoint.started"]);
+const ends: ReadonlySet<string> = new Set([
+  ...["step.finished", "step.failed"],
+  ...["checkpoint.written", "checkpoint.dropped", "checkpoint.failed"],
+]);
+
 /** The calls of 200 turns of 200 bytes, a tool call, a result of 1,000 bytes, and an answer of 500 bytes. */
 async function callsOf(given: Partial<AgentSessionsOptions>): Promise<Calls> {
   const calls: Calls = { turns: 0, flushes: 0, summaries: 0, checkpoints: 0 };
@@ -65,15 +71,16 @@ async function callsOf(given: Partial<AgentSessionsOptions>): Promise<Calls> {
     tools: [echoTool, writeTool],
     summarizers: [createChatSummarizer({ model, name: "main" })],
     onEvent: ({ name }) => {
-      if (name === "step.started") running++;
-      if (name === "step.finished" || name === "step.failed") running--;
+      if (begins.has(name)) running++;
+      if (ends.has(name)) running--;
     },
     ...given,
   });
   const session = await sessions.open("home");
   for (let turn = 0; turn < turnCount; turn++) {
     await session.runTurn(`Question ${turn}: ${"what is it like? ".repeat(11)}`);
-    // A person reads the answer meanwhile: steps in the background end before the next turn.
+    // A person reads the answer meanwhile: steps in the background end before the next turn, and so does a checkpoint,
+    // which its step only begins.
     do await new Promise((resolve) => setImmediate(resolve));
     while (running > 0);
   }

@@ -7,14 +7,16 @@ export function checkpointStep({ checkpointer, store, topicChanged: detect }: Wh
   return {
     name: "checkpoint",
     when: "after-turn",
-    async run({ ref, sessionId, turnId, gauge, signal, records }: StepContext) {
+    async run({ ref, sessionId, turnId, entry: entryBefore, gauge, signal, records }: StepContext) {
       let topicChanged = false;
       try {
         if (detect !== null) topicChanged = await detect({ ref, sessionId, turnId, gauge, signal, records });
       } finally {
         // A failed topic detection is reported by the step. It must not prevent a checkpoint that is due by size.
         const { entry } = await loadExisting(store, ref);
-        const { tokens, windowTokens } = gauge;
+        const { windowTokens } = gauge;
+        // A summary that was begun beside the turn may have been applied since, and the gauge counts what it replaced.
+        const tokens = entry.compactionCount === entryBefore.compactionCount ? gauge.tokens : null;
         checkpointer.afterTurn(ref, entry, { tokens, windowTokens, topicChanged });
       }
     },
