@@ -69,6 +69,7 @@ export function openAgentSessions(
     sendPolicy,
     reset,
     results: settings.results,
+    titles: titlesBy(settings, summarizers.length > 0, onNote),
     model: { ...chosen.model, maxOutputTokens },
     system: system === "" ? null : system,
     tools,
@@ -82,6 +83,16 @@ export function openAgentSessions(
     retry: summarizers.length === 0 ? { ...retry, intervalSeconds: 0 } : retry,
     onEvent,
   });
+}
+
+function titlesBy(
+  { titles }: SessionSettings,
+  hasModel: boolean,
+  onNote: (note: string) => void,
+): SessionSettings["titles"] {
+  if (titles !== "model" || hasModel) return titles;
+  onNote("No model writes summaries, so the rules write the titles, too.");
+  return "rules";
 }
 
 /** Existing checkpoints stay usable without a writer, so a missing writer does not switch checkpoints off. */

@@ -112,6 +112,8 @@ export interface SessionSettings {
   readonly cacheTtlMs: number;
   /** Names the session that a conversation opens by default; null opens the newest session of the folder. */
   readonly defaultKey: string | null;
+  /** Sets who writes the title of a session: rules, a summary model after the rules, or nobody. */
+  readonly titles: "rules" | "model" | "off";
   /** Sets which sessions of another program are imported. */
   readonly inherit: {
     /** Enables the import; null asks the user first. */
@@ -189,6 +191,7 @@ export function sessionSettings({ settings }: Config): SessionSettings {
     }),
     cacheTtlMs: values.number("session.cacheTtlMs"),
     defaultKey: defaultKey(values),
+    titles: values.of("session.titles") as SessionSettings["titles"],
     inherit: {
       enabled: values.of("session.inherit.enabled") as boolean | null,
       source: String(values.of("session.inherit.source")),

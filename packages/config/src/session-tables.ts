@@ -23,6 +23,13 @@ export const storeSettings: SettingFragment = {
       default: null,
     },
     {
+      key: "titles",
+      description:
+        "Who writes the title of a session after its first reply: rules, a model (one short call of a summary model, after the rules), or nobody.",
+      kind: { type: "choice", choices: ["rules", "model", "off"] },
+      default: "rules",
+    },
+    {
       key: "cacheTtlMs",
       description:
         "How long the functions of openclaw-compat may reuse loaded, unchanged entries; 0: never. They read the variable only; in a file and for commands it has no effect.",

@@ -74,7 +74,10 @@ export async function titleByModel({ host, title, answer, emit }: ModelTitleOpti
     await using deadline = new Deadline(shared.clock, deadlineMs, closing);
     const { signal } = deadline;
     const request = { text, previousSummary: null, maxOutputTokens: mostTitleTokens, instruction, signal };
-    const { summary } = await untilAborted(titleSummarizer.summarize({ ...request, audit: () => null }), signal);
+    const reply = titleSummarizer.summarize({ ...request, audit: () => null });
+    const { summary, source, usage } = await untilAborted(reply, signal);
+    // The call costs what it costs, whether its title is used or not.
+    if (usage !== null) await log.append([{ type: "usage", kind: "throughline.title", model: source, usage }], {});
     const made = titleOfReply(summary);
     if (made === null) return;
     await log.catchUp();

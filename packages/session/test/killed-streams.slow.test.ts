@@ -51,9 +51,17 @@ interface Shown {
   readonly isDone?: boolean;
 }
 
+/** A write of the open reply: `writing` when it began, `written` when the store acknowledged it. */
+interface Written {
+  readonly atMs: number;
+  readonly writing?: number;
+  readonly written?: number;
+}
+
 interface Streaming {
   readonly child: ChildProcess;
   readonly shown: Shown[];
+  readonly writes: Written[];
   readonly ended: Promise<unknown>;
 }
 
@@ -64,8 +72,13 @@ function stream(kind: string, name: string, text: string): Streaming {
   });
   children.push(child);
   const shown: Shown[] = [];
-  createInterface({ input: child.stdout }).on("line", (line) => shown.push(JSON.parse(line) as Shown));
-  return { child, shown, ended: once(child, "close") };
+  const writes: Written[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const said = JSON.parse(line) as Shown | Written;
+    if ("characters" in said) shown.push(said);
+    else writes.push(said);
+  });
+  return { child, shown, writes, ended: once(child, "close") };
 }
 
 async function recoveredTexts(kind: string): Promise<readonly string[]> {
@@ -83,7 +96,7 @@ describe.each(stores)("a process that is killed while it streams, over %s", (kin
   it("leaves all that was shown a second before, recovered once by one of two processes", async () => {
     for (let round = 0; round < rounds; round++) {
       const name = providers[round % providers.length] ?? "";
-      const { child, shown, ended } = stream(kind, name, "Write a lot");
+      const { child, shown, writes, ended } = stream(kind, name, "Write a lot");
       // A machine with much to do may take long to start a process.
       await Promise.race([
         expect.poll(() => shown.length, { timeout: 60_000 }).toBeGreaterThan(0),
@@ -97,12 +110,20 @@ describe.each(stores)("a process that is killed while it streams, over %s", (kin
       await Promise.all(next.map((each) => each.ended));
       expect(next.map((each) => each.shown.at(-1)?.isDone)).toEqual([true, true]);
       const texts = await recoveredTexts(kind);
-      const lateMs = shown.at(-1)?.lateMs ?? 0;
+      const lastMs = Math.max(shown.at(-1)?.atMs ?? 0, writes.at(-1)?.atMs ?? 0);
+      // A process that was held up when it was killed could not say so any more.
+      const lateMs = Math.max(shown.at(-1)?.lateMs ?? 0, killedAtMs - lastMs);
+      const acknowledged = writes.findLast(({ written }) => written !== undefined)?.written ?? 0;
       const due = shown.findLast(({ atMs }) => atMs <= killedAtMs - 1000 - lateMs)?.characters ?? 0;
       const aheadMs = killedAtMs - (shown[0]?.atMs ?? 0);
       expect(texts.length, `round ${round}`).toBeLessThanOrEqual(1);
       const [text = ""] = texts;
       expect(words.startsWith(text)).toBe(true);
+      const log = writes.map(
+        ({ atMs, writing, written }) =>
+          `${atMs - killedAtMs} ${writing === undefined ? `written ${written}` : `writing ${writing}`}`,
+      );
+      expect(text.length, `round ${round}: ${log.join(", ")}`).toBeGreaterThanOrEqual(acknowledged);
       const told = `round ${round}: ${text.length} of ${due}, first shown ${aheadMs} ms before, late by ${lateMs} ms`;
       expect(text.length, told).toBeGreaterThanOrEqual(due);
       expect(provider.refusals).toEqual([]);

@@ -15,7 +15,17 @@ flushCompileCache();
 const [kind = "", path = "", provider = "", url = "", text = "", leaseMs = "30000"] = process.argv.slice(2);
 const found = providerCases.find(({ name }) => name === provider);
 if (found === undefined) throw new Error(`There is no provider ${provider}.`);
+const said = (line: object): void => void writeSync(1, `${JSON.stringify({ atMs: Date.now(), ...line })}\n`);
 await using store = openStore(kind, path);
+const { partials } = store;
+if (partials === undefined) throw new Error(`The store ${kind} keeps no partials.`);
+const write = partials.write.bind(partials);
+/** A write of the open reply says when it began and when the store acknowledged it. */
+partials.write = async (ref, partial) => {
+  said({ writing: partial.text.length });
+  await write(ref, partial);
+  said({ written: partial.text.length });
+};
 await using sessions = createSessions({
   store,
   model: { chat: found.create({ url } as ProviderSimulator), modelId: found.modelId, windowTokens: 100_000 },
@@ -35,7 +45,7 @@ await session.runTurn(text, {
     if (delta.type !== "text") return;
     shown += delta.text;
     // Written at once: a kill must not lose what was shown before it.
-    writeSync(1, `${JSON.stringify({ atMs: Date.now(), characters: shown.length, lateMs })}\n`);
+    said({ characters: shown.length, lateMs });
   },
 });
-writeSync(1, `${JSON.stringify({ atMs: Date.now(), characters: shown.length, isDone: true })}\n`);
+said({ characters: shown.length, isDone: true });

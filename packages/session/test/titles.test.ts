@@ -196,8 +196,12 @@ describe("the title by a model", () => {
     const sessions = createAgentSessions({ store, model, summarizers, titles: "model" });
     const session = await sessions.open(key);
     await session.runTurn(question);
+    // The reports of usage count the call with those of the turn.
+    await expect.poll(async () => (await sessions.usage()).total.calls, { timeout: 5000 }).toBe(2);
     await sessions.close();
     expect(titles.requests).toHaveLength(1);
+    const counted = (await allRecords(store)).filter(({ type }) => type === "usage");
+    expect(counted.map(({ record, side }) => [record["kind"], side])).toEqual([["throughline.title", true]]);
     expect(titles.requests[0]?.system).toContain("title");
     expect(model.chat.requests).toHaveLength(1);
   });
