@@ -119,6 +119,7 @@ export async function converse(session: object, talk: Talk = {}, others: object 
     checkpoint: { ...settings.checkpoint, writers },
     ...(settings.memoryFlush === undefined ? {} : { memoryFlush: settings.memoryFlush }),
     retry: settings.retry,
+    titles: settings.titles,
     reset: settings.reset,
     timeZone: "UTC",
     ...settings.turn,

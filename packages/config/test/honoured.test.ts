@@ -69,6 +69,7 @@ const cases: readonly Case[] = [
       resets,
     ],
     ["resetByChannel", [{ slack: { idleMinutes: 10 } }, { cli: { idleMinutes: 10 } }], slow, resets],
+    ["titles", ["rules", "off"], { turns: 1 }, ({ entry }) => entry["title"]],
   ).map(([key, values, talk, see]) => ({ area: "", key, values, talk, see })),
   ...rows<Row>(
     ["reserveTokens", [500, 4500], { ...small }, {}, firstCompactionSeq],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isDeepStrictEqual } from "node:util";
+import { inspect, isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import {
   type AppendDraft,
@@ -225,6 +225,35 @@ function withoutTimes(value: unknown): unknown {
     : JSON.parse(JSON.stringify(value, (field, part: unknown) => (momentary.has(field) ? undefined : part)));
 }
 
+/** Prints a history as statements on an empty store, with what the contract allows as the answer to each. */
+function programOf(history: readonly { readonly step: Step }[]): string {
+  const at: Addresses = (name) => refOf(name);
+  const model = createSessionModel(nowMs);
+  const lines = [...bothSaved, ...history].flatMap(({ step }) => {
+    const calls: string[] = [];
+    const print = (method: keyof Played) => {
+      return (...given: readonly unknown[]): void =>
+        void calls.push(`store.${method}(${given.map(literal).join(", ")})`);
+    };
+    const [append, save, move] = [print("append"), print("save"), print("move")];
+    step({ append, save, move, remove: print("remove"), redact: print("redact") }, at);
+    const right = rightAnswers(step, model, at).map(literal).join(" or ");
+    return calls.map((call) => `console.log(await ${call}.catch(({ code }) => code)); // ${right}`);
+  });
+  return lines.join("\n");
+}
+
+function literal(value: unknown): string {
+  return inspect(value, { depth: null, breakLength: Infinity, compact: true, maxStringLength: null });
+}
+
+/** Every history begins with both sessions. */
+const bothSaved = ["a", "b"].map((session) => ({
+  text: `save ${session}`,
+  step: (played: Played, at: Addresses) =>
+    played.save(at(session), { sessionId: `session-${session}` }, { ifRevision: null }),
+}));
+
 export const modelCases: readonly ConformanceCase[] = [
   {
     id: "model/random-histories",
@@ -246,15 +275,15 @@ export const modelCases: readonly ConformanceCase[] = [
           const seen = await seenInStore(store, both);
           assert.deepEqual(seen, seenInModel(model, both), `the store is wrong after "${text}" in ${whole}`);
         };
-        for (const name of ["a", "b"])
-          await play({
-            text: `save ${name}`,
-            step: (played) => played.save(at(name), { sessionId: `session-${name}` }, { ifRevision: null }),
-          });
-        for (const each of history) await play(each);
+        for (const each of [...bothSaved, ...history]) await play(each);
       });
-      // On failure fast-check prints the seed and the shortest failing history.
-      await fc.assert(property, { numRuns: 40, interruptAfterTimeLimit: 20_000 });
+      const found = await fc.check(property, { numRuns: 40, interruptAfterTimeLimit: 20_000 });
+      if (!found.failed) return;
+      const { counterexample, errorInstance: cause, seed, counterexamplePath } = found;
+      const program = counterexample === null ? "" : programOf(counterexample[0]);
+      const told = cause instanceof Error ? cause.message : String(cause);
+      const place = `seed ${seed}, path ${JSON.stringify(counterexamplePath)}`;
+      assert.fail(`${told}\n\nThis program repeats it on an empty store (${place}):\n\n${program}\n`);
     },
   },
 ];
