@@ -117,6 +117,7 @@ describe.each(stores)("a user in a store, over %s", (kind) => {
         summaries: 0,
         notes: 5,
         wireFrames: 1,
+        files: store.files === undefined ? null : 0,
         partials: store.capabilities.partials ? 1 : 0,
         searchRows: store.capabilities.search ? 5 : null,
         unread: 0,

@@ -14,6 +14,7 @@ export const deletionShapes: Readonly<Record<string, Shape>> = {
       summaries: count,
       notes: count,
       wireFrames: count,
+      files: or(count),
       partials: count,
       searchRows: or(count),
       unread: count,

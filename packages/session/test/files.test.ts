@@ -63,6 +63,18 @@ describe("sessions.files", () => {
 });
 
 describe("a message with a file", () => {
+  it("is counted, and its file is deleted, with the sessions of its user", async () => {
+    const { sessions } = createFixture();
+    const { id, block } = await sessions.files.put(pdf);
+    const session = await sessions.open(key);
+    await session.runTurn([{ type: "text", text: "Summarize it." }, block]);
+    await session.runTurn([block]);
+    await session.close();
+    expect((await sessions.deleteUser({ keyPrefix: key }, { dryRun: true })).counts.files).toBe(1);
+    expect((await sessions.deleteUser({ keyPrefix: key })).counts.files).toBe(1);
+    await expect(Array.fromAsync(sessions.files.get(id))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+  });
+
   it("holds the id in the log and the bytes in each request, also of the next process", async () => {
     const { sessions, store, model, records } = createFixture();
     const { block } = await sessions.files.put(pdf, { mediaType: "application/pdf", name: "report.pdf" });

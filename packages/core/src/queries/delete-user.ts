@@ -1,5 +1,6 @@
 import { mainSessionKey } from "../build-session-key.ts";
 import { waitForTurnEnd, type WaitForTurnOptions } from "../end-session.ts";
+import { fileIdsOf } from "../file-blocks.ts";
 import { refused } from "../refused.ts";
 import { searchText } from "../search-text.ts";
 import type { SessionStore } from "../session-store.ts";
@@ -24,6 +25,8 @@ export interface UserCounts {
   readonly notes: number;
   /** Counts the wire frames among the records, which a gateway stored for each call. */
   readonly wireFrames: number;
+  /** Counts the stored files that records refer to, once in each session. Null for a store without files. */
+  readonly files: number | null;
   /** Counts the replies that are being written. */
   readonly partials: number;
   /** Counts the records that full-text search finds. Null for a store without search. */
@@ -121,8 +124,9 @@ const frameKinds: ReadonlySet<string | null> = new Set(["exchange", "prompt"]);
 
 type Counts = { -readonly [Name in keyof UserCounts]: UserCounts[Name] };
 
-function nothingCounted({ capabilities }: SessionStore): Counts {
+function nothingCounted({ capabilities, files: facet }: SessionStore): Counts {
   const searchRows = capabilities.search ? 0 : null;
+  const files = facet === undefined ? null : 0;
   return {
     sessions: 0,
     archived: 0,
@@ -131,6 +135,7 @@ function nothingCounted({ capabilities }: SessionStore): Counts {
     summaries: 0,
     notes: 0,
     wireFrames: 0,
+    files,
     partials: 0,
     searchRows,
     unread: 0,
@@ -144,16 +149,21 @@ async function countSession(
   signal: AbortSignal | undefined,
 ): Promise<UserCounts | null> {
   const counts = nothingCounted(store);
+  const files = new Set<string>();
   try {
     if (ref.archiveId === undefined && (await store.partials?.read(ref)) != null) counts.partials += 1;
     for await (const { records } of store.read(ref, signal === undefined ? {} : { signal }))
-      for (const record of records) count(counts, record);
+      for (const stored of records) {
+        count(counts, stored);
+        for (const id of fileIdsOf(stored.record)) files.add(id);
+      }
   } catch (error) {
     if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
     // Damage, and a key that is gone, must not keep a session from being deleted.
     if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED", "STORE_VERSION_UNSUPPORTED")) throw error;
     counts.unread += 1;
   }
+  if (counts.files !== null) counts.files = files.size;
   return { ...counts, sessions: 1, archived: ref.archiveId === undefined ? 0 : 1 };
 }
 

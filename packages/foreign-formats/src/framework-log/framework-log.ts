@@ -258,7 +258,10 @@ class Log implements FrameworkLog {
     }
   }
 
-  async #write({ drafts, rewindTo, entry = {}, turn: asked = null }: LogChange, options: AppendOptions): Promise<AppendResult> {
+  async #write(
+    { drafts, rewindTo, entry = {}, turn: asked = null }: LogChange,
+    options: AppendOptions,
+  ): Promise<AppendResult> {
     const turn = this.#turn;
     if (turn !== null && turn.renewed.failure !== null) throw turn.renewed.failure;
     return await appendOnce(this.#store, this.ref, drafts, {
