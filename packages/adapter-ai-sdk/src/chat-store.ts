@@ -129,7 +129,7 @@ export interface ChatStore {
    * Deletes all sessions of the store's namespace for good, archived ones included. Give each user a namespace.
    * @param options `dryRun`: counts only, and deletes nothing
    * @throws {ThroughlineError} INPUT_INVALID for an option, and without a namespace; SESSION_BUSY while a turn runs.
-   *   What was deleted before the error stays deleted
+   *   Sessions that were deleted before the error stay deleted.
    */
   deleteUser(options?: {
     readonly dryRun?: boolean | undefined;
@@ -177,6 +177,7 @@ export function createChatStore(options: ChatStoreOptions): ChatStore {
   return new Chats(options);
 }
 
+/** The cast is safe: the SDK's chunks and messages are JSON objects. */
 const readMessages = loadedOnce(async () => (await import("ai")).readUIMessageStream as unknown as ReadMessages);
 
 class Chats implements ChatStore {

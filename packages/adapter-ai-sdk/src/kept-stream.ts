@@ -1,7 +1,7 @@
 import { type Clock, hasErrorCode } from "@throughline/core";
 import { type Fields, isFields } from "@throughline/core/internal";
 
-/** What has grown is stored this long after its first change, and never more often. */
+/** The store gets a change this long after it, and never more often. */
 const flushMs = 700;
 
 /** Stores what a stream brings. */

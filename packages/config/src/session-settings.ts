@@ -112,7 +112,7 @@ export interface SessionSettings {
   readonly cacheTtlMs: number;
   /** Names the session that a conversation opens by default; null opens the newest session of the folder. */
   readonly defaultKey: string | null;
-  /** Sets who writes the title of a session: rules, a summary model after the rules, or nobody. */
+  /** Sets whether rules, or a summary model after the rules, give a session its title. */
   readonly titles: "rules" | "model" | "off";
   /** Sets which sessions of another program are imported. */
   readonly inherit: {

@@ -48,9 +48,12 @@ function countingModel(calls: Calls): ChatModel {
 }
 
 const begins: ReadonlySet<string> = new Set(["step.started", "checkpoint.started"]);
+const stepEnds: readonly string[] = ["step.finished", "step.failed"];
 const ends: ReadonlySet<string> = new Set([
-  ...["step.finished", "step.failed"],
-  ...["checkpoint.written", "checkpoint.dropped", "checkpoint.failed"],
+  ...stepEnds,
+  "checkpoint.written",
+  "checkpoint.dropped",
+  "checkpoint.failed",
 ]);
 
 /** The calls of 200 turns of 200 bytes, a tool call, a result of 1,000 bytes, and an answer of 500 bytes. */
