@@ -1,5 +1,11 @@
 import { hasErrorCode, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
-import { createWorkSlices, type FileReference, fileReferencesOf, isFields, isFileReference } from "@throughline/core/internal";
+import {
+  createWorkSlices,
+  type FileReference,
+  fileReferencesOf,
+  isFields,
+  isFileReference,
+} from "@throughline/core/internal";
 
 /** A larger file stays a reference, which the file of the other program reports as left out. */
 const mostInlineBytes = 32_000_000;
