@@ -5,6 +5,7 @@ import {
   samplesRemoved,
   secureTables,
   soundBases,
+  soundFile,
   soundSession,
   statePolicies,
 } from "./policy-parts.ts";
@@ -48,6 +49,9 @@ ${ownAgents(schema)}
 ${ownSessions(schema)}
 ${policy(schema, "agents", "ALL", isOwn, `folded_id = lower(agent_id) AND ${isOwn}`)}
 ${policy(schema, "purged_sources", "ALL", isOwn)}
+${policy(schema, "files", "ALL", isOwn, `${isOwn} AND ${soundFile}`)}
+${policy(schema, "file_chunks", "ALL", `${schema}.holds_file_1(upload)`)}
+${policy(schema, "file_references", "ALL", isOwn, `${isOwn} AND ${schema}.holds_1(session_no)`)}
 ${policy(schema, "sessions", "SELECT", isOwn)}
 ${policy(schema, "sessions", "DELETE", isOwn)}
 ${policy(
@@ -70,8 +74,8 @@ function isHeld(schema: string, number: string): string {
 }
 
 /**
- * Creates `serves_1`, which tests whether the role serves an agent, and `holds_1`, which tests whether it may read the
- * records of a session number.
+ * Creates `serves_1`, which tests whether the role serves an agent, `holds_1`, which tests whether it may read the
+ * records of a session number, and `holds_file_1`, which tests the same of the chunks of a file.
  *
  * PostgreSQL evaluates the conditions of a statement in the order of their cost. Its own leakproof operators run before
  * a more expensive policy. EXPLAIN ANALYZE then shows whether the policy was reached, and with it the outcome of any
@@ -84,7 +88,9 @@ function ownAgents(schema: string): string {
 CREATE OR REPLACE FUNCTION ${schema}.serves_1(p_agent_id text) ${head}
 RETURN EXISTS (SELECT FROM ${schema}.agent_roles a WHERE a.role_name = current_user AND a.agent_id = p_agent_id);
 CREATE OR REPLACE FUNCTION ${schema}.holds_1(p_number bigint) ${head}
-RETURN ${isHeld(schema, "p_number")};`;
+RETURN ${isHeld(schema, "p_number")};
+CREATE OR REPLACE FUNCTION ${schema}.holds_file_1(p_upload text) ${head}
+RETURN EXISTS (SELECT FROM ${schema}.files f WHERE f.upload = p_upload);`;
 }
 
 /**

@@ -3,6 +3,7 @@ import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import {
   assertIdempotencyKey,
   entrySourceDigest,
+  fileIdsOf,
   entryTooLarge,
   isColumnText,
   patchEntry,
@@ -268,6 +269,7 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
     ...(isOdd(request) ? { is_refused: true } : {}),
     ...(keyed === null ? {} : keyFields(keyed, durability)),
     ...(entry === undefined ? {} : { has_entry: true, claimed_ms: wholeTime(claimedMs) }),
+    ...fileFields(prepared),
     for_session_id: typeof entry?.["sessionId"] === "string" ? columnText(entry["sessionId"]) : facts?.sessionId,
     for_revision: facts?.revision,
     ...(entry !== undefined && Object.hasOwn(entry, sourceField)
@@ -297,7 +299,7 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
 function pathOf({ request, columns }: AppendCall, fields: AskedFields): AppendPath {
   const { prepared, options, keyed } = request;
   const isOwn = columns.joined_rests !== null && prepared.every(({ isIdGiven }) => !isIdGiven);
-  const isPlain = keyed === null && options.entry === undefined;
+  const isPlain = keyed === null && options.entry === undefined && fields["file_ids"] === undefined;
   if (!isOwn || !isPlain || fields["archive_id"] !== "" || fields["is_refused"] === true) return 0;
   return options.turn === undefined && options.expect === undefined && fields["is_head_set"] === true ? 1 : 2;
 }
@@ -318,6 +320,13 @@ function turnFields(turn: NonNullable<AppendOptions["turn"]>): AskedFields {
 function keyFields({ key, digest }: NonNullable<AppendRequest["keyed"]>, durability: string): AskedFields {
   const madeAtMs = /^\d{13}_/.test(key) ? key.slice(0, 13) : null;
   return { idem_key: key, digest: Buffer.from(digest, "hex"), made_at_ms: madeAtMs, durability };
+}
+
+function fileFields(prepared: readonly PreparedRecord[]): AskedFields {
+  const named = prepared.flatMap(({ fields }, index) => fileIdsOf(fields).map((id) => ({ id, place: index + 1 })));
+  if (named.length === 0) return {};
+  const places = arrayLiteral(named.map(({ place }) => place));
+  return { file_ids: arrayLiteral(named.map(({ id }) => id)), file_places: places };
 }
 
 function givenIds(prepared: readonly PreparedRecord[]): readonly string[] | null {

@@ -19,6 +19,9 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
   ["payloads", 1],
   ["keyed_appends", 1000],
   ["purged_sources", 1000],
+  ["files", 1000],
+  ["file_chunks", 8],
+  ["file_references", 1000],
 ];
 
 /**

@@ -4,6 +4,7 @@ import { assertIdsFree, forkBound } from "@throughline/store-kit/internal";
 import { quote, refused, sessionNotFound } from "@throughline/core/internal";
 import { addressOf, newAddressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
+import { shareReferences } from "./file-references.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
@@ -185,6 +186,7 @@ async function insertFork(
     ],
   );
   if (row === undefined) throw refused("INTERNAL", "The row of a fork did not come back.", { sessionId });
+  await shareReferences(context, run, { origin, fork: row, atSeq });
   const state = stateOf(context.rows, row);
   return { state, events: [{ name: "session-created", ref: state.ref, sessionId }] };
 }

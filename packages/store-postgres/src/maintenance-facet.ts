@@ -1,8 +1,9 @@
-import type { MaintenanceFacet, SearchFacet } from "@throughline/core";
+import type { FilesFacet, MaintenanceFacet, SearchFacet } from "@throughline/core";
 import { assertPurges, assertStoreOptions, createFinding } from "@throughline/core/internal";
 import { backupStore } from "./backup-store.ts";
 import { addPurges, readPurges } from "./purged-sources.ts";
 import type { StoreContext } from "./store-context.ts";
+import { verifyFiles } from "./verify-files.ts";
 import { verifyStore } from "./verify-store.ts";
 
 /**
@@ -13,19 +14,22 @@ import { verifyStore } from "./verify-store.ts";
 export function createMaintenance(
   context: StoreContext,
   begin: (signal?: AbortSignal) => Promise<void>,
-  search: SearchFacet | undefined,
+  { search, files }: { readonly search: SearchFacet | undefined; readonly files: FilesFacet },
 ): MaintenanceFacet {
   return {
     async *verify(options = {}) {
       assertStoreOptions("verify", options);
       await begin(options.signal);
       yield* verifyStore(context, options);
+      yield* verifyFiles(context, files, options);
     },
     async *repair(options = {}) {
       assertStoreOptions("repair", options);
       const { signal } = options;
       await begin(signal);
-      yield* verifyStore(context, { full: true, ...(signal === undefined ? {} : { signal }) });
+      const asked = { full: true, ...(signal === undefined ? {} : { signal }) };
+      yield* verifyStore(context, asked);
+      yield* verifyFiles(context, files, asked);
       if (search?.rebuild === undefined) return;
       await search.rebuild(signal === undefined ? {} : { signal });
       yield createFinding("INDEX_REBUILT", "The search index was made again from the records.", {

@@ -1,4 +1,8 @@
+import { refused } from "@throughline/core/internal";
 import pg from "pg";
+import type { CheckedOptions } from "./checked-options.ts";
+import type { PostgresPool } from "./connection-pool.ts";
+import { parsePostgresUrl } from "./postgres-url.ts";
 
 /**
  * Opens a pool of the driver. Errors of idle connections are ignored, because the next operation detects them itself.
@@ -17,4 +21,40 @@ export function openPool(url: string, maxConnections: number, connectTimeoutMs: 
   // process.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
+}
+
+/** Holds the pools of a store. */
+export interface Pools {
+  readonly pool: PostgresPool;
+  /**
+   * A listener keeps its connection, so it must not use one that operations wait for. It is null for a pool of one
+   * connection.
+   */
+  readonly listening: PostgresPool | null;
+  /** A lock holder keeps its connection, too. It is null for a pool of one connection. */
+  readonly locking: PostgresPool | null;
+  end(): Promise<void>;
+}
+
+/** Returns the pools of a store: its own, or the one that the program lends. */
+export function poolsOf(options: CheckedOptions): Pools {
+  const { pool, maxConnections, timeoutMs } = options;
+  if (pool !== undefined) {
+    const kept = pool.options?.max === 1 ? null : pool;
+    return { pool, listening: kept, locking: kept, end: () => Promise.resolve() };
+  }
+  if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
+  const { url } = parsePostgresUrl(options.url);
+  const [own, listening] = [openPool(url, maxConnections, timeoutMs), openPool(url, 1, timeoutMs)];
+  const locking = openPool(url, maxConnections, timeoutMs);
+  return {
+    pool: own,
+    listening,
+    locking,
+    async end() {
+      // A lock ends with the work under it, and that work may itself wait for the close.
+      const unlocked = locking.end();
+      await Promise.all([own.end(), listening.end(), ...(locking.totalCount === 0 ? [unlocked] : [])]);
+    },
+  };
 }

@@ -60,6 +60,9 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   keyed_appends: ["digest", "turn_id", "turn_owner"],
   partials: ["turn_id", "content", "coded"],
   search_documents: ["words"],
+  files: ["upload", "file_id", "bytes", "stored_at_ms"],
+  file_chunks: ["upload", "content"],
+  file_references: ["file_id"],
 };
 
 /** Finds the columns that must have no samples but have some. */
@@ -122,6 +125,9 @@ export function soundSession(shares: string): string {
        AND (entry_coded IS NOT NULL OR entry_names IS NOT NULL AND entry_values IS NOT NULL)
        AND (base_nos IS NULL OR ${shares})`;
 }
+
+/** Returns conditions on the numbers that a role may write to a file. */
+export const soundFile: string = `coalesce(bytes BETWEEN 0 AND ${mostExact}, file_id IS NULL) AND abs(stored_at_ms) <= ${mostExact}`;
 
 /**
  * Requires the arrays of a fork, under their parameter names, to have equal lengths within the limit that a program

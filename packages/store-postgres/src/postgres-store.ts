@@ -17,7 +17,8 @@ import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, type PostgresPool } from "./connection-pool.ts";
-import { openPool } from "./open-pool.ts";
+import { createFiles } from "./files-facet.ts";
+import { poolsOf } from "./open-pool.ts";
 import { plainLayout, type LayoutName } from "./layout.ts";
 import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
@@ -54,6 +55,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly search?: core.SearchFacet;
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
+  readonly files: core.FilesFacet;
   readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #signals: SessionSignals | null;
   readonly #hub: WatchHub<kit.Reached>;
@@ -77,7 +79,14 @@ class PostgresSessionStore implements PostgresStore {
       persistent: true,
       writers: "many-hosts",
       // Under a codec the database holds no plain text to search.
-      facets: { fork: true, watch: true, maintenance: true, partials: true, search: options.codec === undefined },
+      facets: {
+        fork: true,
+        watch: true,
+        maintenance: true,
+        partials: true,
+        files: true,
+        search: options.codec === undefined,
+      },
       limits: options.limits,
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
     });
@@ -85,7 +94,7 @@ class PostgresSessionStore implements PostgresStore {
     this.#listed = new kit.ListedStates((event) => this.#life.announce(event));
     this.#ids = options.ids ?? systemRecordIds;
     this.#clock = options.clock ?? systemClock;
-    const { pool, listening, locking, end } = poolOf(options);
+    const { pool, listening, locking, end } = poolsOf(options);
     this.#endPool = end;
     this.#context = this.#createContext(pool);
     keepContext(this, this.#context);
@@ -113,9 +122,11 @@ class PostgresSessionStore implements PostgresStore {
     this.#hub = createWatchHub(this.#context, how, begin);
     this.watch = { watch: (ref, each) => this.#watch(ref, each) };
     this.partials = createPartials(this.#context, (work) => this.#write(work));
+    const ready = (): Promise<void> => this.#ready();
+    this.files = createFiles(this.#context, { life: this.#life, clock: this.#clock, random, ready });
     if (locking !== null) this.exclusively = this.#createLock(locking, begin);
     if (this.capabilities.search) this.search = createSearch(this.#context, begin);
-    this.maintenance = createMaintenance(this.#context, begin, this.search);
+    this.maintenance = createMaintenance(this.#context, begin, { search: this.search, files: this.files });
   }
 
   async *#watch(ref: core.SessionRef, options: WatchOptions): AsyncGenerator<core.RecordPage> {
@@ -331,40 +342,6 @@ class PostgresSessionStore implements PostgresStore {
       });
     return this.#opening;
   }
-}
-
-interface Pools {
-  readonly pool: PostgresPool;
-  /**
-   * A listener keeps its connection, so it must not use one that operations wait for. It is null for a pool of one
-   * connection.
-   */
-  readonly listening: PostgresPool | null;
-  /** A lock holder keeps its connection, too. It is null for a pool of one connection. */
-  readonly locking: PostgresPool | null;
-  end(): Promise<void>;
-}
-
-function poolOf(options: CheckedOptions): Pools {
-  const { pool, maxConnections, timeoutMs } = options;
-  if (pool !== undefined) {
-    const kept = pool.options?.max === 1 ? null : pool;
-    return { pool, listening: kept, locking: kept, end: () => Promise.resolve() };
-  }
-  if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
-  const { url } = parsePostgresUrl(options.url);
-  const [own, listening] = [openPool(url, maxConnections, timeoutMs), openPool(url, 1, timeoutMs)];
-  const locking = openPool(url, maxConnections, timeoutMs);
-  return {
-    pool: own,
-    listening,
-    locking,
-    async end() {
-      // A lock ends with the work under it, and that work may itself wait for the close.
-      const unlocked = locking.end();
-      await Promise.all([own.end(), listening.end(), ...(locking.totalCount === 0 ? [unlocked] : [])]);
-    },
-  };
 }
 
 function schemaOf({ schema, url, pool }: PostgresStoreOptions): string {

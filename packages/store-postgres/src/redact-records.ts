@@ -1,8 +1,16 @@
 import type { RedactOptions, RedactResult, SessionEvent, SessionRef } from "@throughline/core";
-import { entrySourceDigest, type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/internal";
+import {
+  entrySourceDigest,
+  fileIdsOf,
+  type LinkedRecord,
+  quote,
+  refused,
+  serializeRecord,
+} from "@throughline/core/internal";
 import { planFieldRemoval, planRedaction, redactedRecord, type RedactionInfo } from "@throughline/store-kit/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";
+import { dropReferencesOfRecord } from "./file-references.ts";
 import type { Layout } from "./layout.ts";
 import { contentColumns } from "./record-columns.ts";
 import {
@@ -222,6 +230,8 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
     const documents = documentOf(record, { seq, crc });
     if (documents.length > 0) await insertDocuments(context, run, { sessionNo, documents, tenant });
   }
+  if (fileIdsOf(stored.record).length > 0)
+    await dropReferencesOfRecord(context, run, { scope: ref, row, keptIds: fileIdsOf(record) });
   if (stored.type !== "message" || record.type === "message") return;
   // Each session that holds the record counts one message less.
   await run(

@@ -4,6 +4,7 @@ import { noteErasedFunction } from "./erased-words.ts";
 import { boundFunctions, patchFunctions } from "./patch-functions.ts";
 import { contentsUnsampled } from "./policy-parts.ts";
 import { readPageFunction, readWindowFunction } from "./read-functions.ts";
+import { fileTables } from "./file-tables.ts";
 import { saveFunction } from "./save-function.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 import { clockFunction, rowClockFunction } from "./store-clock.ts";
@@ -246,6 +247,7 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
     records(schema, kind),
     others(schema, kind),
     partials(schema, kind),
+    fileTables(schema, kind),
     patchFunctions(schema),
     boundFunctions(schema),
     appendFunction(schema, layout),

@@ -4,6 +4,7 @@ import { quote, refused, sessionNotFound } from "@throughline/core/internal";
 import type { SessionFrame } from "@throughline/store-kit/internal";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
+import { dropReferences } from "./file-references.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { notePurge } from "./purged-sources.ts";
@@ -153,6 +154,7 @@ async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow)
     if (owner === undefined)
       await deleteBehind(context, run, base, (await sharedUntil(context, run, base, sessionNo)).toSeq);
   }
+  await dropReferences(context, run, row);
   await notePurge(context, run, row);
   // The session row goes last, because row security shows a role the other rows only while it sees the session.
   await drop("sessions");

@@ -27,6 +27,9 @@ export const tenantTables: readonly string[] = [
   "search_positions",
   "partials",
   "purged_sources",
+  "files",
+  "file_chunks",
+  "file_references",
 ];
 
 export function tenantColumn({ layout }: TableKind): string {

@@ -5,6 +5,7 @@ import {
   samplesRemoved,
   secureTables,
   soundBases,
+  soundFile,
   soundSession,
   statePolicies,
 } from "./policy-parts.ts";
@@ -25,6 +26,8 @@ export function tenantPolicies(schema: string): string {
     // A number that exists in another tenant does no harm, because no statement looks for a number without its tenant.
     sessions: `${isOwn} AND ${isNamed} AND session_no > 0 AND ${isSound}`,
     purged_sources: `${isOwn} AND ${isNamed}`,
+    files: `${isOwn} AND ${isNamed} AND ${soundFile}`,
+    file_references: `${isOwn} AND ${isNamed}`,
   };
   return `
 ${secureTables(schema)}
