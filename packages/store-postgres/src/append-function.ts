@@ -347,10 +347,10 @@ function writePart(schema: string, layout: Layout): string {
           IF p_file_ids IS NOT NULL THEN
             -- Whoever deletes one of these files waits for this append, and then sees that it refers to the file.
             PERFORM FROM ${schema}.files f WHERE f.namespace = p_namespace AND f.agent_id = p_agent_id
-              AND f.file_id = ANY (p_file_ids)${layout.and("f", "p_tenant")} ORDER BY f.file_id FOR KEY SHARE;
-            INSERT INTO ${schema}.file_references (${layout.first("tenant")}session_no, seq, namespace, agent_id, file_id)
-            SELECT ${layout.first("p_tenant")}s.session_no, s.last_seq - p_record_count + u.place, p_namespace, p_agent_id, u.file_id
-            FROM unnest(p_file_ids, p_file_places) AS u (file_id, place);
+              AND lower(f.file_id) = ANY (p_file_ids)${layout.and("f", "p_tenant")} ORDER BY lower(f.file_id) FOR KEY SHARE;
+            INSERT INTO ${schema}.file_references (${layout.first("tenant")}session_no, seq, place, namespace, agent_id, file_id)
+            SELECT ${layout.first("p_tenant")}s.session_no, s.last_seq - p_record_count + u.record, u.place, p_namespace, p_agent_id, u.file_id
+            FROM unnest(p_file_ids, p_file_records) WITH ORDINALITY AS u (file_id, record, place);
           END IF;
         END IF;
         IF p_idem_key IS NOT NULL THEN

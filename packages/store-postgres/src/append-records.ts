@@ -323,10 +323,10 @@ function keyFields({ key, digest }: NonNullable<AppendRequest["keyed"]>, durabil
 }
 
 function fileFields(prepared: readonly PreparedRecord[]): AskedFields {
-  const named = prepared.flatMap(({ fields }, index) => fileIdsOf(fields).map((id) => ({ id, place: index + 1 })));
+  const named = prepared.flatMap(({ fields }, index) => fileIdsOf(fields).map((id) => ({ id, record: index + 1 })));
   if (named.length === 0) return {};
-  const places = arrayLiteral(named.map(({ place }) => place));
-  return { file_ids: arrayLiteral(named.map(({ id }) => id)), file_places: places };
+  const records = arrayLiteral(named.map(({ record }) => record));
+  return { file_ids: arrayLiteral(named.map(({ id }) => id)), file_records: records };
 }
 
 function givenIds(prepared: readonly PreparedRecord[]): readonly string[] | null {

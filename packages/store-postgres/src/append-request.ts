@@ -35,9 +35,9 @@ export const requestFields = {
   for_revision: "bigint",
   sets_source: "boolean",
   source_digest: "text",
-  // The files that records of the batch refer to, and the places of these records in it.
+  // The files to which records of the batch refer, and the numbers of these records in the batch.
   file_ids: "text[]",
-  file_places: "integer[]",
+  file_records: "integer[]",
 } as const;
 
 /** Holds the records of the batch column by column, and values that are too large for a text of the request. */

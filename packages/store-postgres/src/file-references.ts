@@ -9,7 +9,7 @@ export async function shareReferences(
   run: RunStatement,
   { origin, fork, atSeq }: { readonly origin: DatabaseRow; readonly fork: DatabaseRow; readonly atSeq: number },
 ): Promise<void> {
-  const columns = "seq, namespace, agent_id, file_id";
+  const columns = "seq, place, namespace, agent_id, file_id";
   await run(
     `INSERT INTO ${schema}.file_references (${layout.first("tenant")}session_no, ${columns})
      SELECT ${layout.first("r.tenant")}$1::bigint, ${columns} FROM ${schema}.file_references r
@@ -70,13 +70,13 @@ export async function deleteUnused(
   const { schema } = context;
   const { layout } = context.found;
   const tenant = layout.values({ namespace, agentId });
-  const isNamed = `f.namespace = $1 AND f.agent_id = $2 AND f.file_id = ANY ($3::text[])${layout.and("f", "$4")}`;
+  const isNamed = `f.namespace = $1 AND f.agent_id = $2 AND lower(f.file_id) = ANY ($3::text[])${layout.and("f", "$4")}`;
   const named = [namespace, agentId, ids, ...tenant];
-  await run(`SELECT FROM ${schema}.files f WHERE ${isNamed} ORDER BY f.file_id FOR UPDATE`, named);
+  await run(`SELECT FROM ${schema}.files f WHERE ${isNamed} ORDER BY lower(f.file_id) FOR UPDATE`, named);
   const unused = await run(
     `SELECT f.upload FROM ${schema}.files f WHERE ${isNamed} AND NOT EXISTS (
        SELECT FROM ${schema}.file_references r
-       WHERE r.namespace = $1 AND r.agent_id = $2 AND r.file_id = f.file_id${layout.and("r", "$4")})`,
+       WHERE r.namespace = $1 AND r.agent_id = $2 AND lower(r.file_id) = f.file_id${layout.and("r", "$4")})`,
     named,
   );
   for (const row of unused) await deleteUpload(context, run, String(row["upload"]), tenant);

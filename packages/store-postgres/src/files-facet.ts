@@ -103,7 +103,7 @@ async function publishOnce(
   const nowMs = await databaseNowMs(context, run);
   await dropOldUploads(context, run, upload.scope, nowMs - uploadEndsMs);
   const renewed = await run(
-    `UPDATE ${schema}.files SET stored_at_ms = $4 WHERE namespace = $1 AND agent_id = $2 AND file_id = $3${layout.and("", "$5")}
+    `UPDATE ${schema}.files SET stored_at_ms = $4 WHERE namespace = $1 AND agent_id = $2 AND lower(file_id) = $3${layout.and("", "$5")}
      RETURNING upload`,
     [namespace, agentId, id, nowMs, ...tenant],
   );
@@ -156,7 +156,7 @@ async function findFile(
 ): Promise<Awaited<ReturnType<FileBackend["find"]>>> {
   const [row] = await pool.run(
     `SELECT file_id, bytes, stored_at_ms, upload FROM ${schema}.files
-     WHERE namespace = $1 AND agent_id = $2 AND file_id = $3${layout.and("", "$4")}`,
+     WHERE namespace = $1 AND agent_id = $2 AND lower(file_id) = $3${layout.and("", "$4")}`,
     [scope.namespace, scope.agentId, id, ...layout.values(scope)],
     { isRead: true },
   );
@@ -185,7 +185,7 @@ async function removeFile(context: StoreContext, scope: FileScope, id: string): 
   return context.pool.transaction(async (run) => {
     const [row] = await run(
       `SELECT upload FROM ${context.schema}.files
-       WHERE namespace = $1 AND agent_id = $2 AND file_id = $3${layout.and("", "$4")} FOR UPDATE`,
+       WHERE namespace = $1 AND agent_id = $2 AND lower(file_id) = $3${layout.and("", "$4")} FOR UPDATE`,
       [scope.namespace, scope.agentId, id, ...tenant],
     );
     if (row === undefined) return false;
@@ -203,12 +203,12 @@ async function listFiles(
 ): Promise<readonly ListedFile[]> {
   const isInScope = (row: string): string => `${row}.namespace = $1 AND ${row}.agent_id = $2${layout.and(row, "$5")}`;
   const ids = (table: string): string =>
-    `(SELECT DISTINCT t.file_id FROM ${schema}.${table} t WHERE ${isInScope("t")} AND t.file_id > $3 ORDER BY 1 LIMIT $4)`;
+    `(SELECT DISTINCT lower(t.file_id) AS file_id FROM ${schema}.${table} t WHERE ${isInScope("t")} AND lower(t.file_id) > $3 ORDER BY 1 LIMIT $4)`;
   const rows = await pool.run(
     `SELECT i.file_id, f.bytes, f.stored_at_ms,
-       (SELECT count(*) FROM ${schema}.file_references r WHERE ${isInScope("r")} AND r.file_id = i.file_id) AS refs
+       (SELECT count(*) FROM ${schema}.file_references r WHERE ${isInScope("r")} AND lower(r.file_id) = i.file_id) AS refs
      FROM (SELECT u.file_id FROM (${ids("files")} UNION ${ids("file_references")}) u ORDER BY 1 LIMIT $4) i
-     LEFT JOIN ${schema}.files f ON ${isInScope("f")} AND f.file_id = i.file_id ORDER BY 1`,
+     LEFT JOIN ${schema}.files f ON ${isInScope("f")} AND lower(f.file_id) = i.file_id ORDER BY 1`,
     [scope.namespace, scope.agentId, afterId, limit, ...layout.values(scope)],
     { isRead: true },
   );

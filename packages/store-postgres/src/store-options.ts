@@ -79,6 +79,7 @@ export interface PostgresStore extends core.SessionStore {
   readonly watch: core.WatchFacet;
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
+  readonly files: core.FilesFacet;
   /** Reads the state and the records from the window's boundary on. It takes one round trip while they fit a page. */
   readWindow(ref: core.SessionRef, options?: { readonly signal?: AbortSignal | undefined }): Promise<RecordWindow>;
 }

@@ -11,11 +11,13 @@ export function functionCalls({
   layout,
   theirNumber,
   theirTenant,
+  theirUpload,
 }: {
   readonly schema: string;
   readonly layout: LayoutName;
   readonly theirNumber: string;
   readonly theirTenant: string;
+  readonly theirUpload: string;
 }): Calls {
   const s = `"${schema}"`;
   const request = requestOrder.map((field) => {
@@ -42,6 +44,7 @@ export function functionCalls({
     is_own_1: [[`SELECT ${s}.is_own_1(${theirNumber}) = ${s}.is_own_1(987654321) AS same`, "1 rows"]],
     serves_1: [[`SELECT ${s}.serves_1('other') = ${s}.serves_1('nobody at all') AS same`, "1 rows"]],
     holds_1: [[`SELECT ${s}.holds_1(${theirNumber}) = ${s}.holds_1(987654321) AS same`, "1 rows"]],
+    holds_file_1: [[`SELECT ${s}.holds_file_1('${theirUpload}') = ${s}.holds_file_1('nobody''s') AS same`, "1 rows"]],
     shares_own_1: [
       [
         `SELECT ${s}.shares_own_1(ARRAY[${theirNumber}::bigint], '{1}', '{x}', 'other') = ${s}.shares_own_1(ARRAY[987654321::bigint], '{1}', '{x}', 'other') AS same`,

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import type { PartialReply, SearchFacet, SessionRef } from "@throughline/core";
@@ -22,6 +23,11 @@ export interface Fixture {
   readonly roleUrl: string;
 }
 
+export const sayFile = (fileId: string): { readonly type: string; readonly message: object } => ({
+  type: "message",
+  message: { role: "user", content: [{ type: "file", fileId }] },
+});
+
 export const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
 
 type PurgesOf = Required<Pick<PostgresStore["maintenance"], "purges" | "addPurges">>;
@@ -35,6 +41,13 @@ export async function all(pages: AsyncIterable<unknown>): Promise<unknown[]> {
 
 /** A method tried on what belongs to another agent, and what comes of it: an error's code, or nothing of theirs. */
 export type Try = readonly [method: string, wanted: string, attempt: (fixture: Fixture) => Promise<unknown>];
+
+/** The id of the file that `fillAgent` gives the other agent. */
+export const theirFile: string = createHash("sha256").update(`file of ${secret}`).digest("hex");
+
+export async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
 
 export const until = { leaseUntilMs: 4_000_000_000_000 };
 
@@ -131,5 +144,16 @@ export const tries: readonly Try[] = [
     "STORE_READ_ONLY",
     ({ store }) => purgesOf(store).addPurges("", [{ agentId: "other", digest: "0".repeat(32), purgedAtMs: 1 }]),
   ],
+  ["files.put", "STORE_READ_ONLY", ({ store }) => store.files.put(theirs, bytesOf("mine"))],
+  [
+    "files.put, of bytes they have",
+    "STORE_READ_ONLY",
+    ({ store }) => store.files.put(theirs, bytesOf(`file of ${secret}`)),
+  ],
+  ["files.get", "FILE_NOT_FOUND", ({ store }) => all(store.files.get(theirs, theirFile))],
+  ["files.get, at its own agent", "FILE_NOT_FOUND", ({ store }) => all(store.files.get(own, theirFile))],
+  ["files.stat", "nothing", ({ store }) => store.files.stat(theirs, theirFile)],
+  ["files.delete", "nothing", async ({ store }) => ((await store.files.delete(theirs, theirFile)) ? "deleted" : [])],
+  ["files.list", "nothing", ({ store }) => all(store.files.list(theirs))],
   ["close", "nothing", ({ store }) => store.close()],
 ];

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +49,13 @@ const partial: PartialReply = {
   updatedMs: 1,
 };
 
+const fileText = "bytes of a file";
+const fileId = createHash("sha256").update(fileText).digest("hex");
+
+async function* file(): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(fileText);
+}
+
 const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
 const other: SessionRef = { ...ref, key: "agent:main:other" };
 const until = { leaseUntilMs: 4_000_000_000_000 };
@@ -72,6 +80,18 @@ const rows: readonly Row[] = [
   ],
   ["append, again with its key", 1, ({ store }) => store.append(ref, [draft], { idempotencyKey: "k" })],
   ["append, refused", 1, ({ store }) => refused(store.append(ref, [draft], { expect: { head: "none" } }))],
+  // The time, the row and a chunk; the commit in a transaction of six; what was stored.
+  ["files.put", 10, ({ store }) => store.files.put(ref, file())],
+  ["files.put, of bytes that are there", 14, ({ store }) => store.files.put(ref, file())],
+  ["files.stat", 1, ({ store }) => store.files.stat(ref, fileId)],
+  ["files.get", 2, ({ store }) => through(store.files.get(ref, fileId))],
+  ["files.list", 1, ({ store }) => through(store.files.list(ref))],
+  [
+    "append, with a file",
+    1,
+    ({ store }) =>
+      store.append(ref, [{ type: "message", message: { role: "user", content: [{ type: "file", fileId }] } }]),
+  ],
   [
     "append, a turn that begins",
     1,
@@ -110,7 +130,8 @@ const rows: readonly Row[] = [
   ],
   ["fork.sharers", 2, ({ store }) => store.fork.sharers?.(ref, [1]) ?? expect.unreachable()],
   // From here on transactions: BEGIN, what they do, COMMIT. None of them stands between a user and a reply.
-  ["fork.fork", 8, ({ store }) => store.fork.fork(ref, other, { sessionId: "fork" })],
+  ["files.delete", 5, ({ store }) => store.files.delete(ref, fileId)],
+  ["fork.fork", 9, ({ store }) => store.fork.fork(ref, other, { sessionId: "fork" })],
   ["move", 5, ({ store }) => store.move(other, { kind: "archive" })],
   [
     "redact, after a load",
@@ -121,11 +142,11 @@ const rows: readonly Row[] = [
     },
   ],
   ["remove", 4, ({ store }) => store.remove(ref)],
-  ["remove, for good", 12, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
+  ["remove, for good", 15, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
   // A slice of sessions each, whatever they hold.
-  ["maintenance.verify", 8, ({ store }) => through(store.maintenance.verify())],
-  ["maintenance.repair", 25, ({ store }) => through(store.maintenance.repair())],
-  ["maintenance.backup", 37, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
+  ["maintenance.verify", 9, ({ store }) => through(store.maintenance.verify())],
+  ["maintenance.repair", 26, ({ store }) => through(store.maintenance.repair())],
+  ["maintenance.backup", 50, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
   ["maintenance.purges", 1, ({ store }) => through(store.maintenance.purges?.() ?? expect.unreachable())],
   [
     "maintenance.addPurges",

@@ -7,7 +7,21 @@ import { createPostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { publicMethods } from "./public-methods.ts";
 import { giveMain, readmeGrants } from "./readme-grants.ts";
-import { all, own, partialOf, say, searchOf, secret, theirs, tries, until, type Fixture } from "./role-tries.ts";
+import {
+  all,
+  bytesOf,
+  own,
+  partialOf,
+  say,
+  sayFile,
+  searchOf,
+  secret,
+  theirFile,
+  theirs,
+  tries,
+  until,
+  type Fixture,
+} from "./role-tries.ts";
 import { attacks } from "./row-attacks.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
@@ -29,7 +43,9 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       const { purgedAtMs } = await owner.list({
         importedFrom: { format: theirSource.format, sourceId: theirSource.sessionId },
       });
-      return { sessions, records, purgedAtMs, partial: await owner.partials.read(theirs) };
+      const files = await all(owner.files.list(theirs));
+      const bytes = await all(owner.files.get(theirs, theirFile));
+      return { sessions, records, purgedAtMs, files, bytes, partial: await owner.partials.read(theirs) };
     }
 
     async function numbers({ schema }: Fixture): Promise<Readonly<Record<string, string>>> {
@@ -39,6 +55,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
           (SELECT to_jsonb(s) ->> 'tenant' FROM "${schema}".sessions s WHERE session_id = 'own') AS tenant,
           (SELECT to_jsonb(s) ->> 'tenant' FROM "${schema}".sessions s WHERE session_id = 'theirs') AS theirtenant,
           (SELECT session_no FROM "${schema}".sessions WHERE session_id = 'theirs') AS their,
+          (SELECT upload FROM "${schema}".files WHERE agent_id = 'other') AS upload,
           (SELECT base_nos[1] FROM "${schema}".sessions WHERE session_id = 'their-heir') AS purged,
           (SELECT substring(r.tableoid::regclass::text FROM 'records_(\\d+)') FROM "${schema}".sessions s
              JOIN "${schema}".records r USING (session_no) WHERE s.session_id = 'theirs' LIMIT 1) AS partition`),
@@ -54,12 +71,14 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
         [theirs, "theirs"],
       ] as const)
         await owner.save(ref, { sessionId, label: sessionId === "own" ? "plain" : secret }, { ifRevision: null });
-      await owner.append(own, [say("hello")]);
+      await owner.append(own, [say("hello"), sayFile((await owner.files.put(own, bytesOf("hello"))).id)]);
       await owner.append(theirs, [{ ...say(`${secret} ${"x".repeat(300_000)}`), id: "secret-1" }, say(secret)], {
         idempotencyKey: "k",
         entry: { model: secret },
         turn: { action: "open", turnId: "t", owner: "node", fence: 1, ...until },
       });
+      expect(await owner.files.put(theirs, bytesOf(`file of ${secret}`))).toMatchObject({ id: theirFile });
+      await owner.append(theirs, [sayFile(theirFile)], { turn: { action: "renew", fence: 1, ...until } });
       await owner.partials.write(theirs, partialOf("theirs"));
       const gone = { ...theirs, key: "agent:other:gone" };
       await owner.save(gone, { sessionId: "gone", importedFrom: theirSource }, { ifRevision: null });
@@ -167,6 +186,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
         await client.query(`CREATE FUNCTION ${s}.pg_has_role(oid, text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
           CREATE FUNCTION ${s}.to_regrole(text) RETURNS regrole LANGUAGE sql AS 'SELECT current_user::regrole';
           CREATE FUNCTION ${s}.serves_tenant_1(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+          CREATE FUNCTION ${s}.holds_file_1(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
           CREATE FUNCTION ${s}.serves_1(text) RETURNS boolean LANGUAGE sql AS 'SELECT true'`);
         await client.query(`SET search_path = ${s}, "${schema}"`);
         for (const table of [
@@ -178,6 +198,9 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
           "agents",
           "search_documents",
           "purged_sources",
+          "files",
+          "file_chunks",
+          "file_references",
         ]) {
           const { rows } = await client.query(`SELECT t::text FROM ${table} t`);
           expect(inspect(rows, { maxArrayLength: null, maxStringLength: null })).not.toMatch(/Zanzibar|other|theirs/);

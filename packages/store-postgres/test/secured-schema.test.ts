@@ -43,6 +43,8 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
     let before: readonly string[];
     let client: pg.Client;
     let ownNumbers: string;
+    let ownUploads: string;
+    let theirUpload: string;
     let tenant: string;
     let theirTenant: string;
     let theirNumber: string;
@@ -69,6 +71,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       if (columns.includes("tenant")) return `tenant = ${tenant}`;
       if (columns.includes("session_no")) return `session_no IN (${ownNumbers})`;
       if (columns.includes("role_name")) return `role_name = '${fixture.role}'`;
+      if (columns.includes("upload")) return `upload IN (${ownUploads})`;
       return columns.includes("agent_id") ? "agent_id = 'main'" : "false";
     }
 
@@ -127,6 +130,11 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       );
       ownNumbers = (numbers.rows[0]?.own ?? []).join(", ");
       theirNumber = numbers.rows[0]?.their ?? "";
+      const uploads = await client.query<{ upload: string; is_own: boolean }>(
+        `SELECT upload, agent_id = 'main' AS is_own FROM "${fixture.schema}".files`,
+      );
+      ownUploads = uploads.rows.flatMap((row) => (row.is_own ? [`'${row.upload}'`] : [])).join(", ");
+      theirUpload = uploads.rows.find((row) => !row.is_own)?.upload ?? expect.unreachable("no file");
       [tenant = "", theirTenant = ""] = (numbers.rows[0]?.tenants ?? []).map(String);
       // A second note changes nothing.
       await client.query(`SELECT "${fixture.schema}".note_erased_words_1()`);
@@ -317,7 +325,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
     });
 
     it("every function, with what belongs to another agent, answers as if it were not there", async () => {
-      const calls = functionCalls({ schema: fixture.schema, layout, theirNumber, theirTenant });
+      const calls = functionCalls({ schema: fixture.schema, layout, theirNumber, theirTenant, theirUpload });
       const names = await withClient(url, (client) =>
         client.query<{ name: string }>(
           "SELECT p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1",

@@ -15,6 +15,10 @@ function say(content: string): { readonly type: string; readonly message: object
   return { type: "message", message: { role: "user", content } };
 }
 
+async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
 /** A session with something in every table of the store. */
 async function fillAgent(store: PostgresStore, ref: SessionRef, text: string): Promise<void> {
   const id = ref.agentId === "main" ? "mine" : "theirs";
@@ -23,6 +27,9 @@ async function fillAgent(store: PostgresStore, ref: SessionRef, text: string): P
     idempotencyKey: `key of ${id}`,
     entry: { model: text },
   });
+  const bytes = new TextEncoder().encode(`file of ${text}`);
+  const { id: fileId } = await store.files.put(ref, oneChunk(bytes));
+  await store.append(ref, [{ type: "message", message: { role: "user", content: [{ type: "file", fileId }] } }]);
   const gone = { ...ref, key: `agent:${ref.agentId}:gone` };
   const importedFrom = { format: "pi", sessionId: id };
   await store.save(gone, { sessionId: `${id}-gone`, importedFrom }, { ifRevision: null });
