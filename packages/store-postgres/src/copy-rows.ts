@@ -1,13 +1,19 @@
 import type { RunStatement } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
 import type { DatabaseRow } from "./row-values.ts";
+import type { StoreContext } from "./store-context.ts";
 
-/** Names one of the two schemas between which rows are copied, or a transaction on it. */
+/** Names a schema, or a transaction on it. */
 export interface RowPlace {
   readonly run: RunStatement;
   /** Holds the name of the schema in quotes, because statements contain it. */
   readonly schema: string;
   readonly layout: Layout;
+}
+
+/** Returns the schema of a store, or a transaction on it. */
+export function placeOf({ pool, schema, found }: StoreContext, run?: RunStatement): RowPlace {
+  return { run: run ?? ((sql, values = []) => pool.run(sql, values)), schema, layout: found.layout };
 }
 
 /** Holds a stored column, and its type as a cast names it. */

@@ -1,5 +1,6 @@
 import type { FileScope } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
+import { placeOf, type RowPlace } from "./copy-rows.ts";
 import { refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -26,7 +27,7 @@ export async function dropReferences(context: StoreContext, run: RunStatement, s
     `DELETE FROM ${context.schema}.file_references WHERE session_no = $1${layout.and("", "$2")} RETURNING file_id`,
     [session["session_no"], ...layout.values(ref)],
   );
-  await deleteUnused(context, run, ref, idsOf(dropped));
+  await deleteUnused(placeOf(context, run), ref, idsOf(dropped));
 }
 
 /** Removes what a record refers to, in every session that shows it, except the ids that its redacted form still names. */
@@ -49,10 +50,11 @@ export async function dropReferencesOfRecord(
      RETURNING r.file_id`,
     [row["session_no"], row["seq"], keptIds, ...layout.values(scope)],
   );
-  await deleteUnused(context, run, scope, idsOf(dropped));
+  await deleteUnused(placeOf(context, run), scope, idsOf(dropped));
 }
 
-function idsOf(rows: readonly DatabaseRow[]): readonly string[] {
+/** Returns the ids of files in rows, each once. */
+export function idsOf(rows: readonly DatabaseRow[]): readonly string[] {
   return [...new Set(rows.map((row) => String(row["file_id"])))];
 }
 
@@ -61,14 +63,12 @@ function idsOf(rows: readonly DatabaseRow[]): readonly string[] {
  * them. The lock of this statement waits for such an append, and the next statement sees what it committed.
  */
 export async function deleteUnused(
-  context: StoreContext,
-  run: RunStatement,
+  transaction: RowPlace,
   { namespace, agentId }: FileScope,
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
-  const { schema } = context;
-  const { layout } = context.found;
+  const { run, schema, layout } = transaction;
   const tenant = layout.values({ namespace, agentId });
   const isNamed = `f.namespace = $1 AND f.agent_id = $2 AND lower(f.file_id) = ANY ($3::text[])${layout.and("f", "$4")}`;
   const named = [namespace, agentId, ids, ...tenant];
@@ -79,13 +79,12 @@ export async function deleteUnused(
        WHERE r.namespace = $1 AND r.agent_id = $2 AND lower(r.file_id) = f.file_id${layout.and("r", "$4")})`,
     named,
   );
-  for (const row of unused) await deleteUpload(context, run, String(row["upload"]), tenant);
+  for (const row of unused) await deleteUpload(transaction, String(row["upload"]), tenant);
 }
 
 /** Deletes a file or an upload. The row goes last, because row security shows a role the chunks only while it is there. */
 export async function deleteUpload(
-  { schema, found: { layout } }: StoreContext,
-  run: RunStatement,
+  { run, schema, layout }: RowPlace,
   upload: string,
   tenant: readonly string[],
 ): Promise<void> {

@@ -2,6 +2,7 @@ import type { Clock, FilesFacet, RandomSource } from "@throughline/core";
 import { type FileScope, type ListedFile, refused } from "@throughline/core/internal";
 import { createFilesFacet, type FileBackend, type FileUpload, type HandleLife } from "@throughline/store-kit/internal";
 import type { RunStatement } from "./connection-pool.ts";
+import { placeOf } from "./copy-rows.ts";
 import { deleteUpload } from "./file-references.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
@@ -133,7 +134,7 @@ async function dropOldUploads(
        AND stored_at_ms < $3${layout.and("", "$4")} LIMIT 10 FOR UPDATE SKIP LOCKED`,
     [scope.namespace, scope.agentId, beforeMs, ...tenant],
   );
-  for (const row of old) await deleteUpload(context, run, String(row["upload"]), tenant);
+  for (const row of old) await deleteUpload(placeOf(context, run), String(row["upload"]), tenant);
 }
 
 /** Removes an upload, unless its commit was applied after all and only the answer was lost. */
@@ -145,7 +146,7 @@ async function drop(context: StoreContext, { id, scope }: FileUpload): Promise<v
       `SELECT FROM ${context.schema}.files WHERE upload = $1 AND file_id IS NULL${layout.and("", "$2")} FOR UPDATE`,
       [id, ...tenant],
     );
-    if (upload !== undefined) await deleteUpload(context, run, id, tenant);
+    if (upload !== undefined) await deleteUpload(placeOf(context, run), id, tenant);
   });
 }
 
@@ -189,7 +190,7 @@ async function removeFile(context: StoreContext, scope: FileScope, id: string): 
       [scope.namespace, scope.agentId, id, ...tenant],
     );
     if (row === undefined) return false;
-    await deleteUpload(context, run, String(row["upload"]), tenant);
+    await deleteUpload(placeOf(context, run), String(row["upload"]), tenant);
     return true;
   });
 }

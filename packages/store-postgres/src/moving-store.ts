@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   hasErrorCode,
   ThroughlineError,
+  type FilesFacet,
   type ForkFacet,
   type ListQuery,
   type PartialsFacet,
@@ -17,6 +18,7 @@ import { assertMoveAction, assertRedaction, planList } from "@throughline/store-
 import { assertStoreOptions, isFields, quote, refused } from "@throughline/core/internal";
 import { mergePages, mergedHits } from "./merged-answers.ts";
 import { movedCopyOf, type MovedCopy } from "./moved-copy.ts";
+import { bringFiles, createMovingFiles, dropUnusedFiles, filesOfSession } from "./moving-files.ts";
 import { contextOf } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
 
@@ -56,13 +58,17 @@ class MovingStore implements SessionStore {
   readonly watch: WatchFacet;
   readonly fork: ForkFacet;
   readonly partials: PartialsFacet;
+  readonly files: FilesFacet;
   readonly exclusively?: NonNullable<SessionStore["exclusively"]>;
   readonly #to: PostgresStore;
   readonly #from: PostgresStore;
+  readonly #stores: { readonly to: PostgresStore; readonly from: PostgresStore };
   readonly #known = new Set<string>();
 
   constructor(to: PostgresStore, from: PostgresStore) {
     [this.#to, this.#from] = [to, from];
+    this.#stores = { to, from };
+    this.files = createMovingFiles({ to, from });
     this.capabilities = Object.freeze({ ...to.capabilities, maintenance: false });
     const { exclusively } = to;
     if (exclusively !== undefined) this.exclusively = exclusively.bind(to);
@@ -84,7 +90,10 @@ class MovingStore implements SessionStore {
   }
 
   append: SessionStore["append"] = (ref, drafts, options) =>
-    this.#at(ref, (store) => store.append(ref, drafts, options));
+    this.#at(ref, async (store) => {
+      if (isAddress(ref)) await bringFiles(store, this.#stores, ref, drafts);
+      return store.append(ref, drafts, options);
+    });
 
   load: SessionStore["load"] = async (ref, options = {}) => {
     assertStoreOptions("load", options);
@@ -123,14 +132,17 @@ class MovingStore implements SessionStore {
   remove: SessionStore["remove"] = async (ref, options = {}) => {
     assertStoreOptions("remove", options);
     const found = await this.#find(ref);
+    const files = options.purge === true && found !== null ? await filesOfSession(this.#stores, ref) : [];
     await this.#at(ref, (store) => store.remove(ref, options));
     if (options.purge !== true || found === null) return;
     for (const copy of await this.#copiesOf(ref, found.state.sessionId)) await this.#from.remove(copy.ref, options);
+    await dropUnusedFiles(this.#stores, ref, files);
   };
 
   redact: SessionStore["redact"] = async (ref, ids, options) => {
     assertRedaction(ids, options);
     const found = await this.#find(ref);
+    const files = found === null ? [] : await filesOfSession(this.#stores, ref);
     const result = await this.#at(ref, (store) => store.redact(ref, ids, options));
     // The source is searched in any case, because the session may have been moved since the lookup.
     if (found === null) return result;
@@ -140,6 +152,7 @@ class MovingStore implements SessionStore {
         await this.#from.redact(copy.ref, [id], options).catch((error: unknown) => {
           if (!hasErrorCode(error, "RECORD_NOT_FOUND")) throw error;
         });
+    await dropUnusedFiles(this.#stores, ref, files);
     return result;
   };
 

@@ -16,6 +16,7 @@ import {
   copyRecords,
   differingSeqs,
   insertTexts,
+  placeOf,
   type CopiedNumber,
   type RowPlace,
 } from "./copy-rows.ts";
@@ -23,14 +24,15 @@ import { entryColumns, entryOf, refOf, type DatabaseRow } from "./row-values.ts"
 import {
   assertFitting,
   dropLeftCopies,
+  isTaken,
   families,
   type Family,
   newNumber,
   rangeOf,
-  placeOf,
   type Relocation,
 } from "./relocation.ts";
 import { movedCopyOf, withNote, withoutNote, type MovedCopy } from "./moved-copy.ts";
+import { copyFilesOf, copyUnusedFiles, dropRedactedReferences } from "./relocate-files.ts";
 import { copyPurges } from "./purged-sources.ts";
 import { databaseNowMs } from "./store-clock.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
@@ -59,17 +61,9 @@ export interface RelocateOptions {
 
 export const relocateTable: OptionTable<RelocateOptions> = { namespace: optionKinds.text, signal: optionKinds.signal };
 
-/** Holds a session of the source, as a row and as texts for the copy. */
-interface Member {
-  readonly row: DatabaseRow;
-  readonly texts: DatabaseRow;
-  /** States the location before an earlier move, or null for a session that was not moved. */
-  readonly movedFrom: MovedCopy | null;
-}
-
 /**
  * Moves sessions to another schema, in the same database or another one and of either layout, while programs write to
- * both. Records, payloads, revisions, fences, idempotency keys, forks and redactions move along. Sessions that share
+ * both. Records, payloads, files, revisions, fences, idempotency keys, forks and redactions move along. Sessions that share
  * records move together.
  *
  * The run may end at any time and start again: it loses nothing, doubles nothing, and no session is active in both
@@ -110,8 +104,17 @@ export async function* relocateSessions(
     check();
     yield* moveFamily(relocation, family);
   }
+  await copyUnusedFiles(relocation, namespace);
   await copyPurges(from, to, namespace, check);
   await dropLeftCopies(relocation);
+}
+
+/** Holds a session of the source, as a row and as texts for the copy. */
+interface Member {
+  readonly row: DatabaseRow;
+  readonly texts: DatabaseRow;
+  /** States the location before an earlier move, or null for a session that was not moved. */
+  readonly movedFrom: MovedCopy | null;
 }
 
 /** Finishes the moves of an earlier run first, and then moves the remaining sessions. */
@@ -210,6 +213,7 @@ async function takeMembers(
   for (const number of numbersOf(relocation, members)) {
     records += await copyNumber(relocation, number, source, target);
     await copyKeys(source, target, number, relocation.columns.keyed_appends);
+    await dropRedactedReferences(source, target, number);
   }
   await insertMembers(relocation, members, target);
   return records;
@@ -271,28 +275,8 @@ async function copyNumber(
   const seqs = await differingSeqs(source, target, number);
   if (seqs.length > 0) records += await copyRecords(source, target, number, { seqs }, columns.records, check);
   await copyPayloads(source, target, number, check);
+  await copyFilesOf(source, target, number, check);
   return records;
-}
-
-/** Tests whether the target has a session with such an address or id, or another spelling of the agent id. */
-async function isTaken(relocation: Relocation, members: readonly Member[], run: RunStatement): Promise<boolean> {
-  const { to } = relocation;
-  const { layout } = to.found;
-  for (const { row, movedFrom } of members) {
-    const number = newNumber(relocation, String(row["session_no"]));
-    const ref = refOf(row);
-    const archiveId = movedFrom?.archiveId ?? String(row["archive_id"]);
-    const [held] = await run(
-      `SELECT EXISTS (SELECT FROM ${to.schema}.sessions t WHERE t.namespace = $1 AND t.agent_id = $2${layout.and("t", "$7")}
-           AND t.session_no <> $6
-           AND (t.key = $3 AND t.archive_id = $4 OR lower(t.session_id) = lower($5)))
-         OR EXISTS (SELECT FROM ${to.schema}.agents a WHERE a.namespace = $1 AND a.folded_id = lower($2)
-           AND a.agent_id <> $2${layout.and("a", "$7")}) AS is_held`,
-      [ref.namespace, ref.agentId, ref.key, archiveId, row["session_id"], number, ...layout.values(ref)],
-    );
-    if (held?.["is_held"] === true) return true;
-  }
-  return false;
 }
 
 /** Inserts the sessions as they were before the move, with their turns closed. */

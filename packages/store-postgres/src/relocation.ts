@@ -1,11 +1,13 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
-import type { columnsOf, RowPlace } from "./copy-rows.ts";
+import type { columnsOf } from "./copy-rows.ts";
 import { keptCodec } from "./open-schema.ts";
 import { beforeAll, numbersBehind } from "./layout.ts";
 import { readSecurity } from "./row-security.ts";
-import { refOf } from "./row-values.ts";
+import type { MovedCopy } from "./moved-copy.ts";
+import { dropCopiedReferences } from "./relocate-files.ts";
+import { refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Reserves numbers for sessions that the source creates during the move. */
@@ -29,10 +31,6 @@ export interface Relocation {
   readonly numbers: NumberRange;
   readonly columns: Readonly<Record<"sessions" | "records" | "keyed_appends", Awaited<ReturnType<typeof columnsOf>>>>;
   readonly check: () => void;
-}
-
-export function placeOf({ pool, schema, found }: StoreContext, run?: RunStatement): RowPlace {
-  return { run: run ?? ((sql, values = []) => pool.run(sql, values)), schema, layout: found.layout };
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID, CODEC_FAILED, STORE_UNSUPPORTED */
@@ -134,7 +132,12 @@ export async function dropLeftCopies({ from, to, numbers: range, check }: Reloca
   const known = new Set(kept.map((row) => String(row["no"])));
   const left = copied.filter((row) => !known.has(String(row["number"])));
   const tenants = Map.groupBy(left, (row) => row["tenant"]);
-  for (const [tenant, rows] of tenants)
+  for (const [tenant, rows] of tenants) {
+    await dropCopiedReferences(
+      to,
+      rows.map((row) => row["session_no"]),
+      layout.name === "plain" ? [] : [tenant],
+    );
     for (const table of ["records", "payloads"]) {
       check();
       await to.pool.run(
@@ -142,6 +145,7 @@ export async function dropLeftCopies({ from, to, numbers: range, check }: Reloca
         [rows.map((row) => row["session_no"]), ...(layout.name === "plain" ? [] : [tenant])],
       );
     }
+  }
 }
 
 /** Holds the numbers of sessions that share records, and the value for the parameter of their tenant. */
@@ -182,4 +186,29 @@ export async function families(
 
 export function newNumber({ numbers }: Relocation, number: string): string {
   return String(BigInt(number) + numbers.offset);
+}
+
+/** Tests whether the target has a session with such an address or id, or another spelling of the agent id. */
+export async function isTaken(
+  relocation: Relocation,
+  members: readonly { readonly row: DatabaseRow; readonly movedFrom: MovedCopy | null }[],
+  run: RunStatement,
+): Promise<boolean> {
+  const { to } = relocation;
+  const { layout } = to.found;
+  for (const { row, movedFrom } of members) {
+    const number = newNumber(relocation, String(row["session_no"]));
+    const ref = refOf(row);
+    const archiveId = movedFrom?.archiveId ?? String(row["archive_id"]);
+    const [held] = await run(
+      `SELECT EXISTS (SELECT FROM ${to.schema}.sessions t WHERE t.namespace = $1 AND t.agent_id = $2${layout.and("t", "$7")}
+           AND t.session_no <> $6
+           AND (t.key = $3 AND t.archive_id = $4 OR lower(t.session_id) = lower($5)))
+         OR EXISTS (SELECT FROM ${to.schema}.agents a WHERE a.namespace = $1 AND a.folded_id = lower($2)
+           AND a.agent_id <> $2${layout.and("a", "$7")}) AS is_held`,
+      [ref.namespace, ref.agentId, ref.key, archiveId, row["session_id"], number, ...layout.values(ref)],
+    );
+    if (held?.["is_held"] === true) return true;
+  }
+  return false;
 }

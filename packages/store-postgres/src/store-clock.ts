@@ -34,7 +34,7 @@ export function rowClock(schema: string, row: string): string {
   return `${schema}.row_now_ms(${row}.session_no)`;
 }
 
-export async function databaseNowMs(context: StoreContext, run: RunStatement): Promise<number> {
+export async function databaseNowMs(context: Pick<StoreContext, "schema">, run: RunStatement): Promise<number> {
   const [row] = await run(`SELECT ${context.schema}.store_now_ms() AS now_ms`);
   return Number(row?.["now_ms"]);
 }

@@ -296,7 +296,9 @@ export const fileCases: readonly ConformanceCase[] = [
       const id = await putFile(under.store, bytes);
       await assertInNoFile(under, bytes);
       assert.ok(Buffer.from(await readFile(under.store, id)).equals(bytes));
-      assert.equal(new Set(places).size, 3, "each chunk has a place of its own");
+      // A store may keep a file twice, and each copy has places of its own.
+      assert.ok(places.length >= 3, "each chunk is encoded");
+      assert.equal(new Set(places).size, places.length, "each chunk has a place of its own");
     },
   },
   {
