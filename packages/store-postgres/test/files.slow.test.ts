@@ -7,7 +7,13 @@ import process from "node:process";
 import { promisify } from "node:util";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { killProcess } from "@throughline/store-conformance";
-import { createPostgresStore, type PostgresStore, type PostgresStoreOptions } from "@throughline/store-postgres";
+import {
+  createMovingStore,
+  createPostgresStore,
+  type PostgresStore,
+  type PostgresStoreOptions,
+  relocateSessions,
+} from "@throughline/store-postgres";
 import pg from "pg";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { newSchema, withClient } from "./store-under-test.ts";
@@ -193,6 +199,43 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       const both = await found(true);
       expect(both).toHaveLength(2);
       for (const id of [changed, missing]) expect(both.join()).toContain(id);
+    });
+
+    it("move with their sessions, and a purge during the move leaves none in either schema", async () => {
+      const [from, to] = [open({ layout }), open({ layout: layout === "plain" ? "tenant" : "plain" })];
+      const [one, two, unused] = [await putNew(from, 600_000), await putNew(from, 10), await putNew(from, 11)];
+      await refer(from, "first", one);
+      await refer(from, "first", two);
+      await from.fork.fork(refOf("first"), refOf("fork"), { sessionId: "fork", atSeq: 1 });
+      await refer(from, "busy", one);
+      const turn = { action: "open", fence: 1, turnId: "t", owner: "o", leaseUntilMs: 4e12 } as const;
+      await from.append(refOf("busy"), [], { turn });
+      const wanted = await listed(from);
+      const outcomes = await Array.fromAsync(relocateSessions(from, to), ({ outcome }) => outcome);
+      expect(outcomes.toSorted()).toEqual(["busy", "moved"]);
+      // The references of the busy session were copied before it was found to be busy.
+      expect(await listed(to)).toEqual(wanted);
+      for (const [id, length] of [[one, 600_000] as const, [two, 10] as const, [unused, 11] as const])
+        expect(await lengthOf(to, id)).toBe(length);
+      const moving = createMovingStore(to, from);
+      // A session of the target names a file, and a purge at the source leaves it there.
+      const late = (await moving.files!.put(scope, content(randomBytes(700_000)))).id;
+      for (const name of ["busy", "first"]) {
+        const message = { role: "user", content: [{ type: "file", fileId: late }] };
+        const held = name === "busy" ? { turn: { action: "renew", fence: 1, leaseUntilMs: 4e12 } as const } : {};
+        await moving.append(refOf(name), [{ type: "message", message }], held);
+      }
+      await moving.remove(refOf("busy"), { purge: true });
+      expect(await lengthOf(moving, late)).toBe(700_000);
+      await moving.remove(refOf("first"), { purge: true });
+      expect(await moving.files!.stat(scope, late)).toBeNull();
+      expect(await lengthOf(moving, one)).toBe(600_000);
+      await moving.remove(refOf("fork"), { purge: true });
+      expect(await moving.files!.delete(scope, unused)).toBe(true);
+      // The run that finds the session of the source purged removes what it had copied of it.
+      for await (const _family of relocateSessions(from, to)) continue;
+      expect(await rowsOf(from.schema)).toEqual([0, 0, 0]);
+      expect(await rowsOf(to.schema)).toEqual([0, 0, 0]);
     });
 
     it("are in a backup", async () => {
