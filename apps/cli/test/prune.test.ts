@@ -104,6 +104,37 @@ describe("prune", () => {
     expect(plan.steps.map(({ key }) => key)).not.toContain(keyOf("oldest"));
   });
 
+  it("deletes files that no record names and that are old enough, with --yes, and no other", async () => {
+    const scope = { namespace: "", agentId: "main" };
+    const url = `sqlite:${join(directory.path, "sessions.db")}`;
+    const where = { workingDirectory: directory.path, create: false };
+    const put = async (text: string): Promise<string> => {
+      await using store = await openStore(url, where);
+      const content = async function* (): AsyncGenerator<Uint8Array> {
+        yield new TextEncoder().encode(text);
+      };
+      return (await store.files!.put(scope, content())).id;
+    };
+    const [used, unused] = [await put("used"), await put("unused")];
+    {
+      await using store = await openStore(url, where);
+      const message = { role: "user", content: [{ type: "file", fileId: used }] };
+      await store.append(sessionRef({ key: keyOf("newest") }), [{ type: "message", message }]);
+    }
+    await setTimeout(2);
+    const before = await states();
+    expect(await prune("--unused-files", "1d", "--yes")).toMatchObject({ state: "done", steps: [], files: [] });
+    const file = { agentId: "main", fileId: unused, bytes: 6, storedAtMs: expect.any(Number) };
+    expect(await prune("--unused-files", "0s")).toMatchObject({
+      state: "planned",
+      files: [{ ...file, state: "planned" }],
+    });
+    expect(await prune("--unused-files", "0s", "--yes")).toMatchObject({ files: [{ ...file, state: "done" }] });
+    await using store = await openStore(url, where);
+    expect((await Array.fromAsync(store.files!.list(scope))).flat().map(({ id }) => id)).toEqual([used]);
+    expect(await states()).toEqual(before);
+  });
+
   it.each([[["--older-than", "soon"]], [["--max-bytes", "much"]], [["--keep", "-1"]], [[]]])(
     "refuses %j with 2",
     async (args) => {

@@ -70,7 +70,8 @@ const table = {
   },
   FILE_UNUSED: {
     severity: "info",
-    remedy: "Delete it with `sessions.files.delete(id)`, unless a message is about to refer to it.",
+    remedy:
+      "`throughline prune --unused-files 7d --yes` deletes such files that were put more than a week ago. `sessions.files.delete(id)` deletes one.",
   },
   FILE_UNREADABLE: {
     severity: "error",

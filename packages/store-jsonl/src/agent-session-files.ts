@@ -34,7 +34,7 @@ export interface AgentOptions {
   /** Creates the handling of other programs. `said` holds reported findings, so that both classes report each once. */
   readonly adoption: (agent: AgentSessionFiles, said: Set<string>) => AdoptionPort;
   /** Reads the records of a session of the agent. */
-  readonly records: (ref: SessionRef) => AsyncIterable<readonly SessionRecord[]>;
+  readonly records: (ref: SessionRef, afterSeq: number) => AsyncIterable<readonly SessionRecord[]>;
 }
 
 export class AgentSessionFiles {
@@ -120,7 +120,7 @@ export class AgentSessionFiles {
     });
     this.mirror = createMirror(context, this.folder, onFinding);
     this.adoption = adoption(this, this.#said);
-    this.stored = new StoredFiles(context, this, (row) => records(this.refOf(row)));
+    this.stored = new StoredFiles(context, this, (row, afterSeq) => records(this.refOf(row), afterSeq));
   }
 
   get exists(): boolean {

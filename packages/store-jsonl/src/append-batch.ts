@@ -1,4 +1,4 @@
-import { type AppendedRecord, monotonicMs, storedRecord } from "@throughline/core/internal";
+import { type AppendedRecord, fileIdsOf, monotonicMs, storedRecord } from "@throughline/core/internal";
 import {
   type AppendResult,
   hasErrorCode,
@@ -184,6 +184,10 @@ export class AppendBatch implements LockWants<SessionRow> {
       try {
         const nowMs = this.#context.clock.nowMs();
         const plan = planOn(held, this.#agent.log.image.keyed, request, nowMs);
+        this.#agent.stored.assertReferred(
+          held.row.sessionId,
+          request.prepared.flatMap(({ fields }) => fileIdsOf(fields)),
+        );
         const staged = plan.result.replayed
           ? standAgain(held, request, plan.result.records[0]?.seq)
           : stageAppend(this.#context, held, { request, plan, nowMs }, this.#agent.folder);

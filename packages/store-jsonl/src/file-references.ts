@@ -4,6 +4,9 @@ import type { Files } from "./files.ts";
 
 const temporaryEnd = ".tmp";
 
+/** Tells an append that its note of files was taken back before it had the lock of its session. Nothing was written. */
+export class LostReferences extends Error {}
+
 /**
  * Holds which files the records of each session refer to: one text file for a session, with one id in each line. An id
  * may be there before its record is, so that no file is deleted that a record is about to name.

@@ -307,14 +307,14 @@ class JsonlStore implements core.SessionStore {
     const agent: AgentSessionFiles = new AgentSessionFiles(this.#context, address, {
       onPending: () => this.#derived.schedule(agent),
       adoption: (files, said) => new AdoptedChanges(this.#context, files, said),
-      records: (of) => this.#recordsOf(of),
+      records: (of, afterSeq) => this.#recordsOf(of, afterSeq),
     });
     this.#agents.set(key, agent);
     return agent;
   }
 
-  async *#recordsOf(ref: core.SessionRef): AsyncGenerator<readonly core.SessionRecord[]> {
-    for await (const { records } of this.read(ref)) yield records.map(({ record }) => record);
+  async *#recordsOf(ref: core.SessionRef, afterSeq: number): AsyncGenerator<readonly core.SessionRecord[]> {
+    for await (const { records } of this.read(ref, { afterSeq })) yield records.map(({ record }) => record);
   }
 
   #assertRoot(): void {

@@ -1,21 +1,34 @@
-import type { AppendResult, SessionRef } from "@throughline/core";
+import type { SessionRef } from "@throughline/core";
+import { fileNotFound } from "@throughline/store-kit/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
+import { LostReferences } from "./file-references.ts";
 import { sharersOf } from "./redact-session.ts";
 import type { SessionRow } from "./session-row.ts";
 
-/** A reset between the two looks gives the records to another session, which then gets the references. */
-export async function appendReferring<Appended extends { readonly result: AppendResult }>(
+/**
+ * Notes the files of an append, and runs it. The append finds under the lock of its session that a redaction of another
+ * process took the note back, or that a reset gave the records to another session. Then both are repeated, unless the
+ * redaction also deleted a file.
+ * @throws {ThroughlineError} FILE_NOT_FOUND for a file that was there before
+ */
+export async function appendReferring<Appended>(
   agent: AgentSessionFiles,
   ref: SessionRef,
   ids: readonly string[],
   append: () => Promise<Appended>,
 ): Promise<Appended> {
-  const row = await agent.locate(ref);
-  if (row === null) return append();
-  const appended = await agent.stored.referring(row.sessionId, ids, append);
-  const { sessionId } = appended.result.head;
-  if (sessionId !== row.sessionId) await agent.stored.referring(sessionId, ids, async () => appended);
-  return appended;
+  const there = ids.filter((id) => agent.stored.has(id));
+  for (;;) {
+    const row = await agent.locate(ref);
+    if (row === null) return append();
+    try {
+      return await agent.stored.referring(row.sessionId, ids, append);
+    } catch (error) {
+      if (!(error instanceof LostReferences)) throw error;
+      const deleted = there.find((id) => !agent.stored.has(id));
+      if (deleted !== undefined) throw fileNotFound(deleted);
+    }
+  }
 }
 
 /** Deletes the files to which only redacted records referred. */

@@ -1,9 +1,10 @@
-import { fileIdsOf, type FileScope, KeyedQueues, type ListedFile } from "@throughline/core/internal";
+import { fileIdsOf, type FileScope, type ListedFile } from "@throughline/core/internal";
 import type { SessionRecord } from "@throughline/core";
 import { type FileBackend, fileChunkBytes, type FileUpload, type KeptFile } from "@throughline/store-kit/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import { ageMsOf, appendAll, flushFolder, makeFolders, openIfThere, readRange, withFileErrors } from "./file-work.ts";
-import { FileReferences } from "./file-references.ts";
+import { FileReferences, LostReferences } from "./file-references.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -23,10 +24,12 @@ interface FilesAgent {
   readonly exists: boolean;
   readonly log: { refresh(): void; row(sessionId: string): SessionRow | null };
   prepareWriting(): void;
+  prepare(row: SessionRow): Promise<void> | null;
+  open(row: SessionRow): OpenTranscript | null;
 }
 
-/** Reads the records of a session, page by page. */
-export type ReadRecords = (row: SessionRow) => AsyncIterable<readonly SessionRecord[]>;
+/** Reads the records of a session behind a seq, page by page. */
+export type ReadRecords = (row: SessionRow, afterSeq: number) => AsyncIterable<readonly SessionRecord[]>;
 
 /**
  * Keeps the files of an agent in `throughline/files`, each under its id. Without a codec the content is the file
@@ -37,8 +40,6 @@ export class StoredFiles implements FileBackend {
   readonly #agent: FilesAgent;
   readonly #references: FileReferences;
   readonly #records: ReadRecords;
-  /** The references of a session are counted again only while no append of this handle is about to add to them. */
-  readonly #changing = new KeyedQueues();
   /** Maps the upload of a coded file to its id. */
   readonly #ids = new Map<string, string>();
   /** Holds where the next chunk of a coded file begins, because the chunks before it have any length. */
@@ -186,7 +187,7 @@ export class StoredFiles implements FileBackend {
     for (const sessionId of this.#references.sessions()) {
       const row = this.#agent.log.row(sessionId);
       if (row === null) continue;
-      for await (const records of this.#records(row))
+      for await (const records of this.#records(row, 0))
         for (const record of records) for (const id of fileIdsOf(record)) counts.set(id, (counts.get(id) ?? 0) + 1);
     }
     return counts;
@@ -206,25 +207,50 @@ export class StoredFiles implements FileBackend {
 
   /** Notes what records are about to refer to, and runs their append. The note is durable before the append. */
   async referring<Result>(sessionId: string, ids: readonly string[], append: () => Promise<Result>): Promise<Result> {
-    return this.#changing.run(sessionId, async () => {
-      this.#agent.prepareWriting();
-      await this.#locked(() => this.#references.add(sessionId, ids));
-      return append();
-    });
+    this.#agent.prepareWriting();
+    await this.#locked(() => this.#references.add(sessionId, ids));
+    return append();
   }
 
-  /** Gives a fork the references of the records that it has. */
+  /**
+   * Makes sure, under the lock of the session, that no redaction of another process has taken the note back.
+   * @throws {LostReferences}
+   */
+  assertReferred(sessionId: string, ids: readonly string[]): void {
+    if (ids.length === 0) return;
+    const noted = this.#references.of(sessionId);
+    if (!ids.every((id) => noted.includes(id))) throw new LostReferences();
+  }
+
+  /**
+   * Makes the references of a session those of its records, and deletes files to which nothing refers any more. The
+   * records are read without a lock. Under the lock of the session only those are missing that were appended since, and
+   * then the rest is read first.
+   */
   async recount(row: SessionRow): Promise<void> {
-    await this.#changing.run(row.sessionId, async () => {
-      const ids = new Set<string>();
-      for await (const records of this.#records(row))
+    const ids = new Set<string>();
+    for (let reachedSeq = 0, isDone = false; !isDone;) {
+      await this.#agent.prepare(row);
+      const lastSeq = this.#lastSeq(row);
+      for await (const records of this.#records(row, reachedSeq))
         for (const record of records) for (const id of fileIdsOf(record)) ids.add(id);
-      await this.#locked(() => {
+      reachedSeq = lastSeq;
+      isDone = await this.#locked(() => {
+        if (this.#lastSeq(row) !== lastSeq) return false;
         const gone = this.#references.of(row.sessionId).filter((id) => !ids.has(id));
         this.#references.set(row.sessionId, [...ids]);
         this.#collect(gone);
-      });
-    });
+        return true;
+      }, this.#agent.folder.sessionLock(row.sessionId));
+    }
+  }
+
+  #lastSeq(row: SessionRow): number {
+    return this.#agent.open(row)?.transcript.head.lastSeq ?? 0;
+  }
+
+  has(id: string): boolean {
+    return this.#context.files.facts(this.#pathOf(id)) !== null;
   }
 
   refersToFiles(sessionId: string): boolean {
@@ -263,9 +289,9 @@ export class StoredFiles implements FileBackend {
     return [...stored, ...this.#references.sessions().map((name) => `${folder.fileReferences}/${name}`)];
   }
 
-  #locked<Result>(work: () => Result): Promise<Result> {
+  #locked<Result>(work: () => Result, ...more: readonly string[]): Promise<Result> {
     const { folder } = this.#agent;
-    return this.#context.locks.hold([folder.filesLock], () => withFileErrors(folder.files, work));
+    return this.#context.locks.hold([...more, folder.filesLock], () => withFileErrors(folder.files, work));
   }
 
   #partOf({ id }: FileUpload): string {

@@ -1,7 +1,7 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { assertKeyFits, assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
 export type { FileBackend, FileUpload, KeptFile } from "./file-backend.ts";
-export { createFilesFacet } from "./files-facet.ts";
+export { createFilesFacet, fileNotFound } from "./files-facet.ts";
 export { fileChunkBytes, receiveFile } from "./receive-file.ts";
 export { followSession } from "./follow-session.ts";
 export type { Reached } from "./follow-session.ts";

@@ -155,6 +155,11 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
         parse: parseAge,
       },
       { flags: "--keep-archives", description: "purge no archive, whatever its age" },
+      {
+        flags: "--unused-files <age>",
+        description: "delete files that no record names and that were put longer ago, such as 7d",
+        parse: parseAge,
+      },
       { flags: "--dry-run", description: "only the plan, even with --yes" },
       allAgents,
     ],

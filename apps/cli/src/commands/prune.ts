@@ -9,6 +9,7 @@ import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { ageText } from "../time-text.ts";
+import { deleteUnusedFiles, findUnusedFiles, type UnusedFile } from "../unused-files.ts";
 
 interface PruneOptions {
   readonly olderThan?: number;
@@ -18,6 +19,7 @@ interface PruneOptions {
   readonly keepArchives?: boolean;
   readonly dryRun?: boolean;
   readonly allAgents?: boolean;
+  readonly unusedFiles?: number;
 }
 
 /** Prints only the plan without `--yes`, because pruning removes sessions. */
@@ -25,9 +27,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const options = input.options as PruneOptions;
   const { output, isYes, signal } = context;
   const isPlan = !isYes || options.dryRun === true;
-  const { olderThan, keep, maxBytes, grace, keepArchives } = options;
-  if (olderThan === undefined && keep === undefined && maxBytes === undefined)
-    throw usageError("prune needs a limit: --older-than, --keep or --max-bytes.");
+  const { olderThan, keep, maxBytes, grace, keepArchives, unusedFiles } = options;
+  if ([olderThan, keep, maxBytes, unusedFiles].every((limit) => limit === undefined))
+    throw usageError("prune needs a limit: --older-than, --keep, --max-bytes or --unused-files.");
   const store = await context.openStore(isPlan ? "read" : "write");
   const nowMs = systemClock.nowMs();
   const sessions = await readRetained(store, listSessions(store, queryOf(context, options)), {
@@ -44,13 +46,16 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       olderThanMs: olderThan ?? null,
       keep: keep ?? null,
       maxBytes: maxBytes ?? null,
-      purgesArchives: keepArchives !== true,
+      // Old files alone are no reason to purge an archive.
+      purgesArchives: keepArchives !== true && [olderThan, keep, maxBytes].some((limit) => limit !== undefined),
       ...(grace === undefined ? {} : { graceMs: grace }),
     },
     nowMs,
   );
   const steps = isPlan ? planned(plan, sessions) : await carriedOut(context, store, sessions, plan);
-  await print(context, plan, steps, { isPlan, nowMs });
+  const files =
+    unusedFiles === undefined ? [] : await prunedFiles(context, store, sessions, { unusedFiles, isPlan, nowMs });
+  await print(context, plan, steps, { isPlan, nowMs, files });
   await forgetPurged(context, steps);
   return 0;
 }
@@ -58,6 +63,18 @@ export async function run(context: CommandContext, input: CommandInput): Promise
 function queryOf({ scope, signal }: CommandContext, { allAgents }: PruneOptions): ListQuery {
   const agent = allAgents === true ? {} : { agentId: scope.agentId };
   return { namespace: scope.namespace, ...agent, state: "any", limit: 1000, signal };
+}
+
+/** Finds the files after the steps, because a purge may leave files to nobody. */
+async function prunedFiles(
+  context: CommandContext,
+  store: SessionStore,
+  sessions: readonly StoredSession[],
+  { unusedFiles, isPlan, nowMs }: { readonly unusedFiles: number; readonly isPlan: boolean; readonly nowMs: number },
+): Promise<readonly UnusedFile[]> {
+  const agentIds = [context.scope.agentId, ...sessions.map(({ ref }) => ref.agentId)];
+  const found = await findUnusedFiles(context, store, agentIds, { olderThanMs: unusedFiles, nowMs });
+  return isPlan ? found : deleteUnusedFiles(context, store, found);
 }
 
 type ShownStep = Omit<AppliedStep, "state"> & { readonly state: AppliedStep["state"] | "planned" };
@@ -91,13 +108,13 @@ async function print(
   { output }: CommandContext,
   plan: RetentionPlan,
   done: readonly ShownStep[],
-  { isPlan, nowMs }: { readonly isPlan: boolean; readonly nowMs: number },
+  { isPlan, nowMs, files }: { readonly isPlan: boolean; readonly nowMs: number; readonly files: readonly UnusedFile[] },
 ): Promise<void> {
   const { sessionCount, sizeBytes, freedBytes, excessBytes, spared } = plan;
   if (output.isJson) {
     const steps = done.map(({ step, ref, state }) => ({ agentId: ref.agentId, ...step, state }));
     const sums = { sessionCount, sizeBytes, freedBytes, excessBytes };
-    await output.object({ kind: "prune", state: isPlan ? "planned" : "done", steps, spared, ...sums });
+    await output.object({ kind: "prune", state: isPlan ? "planned" : "done", steps, spared, ...sums, files });
     return;
   }
   await output.table(
@@ -119,12 +136,21 @@ async function print(
     ]),
   );
   await output.flush();
+  for (const { fileId, bytes, storedAtMs, state } of files)
+    output.note(`file ${fileId}, ${bytes} bytes, put ${ageText(storedAtMs, nowMs)} ago: ${state}`);
   const archive = done.filter(({ step }) => step.action === "archive").length;
   const parts = [
     `${archive} to archive, ${done.length - archive} to purge of ${counted(sessionCount, "session")}`,
     spared.length === 0 ? "" : `${spared.length} spared (in use, the main one, the newest, or within their grace)`,
     excessBytes === 0 ? "" : `${excessBytes} bytes are still too many`,
+    ...filesText(files),
     isPlan ? "nothing was changed; --yes does it" : "",
   ];
   output.note(`${parts.filter((part) => part !== "").join("; ")}.`);
+}
+
+function filesText(files: readonly UnusedFile[]): readonly string[] {
+  if (files.length === 0) return [];
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return [`${counted(files.length, "unused file")} with ${bytes} bytes to delete`];
 }
