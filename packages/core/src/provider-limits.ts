@@ -74,9 +74,9 @@ export const providerLimits: Readonly<Record<LimitedApi, ProviderLimits>> = {
   },
   gemini: {
     ...usual,
-    // The limit of a request counts also for a file: larger files go through an upload of the provider.
-    maxFileBytes: 20 * megabyte,
-    maxRequestBytes: 20 * megabyte,
+    // Google raised the limit of inline data from 20 MB to 100 MB in January 2026; a PDF may have 50 MB.
+    maxFileBytes: 50 * megabyte,
+    maxRequestBytes: 100 * megabyte,
     toolName: { forbidden: wordWithDots, maxLength: 64, first: /^[a-zA-Z_]/, allowed: geminiName },
     calledToolName: geminiName,
     callId: { forbidden: word, maxLength: 64, allowed: anything },
@@ -86,6 +86,7 @@ export const providerLimits: Readonly<Record<LimitedApi, ProviderLimits>> = {
     callId: { forbidden: /[^a-zA-Z0-9]/g, maxLength: 9, allowed: /^[a-zA-Z0-9]{9}$/ },
     maxFileBytes: 50 * megabyte,
   },
+  // Converse takes larger PDFs for Claude 4 and Nova only. The smaller limit holds for every model.
   bedrock: { ...usual, maxImageBytes: fiveMebibytes, maxFileBytes: 4.5 * megabyte, maxRequestBytes: 25 * megabyte },
   ollama: {
     ...usual,

@@ -43,22 +43,27 @@ const unknownEdgePx = 2048;
 
 /**
  * Estimates the tokens of a document by its bytes. The rules of thumb for small documents come from Mastra's token
- * estimator (`@mastra/memory` 1.31.0). In a large document nearly all bytes are images of pages: about 300 kB for a page
- * of 1,500 tokens. By the rule for text a scan of 20 MB would count 6,700,000 tokens, and fit no model.
+ * estimator (`@mastra/memory` 1.31.0). In a large document nearly all bytes are images of pages, about 300 kB each. A page
+ * counts as its provider documents: 258 tokens at Gemini, and 1,500 at Anthropic, which states 1,500 to 3,000 with the
+ * text. By the rule for text a scan of 20 MB would count 6,700,000 tokens, and fit no model.
  */
 function fileTokens(bytes: number, rule: ImageRule): number {
   switch (rule.kind) {
     case "gemini":
-      return Math.max(258, Math.ceil(Math.min(bytes / 20, mostTextTokens + bytes / pageBytesPerToken)));
+      return Math.max(258, Math.ceil(Math.min(bytes / 20, mostTextTokens + pageTokens(bytes, 258))));
     case "tiles":
-      return Math.max(500, Math.ceil(Math.min(bytes / 4, mostTextTokens + bytes / pageBytesPerToken)));
+      return Math.max(500, Math.ceil(Math.min(bytes / 4, mostTextTokens + pageTokens(bytes, 1500))));
     default:
-      return Math.max(1500, Math.ceil(Math.min(bytes / 3, mostTextTokens + bytes / pageBytesPerToken)));
+      return Math.max(1500, Math.ceil(Math.min(bytes / 3, mostTextTokens + pageTokens(bytes, 1500))));
   }
 }
 
 const mostTextTokens = 50_000;
-const pageBytesPerToken = 200;
+const scannedPageBytes = 300_000;
+
+function pageTokens(bytes: number, tokensOfPage: number): number {
+  return (bytes / scannedPageBytes) * tokensOfPage;
+}
 
 function base64Bytes(base64: string): number {
   return Math.floor((base64.length * 3) / 4);

@@ -69,9 +69,13 @@ async function* inspectFiles(
   const { agentId, namespace } = scope;
   for await (const page of files.list({ namespace, agentId }, signal === undefined ? {} : { signal }))
     for (const { id, bytes, storedAtMs, references } of page) {
-      const records = `${references} ${references === 1 ? "record" : "records"} of agent ${agentId}`;
+      const [records, refer] = references === 1 ? ["record", "refers"] : ["records", "refer"];
       if (bytes === null)
-        yield createFinding("FILE_MISSING", `The file ${id}, to which ${records} refer, is not in the store.`, {});
+        yield createFinding(
+          "FILE_MISSING",
+          `The file ${id}, to which ${references} ${records} of agent ${agentId} ${refer}, is not in the store.`,
+          {},
+        );
       else if (references === 0) {
         const since = new Date(storedAtMs ?? 0).toISOString();
         const message = `No record of agent ${agentId} refers to the file ${id} (${bytes} bytes, put at ${since}).`;
