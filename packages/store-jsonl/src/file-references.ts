@@ -4,7 +4,7 @@ import type { Files } from "./files.ts";
 
 const temporaryEnd = ".tmp";
 
-/** Tells an append that its note of files was taken back before it had the lock of its session. Nothing was written. */
+/** The note of an append was taken back before the append had the lock of its session. Nothing was written. */
 export class LostReferences extends Error {}
 
 /**

@@ -4,7 +4,6 @@ import { type FileBackend, fileChunkBytes, type FileUpload, type KeptFile } from
 import type { AgentFolder } from "./agent-folder.ts";
 import { ageMsOf, appendAll, flushFolder, makeFolders, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import { FileReferences, LostReferences } from "./file-references.ts";
-import type { OpenTranscript } from "./open-transcript.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -25,7 +24,7 @@ interface FilesAgent {
   readonly log: { refresh(): void; row(sessionId: string): SessionRow | null };
   prepareWriting(): void;
   prepare(row: SessionRow): Promise<void> | null;
-  open(row: SessionRow): OpenTranscript | null;
+  open(row: SessionRow): { readonly transcript: { readonly head: { readonly lastSeq: number } } } | null;
 }
 
 /** Reads the records of a session behind a seq, page by page. */

@@ -5,7 +5,7 @@ import type { SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { type Files, nodeFiles } from "../src/files.ts";
-import { mainRef, storeWithSession, userDraft } from "./session-fixture.ts";
+import { mainRef, storeWithSession, type userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();

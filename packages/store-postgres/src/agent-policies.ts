@@ -74,8 +74,8 @@ function isHeld(schema: string, number: string): string {
 }
 
 /**
- * Creates `serves_1`, which tests whether the role serves an agent, `holds_1`, which tests whether it may read the
- * records of a session number, and `holds_file_1`, which tests the same of the chunks of a file.
+ * Creates `serves_1`, which tests whether the role serves an agent, and `holds_1`, which tests whether it may read the
+ * records of a session number. `holds_file_1` tests the same of the chunks of a file.
  *
  * PostgreSQL evaluates the conditions of a statement in the order of their cost. Its own leakproof operators run before
  * a more expensive policy. EXPLAIN ANALYZE then shows whether the policy was reached, and with it the outcome of any
