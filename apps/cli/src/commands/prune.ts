@@ -65,7 +65,7 @@ function queryOf({ scope, signal }: CommandContext, { allAgents }: PruneOptions)
   return { namespace: scope.namespace, ...agent, state: "any", limit: 1000, signal };
 }
 
-/** The steps run before this, because a purge may leave files to nobody. */
+/** A purge may leave files to nobody, so this runs after the steps. */
 async function prunedFiles(
   context: CommandContext,
   store: SessionStore,
