@@ -65,7 +65,7 @@ function queryOf({ scope, signal }: CommandContext, { allAgents }: PruneOptions)
   return { namespace: scope.namespace, ...agent, state: "any", limit: 1000, signal };
 }
 
-/** A purge may leave files to nobody, so this runs after the steps. */
+/** Returns the unused files. Call it after the steps, because they may purge the last session of a file. */
 async function prunedFiles(
   context: CommandContext,
   store: SessionStore,
