@@ -44,6 +44,7 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 1, name: "history" },
   { layer: 1, name: "tokens" },
   { layer: 1, name: "policy" },
+  { layer: 1, name: "transcript-view" },
   { layer: 1, name: "openclaw-format" },
   { layer: 1, name: "testing" },
   { layer: 0, name: "core" },

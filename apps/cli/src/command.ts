@@ -15,6 +15,8 @@ export interface OptionDefinition {
   readonly suggestions?: readonly string[];
   /** True for an option that only tests use; help omits it. @default false */
   readonly isHidden?: boolean;
+  /** True collects the values of an option that is given several times. @default false: the last one counts */
+  readonly isRepeatable?: boolean;
   /** Converts the text to the option's value. @default the text itself */
   readonly parse?: (text: string) => unknown;
 }

@@ -92,8 +92,10 @@ function addCommand(program: Command, definition: ListedCommand, { onCommand }: 
   });
 }
 
-function createOption({ flags, description, parse, choices, isHidden }: OptionDefinition): Option {
+function createOption({ flags, description, parse, choices, isHidden, isRepeatable }: OptionDefinition): Option {
   const option = new Option(flags, description).hideHelp(isHidden === true);
+  if (isRepeatable === true)
+    return option.argParser((text, earlier: readonly string[] = []): readonly string[] => [...earlier, text]);
   const parser = choices === undefined ? parse : parseChoice(...choices);
   return parser === undefined ? option : option.argParser((text) => parser(text));
 }

@@ -23,6 +23,7 @@ export type { ProviderRules } from "./replay-rules.ts";
 export type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 export { isBoundary, isChosen, selectRecords } from "./select-records.ts";
 export type { RecordSelection } from "./select-records.ts";
+export { promptText } from "./prompt-text.ts";
 export { TitleFinder, titleOf } from "./title-of.ts";
 export { walkSteps } from "./walk-branch.ts";
 export type { ContextLimit, WindowCut } from "./window-cutter.ts";

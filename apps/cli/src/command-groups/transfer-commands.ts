@@ -1,6 +1,6 @@
 import { foreignFormatNames, writableFormatNames } from "@throughline/foreign-formats/internal";
 import type { CommandDefinition } from "../command.ts";
-import { allAgents, archived, exactKeyArgument, keyArgument, optionalKeyArgument } from "../common-options.ts";
+import { allAgents, archived, exactKeyArgument, here, keyArgument, optionalKeyArgument } from "../common-options.ts";
 import { parseCount } from "../option-values.ts";
 
 const importFormats: readonly string[] = [
@@ -17,7 +17,16 @@ const importFormats: readonly string[] = [
 
 const handOffTargets: readonly string[] = ["claude-code", "codex", "gemini", "pi", "openclaw"];
 
-const exportFormats: readonly string[] = ["jsonl", "openclaw", "pi", "claw0", "otlp-json", ...writableFormatNames];
+const exportFormats: readonly string[] = [
+  "html",
+  "markdown",
+  "jsonl",
+  "openclaw",
+  "pi",
+  "claw0",
+  "otlp-json",
+  ...writableFormatNames,
+];
 
 function choiceText(choices: readonly string[]): string {
   return `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
@@ -78,7 +87,7 @@ export const transferCommands: readonly CommandDefinition[] = [
   },
   {
     name: "export",
-    description: "write sessions in a format that other programs read",
+    description: "write a session as a page for people, or sessions in a format that other programs read",
     arguments: [optionalKeyArgument],
     options: [
       { flags: "--all", description: "every session of the agent" },
@@ -87,13 +96,35 @@ export const transferCommands: readonly CommandDefinition[] = [
         description: `${choiceText(exportFormats)} (default: jsonl)`,
         choices: exportFormats,
       },
-      { flags: "-o, --output <path>", description: "file, or directory with --all (default: stdout)" },
+      {
+        flags: "-o, --output <path>",
+        description: "file, or directory with --all (default: stdout; html and markdown: a new file here)",
+      },
+      { flags: "--latest", description: "html and markdown: the newest session" },
+      { ...here, description: "with --latest: of this folder and the folders below it" },
+      { flags: "--open", description: "html and markdown: open the file afterwards" },
+      {
+        flags: "--level <level>",
+        description: "html and markdown: full, compact (results to 20 lines) or words (default: compact)",
+        choices: ["full", "compact", "words"],
+      },
+      {
+        flags: "--redact <state>",
+        description: "html and markdown: on or off, the search for secrets (default: on)",
+        choices: ["on", "off"],
+      },
+      {
+        flags: "--redact-pattern <expression>",
+        description: "html and markdown: also replace what it matches; repeatable",
+        isRepeatable: true,
+      },
+      { flags: "--images", description: "html and markdown: with images" },
       { flags: "--content", description: "with otlp-json: also what was sent and said" },
       allAgents,
       archived,
     ],
     afterInterrupt: "The files that exist are complete. Run the same command again to write the rest.",
-    examples: ["export notes --to pi", "export --all --to openclaw -o exported"],
+    examples: ["export notes --to html", "export --all --to openclaw -o exported"],
     load: () => import("../commands/export.ts"),
   },
   {

@@ -2,19 +2,25 @@ import { join } from "node:path";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import { exportAll, exportToFile } from "@throughline/transfer/internal";
 import { exportSession } from "@throughline/transfer";
-import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer/internal";
+import type { ExportedFile, ExportFormat, ExportRemark, TranscriptFormat } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { ExportLosses } from "../export-losses.ts";
+import {
+  exportTranscriptFiles,
+  isTranscript,
+  type TranscriptChoices,
+  transcriptFlags,
+} from "../export-transcript-files.ts";
 import { namedPath } from "../named-path.ts";
 import { isFolder } from "@throughline/config/internal";
 import { resolveSession } from "@throughline/core/internal";
 
-interface ExportOptions {
+interface ExportOptions extends TranscriptChoices {
   readonly all?: boolean;
-  readonly to?: ExportFormat;
+  readonly to?: ExportFormat | TranscriptFormat;
   readonly output?: string;
   readonly content?: boolean;
   readonly allAgents?: boolean;
@@ -28,9 +34,12 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const options = input.options as ExportOptions;
   const [key] = input.arguments;
   const { host, output, scope, signal } = context;
+  const { to = "jsonl" } = options;
+  if (isTranscript(to)) return exportTranscriptFiles(context, key, { ...options, to });
+  const [flag] = transcriptFlags(options);
+  if (flag !== undefined) throw usageError(`${flag} is for --to html and --to markdown.`);
   if ((key === undefined) === (options.all !== true)) throw usageError("export takes either a KEY or --all.");
   if (options.all === true && options.output === undefined) throw usageError("--all needs a directory: -o DIR.");
-  const to = options.to ?? "jsonl";
   const includeContent = options.content === true;
   if (includeContent && to !== "otlp-json") throw usageError("--content is for --to otlp-json.");
   const { workingDirectory } = host;

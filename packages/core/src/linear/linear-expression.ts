@@ -8,6 +8,8 @@ export interface LinearExpression {
   test(text: string): boolean;
   /** Returns the start of the first match, like `String.search`, or -1 without a match. */
   search(text: string): number;
+  /** Returns the end of the last match, or -1 without a match. With `^` it is the end of the longest match there. */
+  searchEnd(text: string): number;
 }
 
 const mostAssertions = 32;
@@ -25,7 +27,13 @@ export function linearExpression(source: string, flags: string = ""): LinearExpr
   // The expression is built on its first use, because most rules are never reached.
   let built: BuiltExpression | null = null;
   const get = (): BuiltExpression => (built ??= new BuiltExpression(source, flags));
-  return { source, flags, test: (text) => get().test(text), search: (text) => get().search(text) };
+  return {
+    source,
+    flags,
+    test: (text) => get().test(text),
+    search: (text) => get().search(text),
+    searchEnd: (text) => get().searchEnd(text),
+  };
 }
 
 class BuiltExpression {
@@ -75,6 +83,15 @@ class BuiltExpression {
       return true;
     });
     return first;
+  }
+
+  searchEnd(text: string): number {
+    let last = -1;
+    this.#forward.run(this.#read(text), (position) => {
+      last = position;
+      return true;
+    });
+    return last;
   }
 
   #read(text: string): ReadText {

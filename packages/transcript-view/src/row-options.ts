@@ -1,0 +1,10 @@
+import type { TranscriptLevel } from "./transcript-row.ts";
+
+/** Sets what the rows of a session hold. */
+export interface RowOptions {
+  readonly level: TranscriptLevel;
+  /** Puts images into the rows; without it their type and size. */
+  readonly hasImages: boolean;
+  /** Returns the words of the user in a message, without what programs put around them; empty without any. */
+  readonly promptText: (message: string) => string;
+}

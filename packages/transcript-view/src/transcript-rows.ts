@@ -1,0 +1,210 @@
+import type { StoredRecord } from "@throughline/core";
+import { type Fields, isFields, type Steps } from "@throughline/core/internal";
+import { blocksOf, messageNodes, textOf } from "./block-nodes.ts";
+import { markdownTree } from "./markdown-tree.ts";
+import { markerRow } from "./marker-row.ts";
+import { promptTitle } from "./prompt-title.ts";
+import type { RowOptions } from "./row-options.ts";
+import { sizeText } from "./text-blocks.ts";
+import { commandRow, shortText, toolRow, type ToolUse, visibleContent } from "./tool-row.ts";
+import type { RowBadge, TranscriptRow } from "./transcript-row.ts";
+
+type RowContent = Pick<TranscriptRow, "kind" | "title" | "detail" | "badges" | "fold" | "tree">;
+type RowPlace = Pick<TranscriptRow, "seq" | "tsMs" | "isOffBranch">;
+
+/** A call waits for its result, so that both are one row. */
+interface WaitingCall {
+  readonly place: RowPlace;
+  readonly index: number;
+  readonly use: ToolUse;
+}
+
+/** Rows behind a waiting call wait as well. A result that comes later than this has a row of its own. */
+const mostWaiting = 200;
+
+/**
+ * Makes rows of records, which come in the order of their seq. Rows come out in the order of their records, each once. The
+ * memory is bounded by the size of 200 rows.
+ */
+export class TranscriptRows {
+  readonly #options: RowOptions;
+  readonly #calls = new Map<string, WaitingCall>();
+  #waiting: (TranscriptRow | WaitingCall)[] = [];
+  #chapters: number;
+
+  /** @param chapters counts the prompts of earlier files, whose numbers go on here */
+  constructor(options: RowOptions, chapters: number = 0) {
+    this.#options = options;
+    this.#chapters = chapters;
+  }
+
+  /** Takes the next record and returns the rows that are complete. */
+  *take(stored: StoredRecord, isOffBranch: boolean = false): Steps<readonly TranscriptRow[]> {
+    const { record, seq, tsMs, side } = stored;
+    const place = { seq, tsMs, isOffBranch };
+    if (side) return [];
+    const message = record.type === "message" && isFields(record["message"]) ? record["message"] : null;
+    if (message === null) {
+      const content = yield* markerRow(record, this.#options);
+      if (content !== null) this.#add(place, 0, content);
+    } else yield* this.#message(stored, place, message);
+    return yield* this.#complete(this.#waiting.length > mostWaiting);
+  }
+
+  /** Returns the rows that still wait. */
+  *finish(): Steps<readonly TranscriptRow[]> {
+    return yield* this.#complete(true);
+  }
+
+  *#message(stored: StoredRecord, place: RowPlace, message: Fields): Steps<void> {
+    const { level } = this.#options;
+    switch (message["role"]) {
+      case "user":
+        return yield* this.#user(stored, place, message);
+      case "assistant":
+        return yield* this.#assistant(place, message);
+      case "toolResult":
+        if (level !== "words") yield* this.#result(place, message);
+        return undefined;
+      case "bashExecution":
+        if (level !== "words") this.#add(place, 0, yield* commandRow(message, this.#options));
+        return undefined;
+      default:
+        if (level !== "words") yield* this.#note(place, message, textOf(message["role"]) || "unknown role");
+        return undefined;
+    }
+  }
+
+  *#user({ record }: StoredRecord, place: RowPlace, message: Fields): Steps<void> {
+    const blocks = blocksOf(message["content"]);
+    const title = promptTitle(record, this.#options);
+    if (title === null) return yield* this.#note(place, message, noteTitle(message));
+    const tree = yield* messageNodes(blocks, this.#options);
+    this.#chapters += 1;
+    const content = { kind: "prompt", title, detail: "", badges: [], fold: "none", tree } as const;
+    this.#add(place, 0, content, this.#chapters);
+  }
+
+  *#note(place: RowPlace, message: Fields, title: string): Steps<void> {
+    if (this.#options.level === "words") return;
+    const blocks = blocksOf(message["content"]);
+    if (blocks.length === 0) return;
+    const tree = yield* messageNodes(blocks, this.#options);
+    const detail = shortText(textOf(blocks.find(({ type }) => type === "text")?.["text"]), 80);
+    this.#add(place, 0, { kind: "note", title, detail, badges: [], fold: "closed", tree });
+  }
+
+  *#assistant(place: RowPlace, message: Fields): Steps<void> {
+    const { level } = this.#options;
+    const badges = replyBadges(message);
+    let index = 0;
+    let prose: Fields[] = [];
+    const endProse = function* (this: TranscriptRows, ends: readonly RowBadge[]): Steps<void> {
+      if (prose.length === 0 && ends.length === 0) return;
+      const tree = yield* messageNodes(prose, this.#options);
+      prose = [];
+      if (tree.length === 0 && ends.length === 0) return;
+      const title = textOf(message["model"]);
+      this.#add(place, index++, { kind: "assistant", title, detail: "", badges: ends, fold: "none", tree });
+    }.bind(this);
+    for (const block of blocksOf(message["content"])) {
+      if (block["type"] === "thinking") {
+        if (level === "words") continue;
+        yield* endProse([]);
+        const content = yield* thinkingRow(block);
+        if (content !== null) this.#add(place, index++, content);
+      } else if (block["type"] === "toolCall") {
+        if (level === "words") continue;
+        yield* endProse([]);
+        this.#call(place, index++, block);
+      } else prose.push(block);
+    }
+    yield* endProse(badges);
+  }
+
+  #call(place: RowPlace, index: number, block: Fields): void {
+    const { name, id, arguments: args, partialJson } = block;
+    const text = textOf(partialJson);
+    const use: ToolUse = {
+      name: textOf(name) || "tool",
+      args: text === "" ? args : text,
+      result: null,
+      resultMs: null,
+    };
+    const call = { place, index, use };
+    // A program that gives two open calls the same id gets the result at the later one.
+    if (typeof id === "string") this.#calls.set(id, call);
+    this.#waiting.push(call);
+  }
+
+  *#result(place: RowPlace, message: Fields): Steps<void> {
+    const { toolCallId, toolName } = message;
+    const call = typeof toolCallId === "string" ? this.#calls.get(toolCallId) : undefined;
+    if (call !== undefined) {
+      call.use.result = message;
+      call.use.resultMs = place.tsMs;
+      this.#calls.delete(toolCallId as string);
+      return;
+    }
+    const name = textOf(toolName);
+    const use: ToolUse = {
+      name: `Result${name === "" ? "" : ` of ${name}`}`,
+      args: null,
+      result: message,
+      resultMs: null,
+    };
+    this.#add(place, 0, yield* toolRow(use, null, this.#options));
+  }
+
+  #add(place: RowPlace, index: number, content: RowContent, chapter: number | null = null): void {
+    this.#waiting.push({ ...place, ...visibleContent(content), index, chapter });
+  }
+
+  /** @param isForced true to return every row, also of calls without a result */
+  *#complete(isForced: boolean): Steps<readonly TranscriptRow[]> {
+    const rows: TranscriptRow[] = [];
+    let count = 0;
+    for (const each of this.#waiting) {
+      if (!("use" in each)) rows.push(each);
+      else {
+        const isWaiting = each.use.result === null && !isForced;
+        if (isWaiting && [...this.#calls.values()].includes(each)) break;
+        const { place, index, use } = each;
+        rows.push({
+          ...place,
+          ...visibleContent(yield* toolRow(use, place.tsMs, this.#options)),
+          index,
+          chapter: null,
+        });
+      }
+      count += 1;
+    }
+    this.#waiting = this.#waiting.slice(count);
+    if (isForced) this.#calls.clear();
+    return rows;
+  }
+}
+
+function noteTitle({ source }: Fields): string {
+  if (source === "flush") return "Memory flush";
+  return source === "continue" ? "Continue" : "From the program";
+}
+
+function* thinkingRow({ thinking, redacted }: Fields): Steps<RowContent | null> {
+  const text = textOf(thinking);
+  const base = { kind: "thinking", title: "Thinking", badges: [], fold: "closed" } as const;
+  if (redacted === true || text.trim() === "")
+    return redacted === true ? { ...base, detail: "encrypted by the provider", fold: "none", tree: [] } : null;
+  const badges: readonly RowBadge[] = [{ text: sizeText(text.length), tone: "plain" }];
+  return { ...base, badges, detail: shortText(text, 80), tree: yield* markdownTree(text) };
+}
+
+/** A reply that did not end by itself says so. */
+function replyBadges({ stopReason, recovered, errorMessage }: Fields): readonly RowBadge[] {
+  const error = textOf(errorMessage);
+  if (recovered === true) return [{ text: "cut off by a crash", tone: "warning" }];
+  if (stopReason === "aborted") return [{ text: "cut off", tone: "warning" }];
+  if (stopReason === "length") return [{ text: "cut off at the output limit", tone: "warning" }];
+  if (stopReason !== "error" && error === "") return [];
+  return [{ text: error === "" ? "error" : `error: ${shortText(error, 240)}`, tone: "error" }];
+}

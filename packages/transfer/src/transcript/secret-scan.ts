@@ -1,0 +1,192 @@
+import { createWorkSlices, isFields } from "@throughline/core/internal";
+import type { ReplacedSecrets } from "@throughline/transcript-view/internal";
+import { createSecretFinder, type SecretFinder } from "../secret-texts.ts";
+import { homeFolder, type OwnPattern, ownSecrets, planned, type PlannedReplacement, withoutHome } from "./own-rules.ts";
+
+/** A rule reads at most this much at once, so that no search holds up a server. */
+const windowCharacters = 256 * 1024;
+/** A secret that a window cuts lies whole in the next one. */
+const overlapCharacters = 16 * 1024;
+/** Shorter texts may be words, and are replaced in their own record only. */
+const leastSharedCharacters = 12;
+const mostShared = 1000;
+
+interface OwnedText {
+  readonly seq: number;
+  readonly text: string;
+}
+
+/** Replaces secrets in the records of one session. Every record is read once to find them, before the first is written. */
+export class SecretScan {
+  /** Null searches for the expressions of the user alone. */
+  readonly #finder: SecretFinder | null;
+  readonly #patterns: readonly OwnPattern[];
+  readonly #home: string;
+  readonly #counts = new Map<string, number>();
+  readonly #bySeq = new Map<number, readonly PlannedReplacement[]>();
+  readonly #shared = new Map<string, PlannedReplacement>();
+
+  private constructor(finder: SecretFinder | null, patterns: readonly OwnPattern[], home: string) {
+    this.#finder = finder;
+    this.#patterns = patterns;
+    this.#home = home;
+  }
+
+  /** @param hasRules false searches for the expressions of the user alone */
+  static async create(patterns: readonly OwnPattern[], home: string, hasRules: boolean): Promise<SecretScan> {
+    return new SecretScan(hasRules ? await createSecretFinder() : null, patterns, home);
+  }
+
+  /** Counts what was found by rule, the most frequent first. */
+  get counts(): readonly ReplacedSecrets[] {
+    return Array.from(this.#counts, ([what, count]) => ({ what, count })).toSorted(
+      (one, other) => other.count - one.count || one.what.localeCompare(other.what),
+    );
+  }
+
+  /** Finds the secrets of some values, each of a record or, with seq 0, of the entry. */
+  async find(values: readonly { readonly seq: number; readonly value: unknown }[]): Promise<void> {
+    const slices = createWorkSlices();
+    const owned: OwnedText[] = [];
+    for (const { seq, value } of values) {
+      for (const text of textsOf(value)) for (const part of windowsOf(text)) owned.push({ seq, text: part });
+      await slices.next();
+    }
+    const found = await this.#search(owned);
+    for (const [seq, secrets] of found) this.#keep(seq, [...secrets.values()]);
+  }
+
+  async #search(owned: readonly OwnedText[]): Promise<ReadonlyMap<number, ReadonlyMap<string, PlannedReplacement>>> {
+    const slices = createWorkSlices();
+    const found = new Map<number, Map<string, PlannedReplacement>>();
+    const add = (seq: number, each: PlannedReplacement): void => {
+      const own = found.get(seq) ?? new Map<string, PlannedReplacement>();
+      found.set(seq, own);
+      if (!own.has(each.text)) own.set(each.text, each);
+    };
+    for (const batch of batchesOf(owned)) {
+      const secrets = (await this.#finder?.find(batch.map(({ text }) => text))) ?? [];
+      for (const [index, { seq, text }] of batch.entries()) {
+        for (const secret of secrets[index] ?? []) add(seq, planned(kindOf(secret.rule), secret.text));
+        if (this.#finder !== null) for (const secret of ownSecrets(text)) add(seq, secret);
+        for (const pattern of this.#patterns)
+          for (const secret of pattern.find(text)) {
+            add(seq, secret);
+            await slices.next();
+          }
+        if (this.#finder !== null) this.#count(homeFolder, withoutHome(text, this.#home).count);
+        await slices.next();
+      }
+    }
+    return found;
+  }
+
+  #keep(seq: number, secrets: readonly PlannedReplacement[]): void {
+    this.#bySeq.set(seq, secrets);
+    for (const secret of secrets) {
+      this.#count(secret.what, 1);
+      if (secret.text.length >= leastSharedCharacters && this.#shared.size < mostShared)
+        this.#shared.set(secret.text, secret);
+    }
+  }
+
+  #count(what: string, count: number): void {
+    if (count > 0) this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
+  }
+
+  /** Returns the value without secrets: those of its record, and those of others that are long enough. */
+  replaced<Value>(seq: number, value: Value): Value {
+    const own = this.#bySeq.get(seq) ?? [];
+    // A text may be a part of another one.
+    const all = [...own, ...this.#shared.values()].toSorted((one, other) => other.text.length - one.text.length);
+    return mapTexts(value, (text) => {
+      const shown = all.reduce(
+        (kept, { text: secret, replacement }) =>
+          kept.includes(secret) ? kept.replaceAll(secret, () => replacement) : kept,
+        text,
+      );
+      return this.#finder === null ? shown : withoutHome(shown, this.#home).text;
+    }) as Value;
+  }
+}
+
+/** The data of an image is no text, and a rule could find anything in it. */
+function isImageData(name: string, parent: Readonly<Record<string, unknown>>): boolean {
+  return name === "data" && (parent["type"] === "image" || parent["type"] === "base64");
+}
+
+function textsOf(value: unknown): readonly string[] {
+  const texts = new Set<string>();
+  const values: unknown[] = [value];
+  while (values.length > 0) {
+    const next = values.pop();
+    if (typeof next === "string") texts.add(next);
+    else if (Array.isArray(next)) values.push(...(next as readonly unknown[]));
+    else if (isFields(next))
+      for (const [name, member] of Object.entries(next)) {
+        if (isImageData(name, next)) continue;
+        texts.add(name);
+        // A rule reads the name of a value beside it.
+        if (typeof member === "string" && /authorization$/i.test(name)) texts.add(`authorization: ${member}`);
+        values.push(member);
+      }
+  }
+  return [...texts];
+}
+
+function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((member) => mapTexts(member, change));
+  if (!isFields(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      change(name),
+      isImageData(name, value) ? member : mapTexts(member, change),
+    ]),
+  );
+}
+
+function* windowsOf(text: string): Generator<string, void, void> {
+  if (text.trim() === "") return;
+  for (let at = 0; ; at += windowCharacters - overlapCharacters) {
+    yield text.slice(at, at + windowCharacters);
+    if (at + windowCharacters >= text.length) return;
+  }
+}
+
+function* batchesOf(owned: readonly OwnedText[]): Generator<readonly OwnedText[]> {
+  let batch: OwnedText[] = [];
+  let length = 0;
+  for (const each of owned) {
+    if (batch.length > 0 && length + each.text.length > windowCharacters) {
+      yield batch;
+      batch = [];
+      length = 0;
+    }
+    batch.push(each);
+    length += each.text.length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  "1password": "1Password token",
+  anthropic: "Anthropic key",
+  aws: "AWS key",
+  basicauth: "password in a URL",
+  "database-connection-string": "database password",
+  docker: "Docker token",
+  gcp: "Google Cloud key",
+  github: "GitHub token",
+  gitlab: "GitLab token",
+  npm: "npm token",
+  openai: "OpenAI key",
+  privatekey: "private key",
+  sendgrid: "SendGrid key",
+  slack: "Slack token",
+  stripe: "Stripe key",
+};
+
+function kindOf(rule: string): string {
+  return kinds[rule] ?? `${rule} token`;
+}
